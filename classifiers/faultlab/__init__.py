@@ -1,0 +1,1 @@
+"""Small programs that fail for real, and the runner that captures their logs."""

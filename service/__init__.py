@@ -1,0 +1,1 @@
+"""The platform side of Faultline: ingest, diagnose, store, recommend, deliver, serve, report."""

@@ -1,0 +1,1 @@
+"""Drains the outbox: tells others what was diagnosed and decided."""

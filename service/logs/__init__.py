@@ -1,0 +1,1 @@
+"""Fetching the tail of a log by URI, within an allow-list."""

@@ -1,0 +1,1 @@
+"""From a verdict and its history to ranked mitigations and one decision; pure."""

@@ -1,0 +1,1 @@
+"""The only package that speaks SQL: tables, unit of work, repositories, statistics."""

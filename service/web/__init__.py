@@ -1,0 +1,1 @@
+"""The FastAPI application: API and pages."""

@@ -1,0 +1,1 @@
+"""Endpoints of /api/v1; no logic."""
