@@ -13,7 +13,7 @@ class FieldError:
 
 
 class FaultlineError(Exception):
-    """Something a caller or an operator can mend. `status` is the HTTP status it becomes; `news` says whether to log it."""
+    """Something a caller or an operator can mend. `status`: the HTTP status; `news`: whether to log it."""
 
     status = 500
     title = "Internal error"

@@ -20,7 +20,7 @@ class Mitigation:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about a verdict. `resubmit` answers as if the job had opted in; `reasons` is the chain of rules asked."""
+    """What to do about a verdict. `resubmit` answers as if the job had opted in; `reasons`: the rules asked."""
 
     mitigations: tuple[Mitigation, ...]
     decision: Decision
