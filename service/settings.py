@@ -1,0 +1,127 @@
+"""What an operator can set, all by FAULTLINE_* environment variables; read once, by the composition root only."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from service.errors import ConfigurationError, FieldError
+
+PREFIX = "FAULTLINE_"
+# These may come as NAME_FILE, the path of a file that holds the value.
+SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password")
+
+CommaSeparated = tuple[str, ...]
+
+
+def default_model_dir() -> Path:
+    """Where `make install` leaves the trained model: beside the interpreter it was trained with."""
+    return Path(sys.prefix) / "share" / "faultline" / "model"
+
+
+class Settings(BaseModel):
+    """Every setting with its default; the names in the environment are upper case with the prefix."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    database_url: SecretStr = SecretStr("sqlite:///faultline.sqlite3")
+    kafka_bootstrap_servers: CommaSeparated = ()
+    kafka_topics: CommaSeparated = ("faultline-jobs",)
+    kafka_group_id: str = "faultline"
+    kafka_session_timeout_ms: int = Field(default=45_000, ge=1_000)
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    kafka_ssl_cafile: Path | None = None
+    kafka_ssl_certfile: Path | None = None
+    kafka_ssl_keyfile: Path | None = None
+    kafka_ssl_password: SecretStr | None = None
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    kafka_sasl_username: str | None = None
+    kafka_sasl_password: SecretStr | None = None
+    dead_letter_topic: str = "faultline-dead-letters"
+    dead_letter_limit: int = Field(
+        default=1_000, ge=1, description="this many unreadable records in a row stop the consumer"
+    )
+    log_roots: CommaSeparated = ()
+    log_deadline_s: float = Field(default=60.0, gt=0, le=60)
+    model_dir: Path = Field(default_factory=default_model_dir)
+    policy_file: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65_535)
+    timezone: str = "UTC"
+
+    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
+        return value
+
+    def shown(self) -> dict[str, str]:
+        """Every setting as text, with secrets hidden and credentials cut from URLs."""
+        out = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name == "database_url":
+                out[name] = without_credentials(value.get_secret_value())
+            elif isinstance(value, tuple):
+                out[name] = ",".join(value)
+            else:
+                out[name] = "" if value is None else str(value)
+        return out
+
+
+def without_credentials(url: str) -> str:
+    """`scheme://user:secret@host/...` as `scheme://***@host/...`."""
+    scheme, separator, rest = url.partition("://")
+    head, slash, tail = rest.partition("/")
+    _, at, host = head.rpartition("@")
+    return f"{scheme}{separator}{'***@' if at else ''}{host}{slash}{tail.partition('?')[0]}"
+
+
+def read(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process.
+
+    Raises:
+        ConfigurationError: names each variable that is unknown or wrong, and what was expected.
+    """
+    env = dict(os.environ if environ is None else environ)
+    given = {name: value for name, value in env.items() if name.upper().startswith(PREFIX)}
+    values: dict[str, Any] = {}
+    problems: list[FieldError] = []
+    for variable, value in sorted(given.items()):
+        name = variable.upper().removeprefix(PREFIX).lower()
+        secret = name.removesuffix("_file")
+        if name in Settings.model_fields:
+            values[name] = value
+        elif name.endswith("_file") and secret in SECRETS:
+            try:
+                values[secret] = Path(value).read_text(encoding="utf-8").strip()
+            except OSError as error:
+                problems.append(FieldError(variable, "a readable file", error.strerror))
+        else:
+            problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
+    if not problems:
+        try:
+            return Settings(**values)
+        except ValidationError as error:
+            for problem in error.errors(include_url=False):
+                name = PREFIX + str(problem["loc"][0]).upper()
+                expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
+                problems.append(
+                    FieldError(name, expected, given.get(name) if name[len(PREFIX) :].lower() not in SECRETS else None)
+                )
+    text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
+    raise ConfigurationError(text, tuple(problems))
