@@ -1,0 +1,105 @@
+"""From a verdict to advice: ranked mitigations and one decision with the chain of reasons. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from classifiers import taxonomy
+from classifiers.case import JobFacts, Verdict
+from classifiers.taxonomy import Decision
+from service.recommend import wording
+from service.recommend.policy import Policy, Rule
+from service.verdict import Advice, Mitigation
+
+SHOWN = 4
+RESUBMITTING = frozenset({"resubmit_now", "resubmit_after"})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was done before about failures of this cause: how often each mitigation ended one (counts by code)."""
+
+    resolved_by: Mapping[str, int] = field(default_factory=dict)
+
+
+def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
+    """Whether a code is listed, itself or by a pattern such as `HW.*`."""
+    return code is not None and any(
+        code == pattern or (pattern.endswith(".*") and code.startswith(pattern[:-1])) for pattern in patterns
+    )
+
+
+def holds(rule: Rule, verdict: Verdict, job: JobFacts) -> bool:
+    """Whether every condition of a rule holds."""
+    when = rule.when
+    suspect_node = verdict.suspect is not None and verdict.suspect.node is not None
+    return (
+        (when.status is None or job.status in when.status)
+        and (when.side is None or verdict.side in when.side)
+        and (when.cause is None or matches(verdict.cause, when.cause))
+        and (when.category is None or matches(verdict.category, when.category))
+        and (when.retry_outlook is None or verdict.retry_outlook in when.retry_outlook)
+        and (when.abstained is None or verdict.abstained is when.abstained)
+        and (when.suspect_node is None or suspect_node is when.suspect_node)
+    )
+
+
+def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[str, float]:
+    """P(mitigation): (local count + k × prior) / (local total + k).
+
+    The prior is the fitted table of Gao et al. for the cause, averaged with that of the failure category (Zhang et
+    al.) where there is one. M11 ("no clear record") advises nothing and is left out.
+    """
+    axes = taxonomy.load()
+    tables = [axes.causes[verdict.cause].extra["mitigations"]]
+    if verdict.category is not None:
+        tables.append(axes.categories[verdict.category].extra["mitigations"])
+    codes = [code for code in axes.mitigations if code != "M11"]
+    prior = {code: sum(table.get(code, 0.0) for table in tables) for code in codes}
+    total_prior = sum(prior.values()) or 1.0
+    total = sum(history.resolved_by.get(code, 0) for code in codes)
+    weight = total + prior_weight
+    if weight == 0:
+        return {code: share / total_prior for code, share in prior.items()}
+    return {
+        code: (history.resolved_by.get(code, 0) + prior_weight * share / total_prior) / weight
+        for code, share in prior.items()
+    }
+
+
+def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) -> Advice:
+    """Advice for one failure: `resubmit` is true where the rules decide to, as if the job had opted in."""
+    reasons: list[str] = []
+    decision: Decision = "ask"
+    for rule in policy.rule:
+        if holds(rule, verdict, job):
+            decision = rule.decision
+            reasons.append(f"{rule.name}: {rule.says}")
+            break
+        reasons.append(f"{rule.name}: does not apply")
+    else:
+        reasons.append("no rule applies, so a person decides")
+    suspect = verdict.suspect
+    exclude = (
+        (suspect.node,)
+        if suspect is not None and suspect.node is not None and verdict.retry_outlook == "helps_elsewhere"
+        else ()
+    )
+    scores = posterior(verdict, history, policy.prior_weight)
+    if decision in RESUBMITTING:
+        scores["M1"] = max(scores["M1"], 1.05 * max(scores.values()))
+    elif decision == "stop":
+        scores["M1"] = 0.0
+    ranked = sorted(
+        ((score, code) for code, score in scores.items() if score > 0), key=lambda item: (-item[0], item[1])
+    )
+    total = sum(score for score, _ in ranked) or 1.0
+    return Advice(
+        mitigations=tuple(
+            Mitigation(code, score / total, wording.mitigation(code, verdict)) for score, code in ranked[:SHOWN]
+        ),
+        decision=decision,
+        resubmit=decision in RESUBMITTING,
+        reasons=tuple(reasons),
+        policy=policy.version,
+        exclude_nodes=exclude,
+    )
