@@ -1,0 +1,23 @@
+"""`faultline config show`: the settings in force, secrets hidden."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from service import settings
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("config", help="show the settings in force")
+    parser.add_argument("action", choices=["show"])
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print NAME=value, one a line."""
+    del args
+    for name, value in settings.read().shown().items():
+        print(f"{settings.PREFIX}{name.upper()}={value}")
+    return 0
