@@ -1,0 +1,49 @@
+"""What the service measures of itself; handed in wherever something is counted, shown at /metrics."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Telemetry:
+    """Every metric of the service, in a registry of its own so that two services in one process do not mix."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.events = Counter(
+            "faultline_events",
+            "Job completions handled, by what became of them",
+            ["outcome"],  # accepted, duplicate, conflict, skipped
+            registry=self.registry,
+        )
+        self.dead_letters = Counter(
+            "faultline_dead_letters", "Records that could not be read or handled", registry=self.registry
+        )
+        self.verdicts = Counter(
+            "faultline_verdicts", "Failures diagnosed, by side", ["side", "abstained"], registry=self.registry
+        )
+        self.revisions = Counter(
+            "faultline_verdict_revisions", "Verdicts made again when evidence came later", registry=self.registry
+        )
+        self.logs_missing = Counter(
+            "faultline_logs_missing",
+            "Log streams that could not be read when their job was diagnosed",
+            registry=self.registry,
+        )
+        self.stage_seconds = Histogram(
+            "faultline_stage_seconds",
+            "Time a batch spent in each stage",
+            ["stage"],  # known, logs, classify, store
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self.lag = Gauge(
+            "faultline_consumer_lag_records", "Records on the topics not yet stored", ["topic"], registry=self.registry
+        )
+        self.database_up = Gauge(
+            "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
+        )
+
+    def render(self) -> bytes:
+        """The metrics in the Prometheus text format."""
+        return generate_latest(self.registry)
