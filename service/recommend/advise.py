@@ -87,7 +87,7 @@ def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) ->
     scores = posterior(verdict, history, policy.prior_weight)
     if decision in RESUBMITTING:
         scores["M1"] = max(scores["M1"], 1.05 * max(scores.values()))
-    elif decision == "stop":
+    elif decision == "stop" and any(score > 0 for code, score in scores.items() if code != "M1"):
         scores["M1"] = 0.0
     ranked = sorted(
         ((score, code) for code, score in scores.items() if score > 0), key=lambda item: (-item[0], item[1])

@@ -1,0 +1,62 @@
+"""Settings: read once, unknown ones refused, secrets never shown."""
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.settings import read, without_credentials
+
+
+def test_lists_are_comma_separated() -> None:
+    settings = read({"FAULTLINE_KAFKA_TOPICS": "jobs, slurm=orion,", "FAULTLINE_LOG_ROOTS": "/a,s3://b/c"})
+    assert settings.kafka_topics == ("jobs", "slurm=orion")
+    assert settings.log_roots == ("/a", "s3://b/c")
+
+
+def test_an_unknown_setting_stops_the_start_and_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_DATBASE_URL"):
+        read({"FAULTLINE_DATBASE_URL": "sqlite:///x"})
+
+
+def test_variables_of_others_are_none_of_our_business() -> None:
+    assert read({"PATH": "/bin", "KAFKA_TOPICS": "x"}) == read({})
+
+
+def test_every_wrong_value_is_named_with_what_was_expected() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read({"FAULTLINE_PORT": "eighty", "FAULTLINE_TIMEZONE": "Mars/Olympus"})
+    assert {error.field for error in caught.value.errors} == {"FAULTLINE_PORT", "FAULTLINE_TIMEZONE"}
+    assert "Europe/Berlin" in caught.value.detail
+
+
+def test_a_secret_may_come_from_a_file_and_is_never_shown(tmp_path: Path) -> None:
+    secret = tmp_path / "url"
+    secret.write_text("postgresql://ana:hunter2@db/faultline\n")
+    settings = read({"FAULTLINE_DATABASE_URL_FILE": str(secret), "FAULTLINE_KAFKA_SASL_PASSWORD": "hunter2"})
+    assert settings.database_url.get_secret_value() == "postgresql://ana:hunter2@db/faultline"
+    assert "hunter2" not in "".join(settings.shown().values()) + repr(settings)
+    assert settings.shown()["database_url"] == "postgresql://***@db/faultline"
+
+
+def test_a_secret_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_KAFKA_SSL_PASSWORD_FILE"):
+        read({"FAULTLINE_KAFKA_SSL_PASSWORD_FILE": "/nowhere/at/all"})
+
+
+def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read({"FAULTLINE_PORT": "x", "FAULTLINE_KAFKA_SASL_PASSWORD": "hunter2"})
+    assert "hunter2" not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:///var/x.sqlite3", "sqlite:///var/x.sqlite3"),
+        ("postgresql://db/x", "postgresql://db/x"),
+        ("postgresql://u:p@ss@db:5432/x?password=p", "postgresql://***@db:5432/x"),
+    ],
+)
+def test_credentials_are_cut_from_urls(url: str, shown: str) -> None:
+    assert without_credentials(url) == shown
