@@ -1,0 +1,269 @@
+"""The signature catalogue: lines that frameworks, drivers, kernels and schedulers are known to print.
+
+A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.toml` ...); the packaged one is
+`classifiers/signatures/`. A file:
+
+    version = 1
+    family = "nvidia"                      # the file's name; every id begins with it and a dot
+
+    [[signature]]
+    id = "nvidia.ecc-uncorrectable"        # family "." then a-z 0-9 and dashes; unique in the catalogue
+    title = "Uncorrectable ECC error reported by CUDA"
+    literals = ["uncorrectable ecc error"] # any one of them must be in the line, case ignored; >= 4 characters each
+    pattern = '...'                        # optional regular expression, searched in that line (see below)
+    role = "initiating"                    # initiating | cascade | teardown | context
+    strength = "decisive"                  # decisive | strong | weak
+    cause = "HW.GPU.1"                     # or weights: cause = { "HW.GPU.1" = 0.8, "HW.GPU.2" = 0.2 }
+    category = "none"                      # optional; a code, "none", or weights. Absent: the line says nothing of it
+    symptom = "D.1.3"                      # optional; likewise. Only used where the job has several processes
+    retry = "helps_elsewhere"              # optional: helps | helps_elsewhere | after_repair | futile
+    when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }  # optional
+    needs = ["nvidia.some-id"]             # optional: counts only if one of these is in the case too
+    unless = ["pytorch.cuda-oom", "python.*"]  # optional: counts only as context if one of these is in the case too
+    source = "CUDA driver API, CUresult"   # the document or message origin it was written from
+    examples = ["RuntimeError: CUDA error: uncorrectable ECC error encountered"]   # each must be found by this entry
+    near_misses = ["0 uncorrectable volatile ECC errors since boot"]               # shares words; must not be found
+
+How a line is found: one pass over the text looks for all literals of the catalogue at once; only a line with a hit is
+looked at further, cut to 2,000 characters, and `pattern` (if any) is searched in it as written: give `(?i)` where case
+varies. A pattern stays in the subset that a linear-time engine takes: no look-around, no back-references. Choose
+literals that healthy logs do not contain on every line. Entries match one line; a line may match several entries.
+
+What a line is: a line of a log stream, a node event's text (stream "node"), or what the scheduler said (stream
+"scheduler"): `status=failed exit_code=137 signal=9` (what is known, in this order), then `reason=NODE_FAIL` and
+`message=...` each on its own line. So a signature may be made of facts alone: literals = ["status=node_fail"].
+
+What role and strength mean: `initiating` is where the failure began (a root error), `cascade` what other processes say
+because of it (a watchdog's timeout, connection closed by a peer, "another task died"), `teardown` what follows the
+end (SIGTERM to the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown
+entry never beats an initiating one of the same case. `decisive`: where this line is the first initiating one, its
+labels hold whatever else the text says. `strong`: holds if nothing decisive speaks and the trained classifier does not
+clearly disagree. `weak`: a hint, a feature for the trained classifier only.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Literal, cast, get_args
+
+from classifiers import taxonomy
+from classifiers.case import JobFacts
+from classifiers.taxonomy import RetryOutlook, Role
+
+Strength = Literal["decisive", "strong", "weak"]
+
+VERSION = 1
+MIN_LITERAL = 4
+MAX_LINE = 2_000
+_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
+_KEYS = frozenset(
+    {
+        "id", "title", "literals", "pattern", "role", "strength", "cause", "category", "symptom", "retry", "when",
+        "needs", "unless", "source", "examples", "near_misses",
+    }
+)  # fmt: skip
+_WHEN = {"status": str, "exit_code": int, "signal": int, "scheduler": str, "stream": str}
+
+
+class CatalogueError(ValueError):
+    """A signature file is not as the format asks; the text names file, entry and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Facts under which an entry holds; an empty set asks nothing."""
+
+    status: frozenset[str] = frozenset()
+    exit_code: frozenset[int] = frozenset()
+    signal: frozenset[int] = frozenset()
+    scheduler: frozenset[str] = frozenset()
+    stream: frozenset[str] = frozenset()
+
+    def holds(self, job: JobFacts, stream: str) -> bool:
+        """Whether the job and the line's stream are as asked."""
+        return (
+            (not self.status or job.status in self.status)
+            and (not self.exit_code or job.exit_code in self.exit_code)
+            and (not self.signal or job.signal in self.signal)
+            and (not self.scheduler or job.scheduler in self.scheduler)
+            and (not self.stream or stream in self.stream)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One entry. `causes`, `categories`, `symptoms`: weights by code, summing to 1, empty where nothing is said."""
+
+    id: str
+    title: str
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+    role: Role
+    strength: Strength
+    causes: Mapping[str, float]
+    categories: Mapping[str, float]
+    symptoms: Mapping[str, float]
+    retry: RetryOutlook | None
+    source: str
+    examples: tuple[str, ...]
+    near_misses: tuple[str, ...]
+    when: When | None = None
+    needs: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    family: str = field(default="")
+
+    def finds(self, line: str) -> bool:
+        """Whether the entry knows the line, conditions on the job left aside."""
+        low = line.lower()
+        if not any(literal in low for literal in self.literals):
+            return False
+        return self.pattern is None or self.pattern.search(line[:MAX_LINE]) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All entries, in the order of their ids, and a version that changes with the content."""
+
+    entries: tuple[Signature, ...]
+    by_id: Mapping[str, Signature]
+
+
+def _weights(raw: Any, known: Iterable[str], where: str) -> dict[str, float]:
+    if raw is None:
+        return {}
+    table = {raw: 1.0} if isinstance(raw, str) else raw
+    codes = set(known)
+    if not isinstance(table, dict) or not table:
+        raise CatalogueError(f"{where}: expected a code or a table of weights, got {raw!r}")
+    for code, weight in table.items():
+        if code not in codes:
+            raise CatalogueError(f"{where}: {code!r} is not a code of that axis")
+        if not isinstance(weight, int | float) or weight <= 0:
+            raise CatalogueError(f"{where}: the weight of {code} must be a number above 0, got {weight!r}")
+    total = float(sum(table.values()))
+    return {code: weight / total for code, weight in table.items()}
+
+
+def _texts(raw: Any, where: str, *, least: int = 1) -> tuple[str, ...]:
+    if not isinstance(raw, list) or len(raw) < least or not all(isinstance(one, str) and one for one in raw):
+        raise CatalogueError(f"{where}: expected a list of {least} or more strings, got {raw!r}")
+    return tuple(raw)
+
+
+def _choice(raw: Any, allowed: tuple[str, ...], where: str) -> str:
+    if raw not in allowed:
+        raise CatalogueError(f"{where}: expected one of {', '.join(allowed)}, got {raw!r}")
+    return str(raw)
+
+
+def _pattern(raw: Any, where: str) -> re.Pattern[str] | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, str) or not raw:
+        raise CatalogueError(f"{where}: expected a regular expression, got {raw!r}")
+    if _NOT_LINEAR.search(raw):
+        raise CatalogueError(f"{where}: look-around and back-references are not allowed: {raw!r}")
+    try:
+        return re.compile(raw)
+    except re.error as error:
+        raise CatalogueError(f"{where}: {error}: {raw!r}") from error
+
+
+def _when(raw: Any, where: str) -> When | None:
+    if raw is None:
+        return None
+    if not isinstance(raw, dict) or not raw or set(raw) - set(_WHEN):
+        raise CatalogueError(f"{where}: expected a table with some of {', '.join(_WHEN)}, got {raw!r}")
+    for key, values in raw.items():
+        if not isinstance(values, list) or not values or not all(isinstance(one, _WHEN[key]) for one in values):
+            raise CatalogueError(f"{where}.{key}: expected a list of {_WHEN[key].__name__}, got {values!r}")
+    return When(**{key: frozenset(values) for key, values in raw.items()})
+
+
+def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
+    """One `[[signature]]` table as an entry.
+
+    Raises:
+        CatalogueError: a field is missing, unknown or not as asked.
+    """
+    unknown = set(raw) - _KEYS
+    if unknown:
+        raise CatalogueError(f"{where}: unknown field {min(unknown)!r}")
+    name = raw.get("id")
+    if not isinstance(name, str) or not _ID.fullmatch(name) or not name.startswith(f"{family}."):
+        raise CatalogueError(f"{where}: id must be {family!r}, a dot, then a-z 0-9 and dashes; got {name!r}")
+    where = f"{where} ({name})"
+    axes = taxonomy.load()
+    literals = tuple(one.lower() for one in _texts(raw.get("literals"), f"{where}: literals"))
+    if short := [one for one in literals if len(one) < MIN_LITERAL]:
+        raise CatalogueError(f"{where}: literals: {short[0]!r} is shorter than {MIN_LITERAL} characters")
+    for key in ("title", "source"):
+        if not isinstance(raw.get(key), str) or not raw[key]:
+            raise CatalogueError(f"{where}: {key}: expected a text, got {raw.get(key)!r}")
+    retry = raw.get("retry")
+    if retry is not None:
+        _choice(retry, get_args(RetryOutlook), f"{where}: retry")
+    return Signature(
+        id=name,
+        title=raw["title"],
+        literals=literals,
+        pattern=_pattern(raw.get("pattern"), f"{where}: pattern"),
+        role=cast("Role", _choice(raw.get("role"), get_args(Role), f"{where}: role")),
+        strength=cast("Strength", _choice(raw.get("strength"), get_args(Strength), f"{where}: strength")),
+        causes=_weights(raw.get("cause"), axes.causes, f"{where}: cause"),
+        categories=_weights(raw.get("category"), (*axes.categories, "none"), f"{where}: category"),
+        symptoms=_weights(raw.get("symptom"), (*axes.symptoms, "none"), f"{where}: symptom"),
+        retry=cast("RetryOutlook | None", retry),
+        source=raw["source"],
+        examples=_texts(raw.get("examples"), f"{where}: examples"),
+        near_misses=_texts(raw.get("near_misses"), f"{where}: near_misses"),
+        when=_when(raw.get("when"), f"{where}: when"),
+        needs=_texts(raw["needs"], f"{where}: needs") if "needs" in raw else (),
+        unless=_texts(raw["unless"], f"{where}: unless") if "unless" in raw else (),
+        family=family,
+    )
+
+
+def read(folder: Traversable) -> Catalogue:
+    """All `*.toml` of a folder as one catalogue.
+
+    Raises:
+        CatalogueError: a file is not TOML, an entry is not as asked, an id stands twice or is referred to in vain.
+    """
+    entries: list[Signature] = []
+    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+        if not file.name.endswith(".toml"):
+            continue
+        try:
+            data = tomllib.loads(file.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise CatalogueError(f"{file.name}: not TOML: {error}") from error
+        family = file.name.removesuffix(".toml")
+        if data.get("version") != VERSION or data.get("family") != family:
+            raise CatalogueError(f"{file.name}: expected version = {VERSION} and family = {family!r}")
+        entries += [
+            parse_entry(raw, family, f"{file.name}: entry {number}")
+            for number, raw in enumerate(data.get("signature", ()), 1)
+        ]
+    entries.sort(key=lambda entry: entry.id)
+    by_id = {entry.id: entry for entry in entries}
+    if len(by_id) != len(entries):
+        twice = next(one.id for one, other in zip(entries, entries[1:], strict=False) if one.id == other.id)
+        raise CatalogueError(f"the id {twice!r} stands twice")
+    families = {entry.family for entry in entries}
+    for entry in entries:
+        for other in (*entry.needs, *entry.unless):
+            if other not in by_id and not (other.endswith(".*") and other[:-2] in families):
+                raise CatalogueError(f"{entry.id}: needs/unless names {other!r}, which is not in the catalogue")
+    return Catalogue(entries=tuple(entries), by_id=by_id)
+
+
+@cache
+def packaged() -> Catalogue:
+    """The catalogue that comes with the package; read once."""
+    return read(files("classifiers").joinpath("signatures"))
