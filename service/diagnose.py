@@ -1,0 +1,308 @@
+"""The use case: known events are passed over, logs fetched, failures classified; then one transaction stores it all.
+
+Everything slow or pure happens before the transaction. Inside it: insert, read the history that advice depends on,
+advise, insert, add the outbox rows. A batch given twice changes nothing the second time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Protocol
+
+from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
+from classifiers.redaction import redact, redact_json
+from service.batch import BatchOutcome, EventOutcome
+from service.clock import Clock
+from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
+from service.logs.fetch import Fetched, LogFetcher
+from service.recommend.advise import History, advise
+from service.recommend.policy import Policy
+from service.store.incoming import content_digest, new_job
+from service.store.records import DeadLetter, JobOutcome, NewFailure, NewJob, OutboxMessage, PendingLog
+from service.store.session import Store, UnitOfWork
+from service.telemetry import Telemetry
+from service.verdict import Diagnosis, to_wire
+
+PENDING_FIRST_TRY = timedelta(seconds=15)
+PENDING_UNTIL = timedelta(minutes=30)
+PENDING_LONGEST_PAUSE = timedelta(minutes=5)
+# Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
+FREE_TEXT = ("name", "command", "image", "reason", "message")
+
+
+class Classifier(Protocol):
+    """What diagnosis asks of the classifier (classifiers.pipeline.Diagnoser)."""
+
+    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
+        """One verdict a case, in order."""
+        ...
+
+
+@dataclass(slots=True)
+class _Item:
+    """One new event on its way through the batch."""
+
+    key: str
+    event: JobCompletion
+    digest: bytes
+    logs: Fetched | None = None
+    verdict: Verdict | None = None
+
+
+def cleaned(event: JobCompletion) -> JobCompletion:
+    """The event without secrets in its free text; log tails are redacted where logs are read."""
+    changes: dict[str, Any] = {
+        name: redact(text) for name in FREE_TEXT if isinstance(text := getattr(event, name), str) and text
+    }
+    if event.labels:
+        changes["labels"] = redact_json(event.labels)
+    if event.node_events:
+        changes["node_events"] = tuple(
+            line.model_copy(update={"text": redact(line.text)}) for line in event.node_events
+        )
+    if event.model_extra:
+        changes |= redact_json(event.model_extra)
+    return event.model_copy(update=changes)
+
+
+def kept(event: JobCompletion) -> dict[str, Any]:
+    """The event as it is kept for people to read: no tails (they are kept as logs), nothing that is absent."""
+    out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
+    return {name: value for name, value in out.items() if value not in ({}, [])}
+
+
+def raw_case(event: JobCompletion, streams: Sequence[LogStream]) -> RawCase:
+    """What the classifier reads of an event and its logs."""
+    return RawCase(
+        job=event.facts(),
+        streams=tuple(streams),
+        node_events=tuple(NodeEvent(line.text, line.at, line.node, line.source) for line in event.node_events),
+    )
+
+
+def shows_failure(verdict: Verdict) -> bool:
+    """Whether a cancelled job's log shows that it had failed before somebody cancelled it."""
+    return verdict.cause != "USER.5" and any(
+        line.role == "initiating" and line.stream != "scheduler" for line in verdict.evidence
+    )
+
+
+class Diagnose:
+    """Handles batches of events, and later the logs that had not arrived."""
+
+    def __init__(
+        self,
+        store: Store,
+        logs: LogFetcher,
+        classifier: Classifier,
+        policy: Policy,
+        clock: Clock,
+        telemetry: Telemetry,
+        log_deadline_s: float = 60.0,
+    ) -> None:
+        self._store = store
+        self._logs = logs
+        self._classifier = classifier
+        self._policy = policy
+        self._clock = clock
+        self._telemetry = telemetry
+        self._log_deadline_s = log_deadline_s
+
+    def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        """See `handle`."""
+        return self.handle(events, dead)
+
+    def handle(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        """Diagnose and store a batch in one transaction; returns after the commit.
+
+        Raises:
+            Unavailable: the database does not answer; nothing was stored, the same batch may be given again.
+        """
+        items = [_Item(event.key(), event, content_digest(event)) for event in events]
+        with self._timed("known"), self._store.reading() as reading:
+            known = reading.jobs.known({item.key for item in items})
+        fresh = list({item.key: item for item in reversed(items) if item.key not in known}.values())[::-1]
+        self._classify(fresh)
+        diagnosed = {item.key: item for item in fresh}
+        with self._timed("store"), self._store.unit_of_work() as work:
+            jobs = [self._row(item, diagnosed.get(item.key)) for item in items]
+            outcomes = work.jobs.add(jobs)
+            wires = self._store_failures(work, diagnosed, items, jobs, outcomes)
+            letters = tuple(work.dead_letters.add(dead)) if dead else ()
+        return self._outcome(items, outcomes, wires, letters)
+
+    def revise_pending(self, limit: int = 50) -> int:
+        """Try again the logs that had not arrived; returns how many verdicts were made again.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        revised = 0
+        with self._store.unit_of_work() as work:
+            for entry in work.pending_logs.due(limit=limit):
+                revised += self._revise(work, entry)
+        return revised
+
+    def _classify(self, fresh: Sequence[_Item]) -> None:
+        failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
+        if not failed:
+            return
+        for item in failed:
+            item.event = cleaned(item.event)
+        with self._timed("logs"):
+            fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
+        for item, logs in zip(failed, fetched, strict=True):
+            item.logs = logs
+        with self._timed("classify"):
+            verdicts = self._classifier.diagnose(
+                [raw_case(item.event, item.logs.streams) for item in failed if item.logs]
+            )
+        for item, verdict in zip(failed, verdicts, strict=True):
+            if item.event.status is not Status.CANCELLED or shows_failure(verdict):
+                item.verdict = verdict
+
+    def _row(self, item: _Item, diagnosed: _Item | None) -> NewJob:
+        verdict = diagnosed.verdict if diagnosed is not None and diagnosed.digest == item.digest else None
+        return new_job(item.event, now=self._clock.now(), diagnosed=verdict is not None, digest=item.digest)
+
+    def _store_failures(
+        self,
+        work: UnitOfWork,
+        diagnosed: Mapping[str, _Item],
+        items: Sequence[_Item],
+        jobs: Sequence[NewJob],
+        outcomes: Sequence[JobOutcome],
+    ) -> dict[str, dict[str, Any]]:
+        wires: dict[str, dict[str, Any]] = {}
+        added: list[NewFailure] = []
+        messages: list[OutboxMessage] = []
+        pending: list[PendingLog] = []
+        joined: list[tuple[JobOutcome, _Item, dict[str, Any]]] = []
+        for given, job, outcome in zip(items, jobs, outcomes, strict=True):
+            item = diagnosed.get(given.key)
+            if outcome.kind != "new" or item is None or item.verdict is None or outcome.id is None:
+                continue
+            wire = self._wire(item, item.verdict)
+            wires[item.key] = wire
+            if outcome.opens:
+                added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
+                messages.append(_message("failure.diagnosed", outcome.failure_id, wire))
+            else:
+                joined.append((outcome, item, wire))
+            if item.logs is not None and item.logs.pending and outcome.failure_id is not None:
+                pending.append(self._pending(outcome.failure_id, outcome.id, item.logs.pending))
+        if added:
+            work.failures.add(added)
+        for outcome, item, wire in joined:
+            if self._join(work, outcome, item, wire):
+                messages.append(_message("failure.revised", outcome.failure_id, wire))
+        if pending:
+            work.pending_logs.add(pending)
+        if messages:
+            work.outbox.add(messages)
+        return wires
+
+    def _join(self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any]) -> bool:
+        """Another attempt of a job that has a failure: it speaks for the job only where it knows better."""
+        if outcome.failure_id is None or outcome.id is None:
+            return False
+        streams = item.logs.streams if item.logs else ()
+        now = work.failures.get(outcome.failure_id).row
+        better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
+        if not better:
+            work.failures.attach(outcome.failure_id, outcome.id, streams, kept(item.event))
+            return False
+        version = work.failures.revise(
+            outcome.failure_id, wire, attempt_id=outcome.id, streams=streams, event=kept(item.event)
+        )
+        return version is not None
+
+    def _wire(self, item: _Item, verdict: Verdict) -> dict[str, Any]:
+        advice = advise(verdict, item.event.facts(), History(), self._policy)
+        return to_wire(
+            Diagnosis(verdict, advice),
+            event_id=item.key,
+            cluster=item.event.cluster,
+            job_id=item.event.job_id,
+            attempt=item.event.attempt,
+        )
+
+    def _pending(self, failure_id: int, attempt_id: int, refs: Sequence[LogRef]) -> PendingLog:
+        now = self._clock.now()
+        return PendingLog(
+            failure_id,
+            attempt_id,
+            tuple(ref.model_dump(mode="json", exclude_none=True) for ref in refs),
+            next_at=now + PENDING_FIRST_TRY,
+            until=now + PENDING_UNTIL,
+        )
+
+    def _revise(self, work: UnitOfWork, entry: PendingLog) -> bool:
+        now = self._clock.now()
+        detail = work.failures.get(entry.failure_id)
+        before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
+        if before is None:
+            work.pending_logs.done(entry.attempt_id)
+            return False
+        stored = JobCompletion.model_validate(before.event)
+        wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
+        [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
+        if logs.pending and now < entry.until:
+            pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
+            work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
+            return False
+        arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
+        streams = tuple(
+            stream
+            for stream in before.streams
+            if stream.missing is None or (stream.rank, stream.node, stream.stream) not in arrived
+        ) + tuple(logs.streams)
+        [verdict] = self._classifier.diagnose([raw_case(stored, streams)])
+        item = _Item(stored.key(), stored, b"", replace(logs, streams=streams), verdict)
+        wire = self._wire(item, verdict)
+        version = work.failures.revise(
+            entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
+        )
+        work.pending_logs.done(entry.attempt_id)
+        if version is None:
+            return False
+        work.outbox.add([_message("failure.revised", entry.failure_id, wire)])
+        self._telemetry.revisions.inc()
+        return True
+
+    def _outcome(
+        self,
+        items: Sequence[_Item],
+        outcomes: Sequence[JobOutcome],
+        wires: Mapping[str, Mapping[str, Any]],
+        letters: tuple[int, ...],
+    ) -> BatchOutcome:
+        events = []
+        for item, outcome in zip(items, outcomes, strict=True):
+            kind = "accepted" if outcome.kind == "new" else outcome.kind
+            verdict = wires.get(item.key) if outcome.kind == "new" else None
+            events.append(EventOutcome(kind, item.key, outcome.failure_id, verdict))
+            self._telemetry.events.labels(kind).inc()
+            if verdict is not None:
+                self._telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
+        if letters:
+            self._telemetry.dead_letters.inc(len(letters))
+        return BatchOutcome(tuple(events), letters)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = self._clock.monotonic()
+        yield
+        self._telemetry.stage_seconds.labels(stage).observe(self._clock.monotonic() - started)
+
+
+def _message(kind: str, failure_id: int | None, wire: Mapping[str, Any]) -> OutboxMessage:
+    """What others are told: the verdict without its evidence's bulk, and where to find the rest."""
+    told = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
+    first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
+    return OutboxMessage(
+        kind,
+        f"{wire['cluster']}/{wire['job_id']}",
+        {"failure_id": failure_id, "headline": first["text"][:300] if first else None, "verdict": told},
+    )
