@@ -6,12 +6,13 @@ advise, insert, add the outbox rows. A batch given twice changes nothing the sec
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
 from classifiers.redaction import redact, redact_json
+
+from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
 from service.batch import BatchOutcome, EventOutcome
 from service.clock import Clock
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
@@ -110,7 +111,7 @@ class Diagnose:
         self._log_deadline_s = log_deadline_s
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
-        """See `handle`."""
+        """Handle a batch; see `handle`."""
         return self.handle(events, dead)
 
     def handle(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
@@ -138,18 +139,20 @@ class Diagnose:
         Raises:
             Unavailable: the database does not answer.
         """
-        revised = 0
+        now = self._clock.now()
         with self._store.unit_of_work() as work:
-            for entry in work.pending_logs.due(limit=limit):
-                revised += self._revise(work, entry)
-        return revised
+            entries = work.pending_logs.due(limit=limit)
+            for entry in entries:  # claimed: nobody else tries it before then
+                pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
+                work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
+        return sum(self._revise(entry) for entry in entries)
 
     def _classify(self, fresh: Sequence[_Item]) -> None:
+        for item in fresh:
+            item.event = cleaned(item.event)
         failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
         if not failed:
             return
-        for item in failed:
-            item.event = cleaned(item.event)
         with self._timed("logs"):
             fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
         for item, logs in zip(failed, fetched, strict=True):
@@ -238,36 +241,33 @@ class Diagnose:
             until=now + PENDING_UNTIL,
         )
 
-    def _revise(self, work: UnitOfWork, entry: PendingLog) -> bool:
-        now = self._clock.now()
-        detail = work.failures.get(entry.failure_id)
+    def _revise(self, entry: PendingLog) -> bool:
+        with self._store.reading() as reading:
+            detail = reading.failures.get(entry.failure_id)
         before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
         if before is None:
-            work.pending_logs.done(entry.attempt_id)
+            with self._store.unit_of_work() as work:
+                work.pending_logs.done(entry.attempt_id)
             return False
         stored = JobCompletion.model_validate(before.event)
         wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
         [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
-        if logs.pending and now < entry.until:
-            pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
-            work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
+        if logs.pending and self._clock.now() < entry.until:
             return False
         arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
-        streams = tuple(
-            stream
-            for stream in before.streams
-            if stream.missing is None or (stream.rank, stream.node, stream.stream) not in arrived
-        ) + tuple(logs.streams)
+        earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
+        streams = (*earlier, *logs.streams)
         [verdict] = self._classifier.diagnose([raw_case(stored, streams)])
-        item = _Item(stored.key(), stored, b"", replace(logs, streams=streams), verdict)
-        wire = self._wire(item, verdict)
-        version = work.failures.revise(
-            entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
-        )
-        work.pending_logs.done(entry.attempt_id)
+        wire = self._wire(_Item(stored.key(), stored, b""), verdict)
+        with self._store.unit_of_work() as work:
+            version = work.failures.revise(
+                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
+            )
+            work.pending_logs.done(entry.attempt_id)
+            if version is not None:
+                work.outbox.add([_message("failure.revised", entry.failure_id, wire)])
         if version is None:
             return False
-        work.outbox.add([_message("failure.revised", entry.failure_id, wire)])
         self._telemetry.revisions.inc()
         return True
 
