@@ -1,0 +1,67 @@
+"""The house's own rules that no linter knows."""
+
+import ast
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("classifiers", "service", "migrations", "tests")
+LONGEST = 400
+
+
+def sources() -> list[Path]:
+    return [
+        path
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "faultlab/programs" not in path.as_posix()
+    ]
+
+
+def test_packages_hold_a_docstring_and_nothing_else() -> None:
+    for path in sources():
+        if path.name == "__init__.py":
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            assert len(body) == 1, path
+            assert isinstance(body[0], ast.Expr), path
+
+
+def test_no_file_outgrows_its_room() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in sources()
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST
+    }
+    assert not long
+
+
+def test_every_command_has_its_module_and_the_other_way_round() -> None:
+    from service.__main__ import COMMANDS  # noqa: PLC0415 -- the table under test
+
+    modules = {path.stem for path in (ROOT / "service" / "cli").glob("*.py")} - {"__init__"}
+    assert modules == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["install", "demo", "test", "test-deps", "lint", "bench", "soak", "faultlab-check"])
+def test_make_knows_the_documented_commands(command: str) -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S607 -- make of the PATH
+    assert command in listed.split()
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_each_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    decisions = (ROOT / "DECISIONS.md").read_text(encoding="utf-8").lower()
+    wanted = list(project["dependencies"])
+    for extra in project["optional-dependencies"].values():
+        wanted.extend(extra)
+    names = {line.split("[")[0].split(">")[0].split("=")[0].split("<")[0].strip().lower() for line in wanted}
+    assert {name for name in names - {"faultline"} if f"`{name}`" not in decisions} == set()
