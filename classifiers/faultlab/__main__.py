@@ -1,0 +1,121 @@
+"""The lab's command: `python -m classifiers.faultlab list|run|capture|check|build`."""
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from classifiers.faultlab import capture, environment, faults, program
+from classifiers.faultlab.program import Plan
+
+CORPUS = Path(__file__).parents[1] / "corpus" / "captured"
+
+
+def _chosen(plans: Sequence[Plan], patterns: Sequence[str]) -> list[Plan]:
+    return [plan for plan in plans if not patterns or any(re.search(pattern, plan.id) for pattern in patterns)]
+
+
+def _list(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    for plan in plans:
+        print(plan.id, plan.launcher, plan.ranks, plan.labels["cause"], plan.labels["category"], plan.labels["symptom"], plan.path)
+    programs = {plan.program for plan in plans}
+    print(f"{len(programs)} programs, {len(plans)} variants, {sum(len(p.seeds) for p in plans)} runs", file=sys.stderr)
+    return 0
+
+
+def _lab(args: argparse.Namespace) -> capture.Lab:
+    return capture.Lab()
+
+
+def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    lab, bad = _lab(args), 0
+    for plan in plans:
+        for seed in plan.seeds[:1] if not args.all_seeds else plan.seeds:
+            began = time.monotonic()
+            print(f"=== {plan.id}#{seed}")
+            try:
+                captured = lab.run(plan, seed)
+                for stream in captured.streams:
+                    print(f"--- rank {stream.rank} {stream.node} {stream.name}\n{stream.text}")
+                for line in captured.kernel:
+                    print("--- kernel", line)
+                made = capture.case(captured)
+                print("--- root", made["labels"]["root_rank"], made["labels"]["root_line"])
+                print("--- end", made["event"]["status"], made["event"].get("exit_code"), made["event"].get("signal"))
+            except (capture.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
+                bad += 1
+                print(f"--- not as declared: {error}")
+            print(f"--- {time.monotonic() - began:.1f} s", flush=True)
+    return 1 if bad else 0
+
+
+def _runs(plans: Sequence[Plan]) -> Iterator[tuple[Plan, int]]:
+    for plan in plans:
+        for seed in plan.seeds:
+            yield plan, seed
+
+
+def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    out = Path(args.output)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    done = set()
+    if out.exists() and not args.again:
+        done = {json.loads(line)["provenance"]["run"] for line in out.read_text(encoding="utf-8").splitlines()}
+    lab, bad, began = _lab(args), 0, time.monotonic()
+    with out.open("w" if args.again else "a", encoding="utf-8") as file:
+        for plan, seed in _runs(plans):
+            if f"{plan.id}#{seed}" in done:
+                continue
+            if args.minutes and time.monotonic() - began > args.minutes * 60:
+                print("the time is up", file=sys.stderr)
+                break
+            try:
+                file.write(capture.line_of(capture.case(lab.run(plan, seed))) + "\n")
+                file.flush()
+            except (capture.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
+                bad += 1
+                print(f"left out: {error}", file=sys.stderr)
+            except (OSError, subprocess.SubprocessError, ValueError):
+                bad += 1
+                print(f"left out: {plan.id}#{seed}", file=sys.stderr)
+                traceback.print_exc()
+    return 1 if bad else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; 0 all well, 1 some run was not as declared, 2 usage."""
+    parser = argparse.ArgumentParser(prog="python -m classifiers.faultlab", description=__doc__)
+    parser.add_argument("--programs", type=Path, default=program.PROGRAMS, help="where the families lie")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, help_ in (("list", "what is declared"), ("run", "run once and show all"), ("capture", "run and write cases")):
+        sub = commands.add_parser(name, help=help_)
+        sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
+        if name == "run":
+            sub.add_argument("--all-seeds", action="store_true")
+        if name == "capture":
+            sub.add_argument("--output", required=True, help="a .jsonl file; runs already in it are left out")
+            sub.add_argument("--again", action="store_true", help="start the file anew")
+            sub.add_argument("--minutes", type=float, default=0)
+    build = commands.add_parser("build", help="make an environment")
+    build.add_argument("name")
+    args = parser.parse_args(argv)
+    if args.command == "build":
+        print(environment.build(args.name))
+        return 0
+    try:
+        plans = _chosen(program.load(args.programs), args.pattern)
+    except program.DeclarationError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return {"list": _list, "run": _run, "capture": _capture}[args.command](args, plans)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

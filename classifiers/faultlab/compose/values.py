@@ -1,0 +1,158 @@
+"""Made-up hosts, paths, ids and times: one draw of them makes one job's world.
+
+A text names a value by `$name` (drawn once per case, so the same name is the same value all through), a choice by
+`$(one|two)` and a number by `$(3-9)`. Times (`$ts`, `$iso`, `$sys`, `$kts`, `$glog`, `$ms`) move on with every use.
+"""
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+PLACE = re.compile(r"\$(?:\{([a-z]+\d*)\}|([a-z]+\d*)|\(([^()]*)\))")
+NUMBERS = re.compile(r"^(\d+)-(\d+)$")
+
+USERS = ["ana", "bkim", "chenw", "dmitri", "elif", "farid", "gupta", "hoang", "ines", "jtan", "kofi", "lmoreau", "mpark", "nadia", "omar", "priya", "qli", "rossi", "svetlana", "tomas", "u10233", "vlad", "wang3", "ysato", "zofia"]  # fmt: skip
+PROJECTS = ["vit-base", "llm7b", "segnet", "asr", "recsys", "diffusion", "gpt-small", "detr", "moe-16e", "bert-ft", "speech2", "pointcloud", "rlhf", "clip-l", "resnet50", "wavegen", "ner", "t5-xl", "unet3d", "gnn"]  # fmt: skip
+SCRIPTS = ["train.py", "main.py", "run_clm.py", "finetune.py", "pretrain.py", "train_net.py", "run.py", "tools/train.py", "src/train.py", "trainer.py", "main_ddp.py", "train_gpt.py", "launch_train.py", "examples/run_mlm.py", "scripts/fit.py"]  # fmt: skip
+MODELS = ["encoder", "decoder", "backbone", "lm_head", "embed_tokens", "classifier", "proj", "attn", "mlp", "neck", "fc", "policy", "critic", "unet", "vae"]  # fmt: skip
+BUCKETS = ["ml-data-eu", "train-sets", "vision-raw", "corp-checkpoints", "speech-shards", "lake-gold", "research-artifacts", "exp-outputs"]  # fmt: skip
+SERVICES = ["artifacts.corp.example", "mlflow.lab.example", "registry.hpc.example", "hub.internal.example", "minio.store.example", "wandb.corp.example", "data-api.lab.example", "licence.hpc.example"]  # fmt: skip
+
+
+class World:
+    """One case's values. `bound` fixes some of them beforehand (a rank, a node)."""
+
+    def __init__(self, rng: random.Random, bound: Mapping[str, str] | None = None) -> None:
+        self.rng = rng
+        self.known: dict[str, str] = dict(bound or {})
+        start = datetime(2024, 2, 1, tzinfo=UTC)
+        self.now = start + timedelta(seconds=rng.randrange(86_400 * 900), microseconds=rng.randrange(1_000_000))
+        self.boot = self.now - timedelta(seconds=rng.randrange(40_000, 9_000_000))
+        self._host = self._host_maker()
+        self._makers = self._table()
+
+    def _host_maker(self) -> Callable[[], str]:
+        rng = self.rng
+        styles: list[Callable[[], str]] = [
+            lambda: f"gpu{rng.randint(1, 240):03d}",
+            lambda: f"node{rng.randint(1, 96):02d}",
+            lambda: f"dgx-{rng.randint(1, 40)}",
+            lambda: f"ip-10-{rng.randint(0, 255)}-{rng.randint(0, 255)}-{rng.randint(2, 254)}",
+            lambda: f"r{rng.randint(1, 30)}i{rng.randint(0, 3)}n{rng.randint(0, 17)}",
+            lambda: f"cn-{rng.choice('abcd')}{rng.randint(1, 200):03d}",
+            lambda: f"worker-{rng.randint(0, 63)}",
+            lambda: f"gke-pool-a100-{rng.getrandbits(32):08x}-{rng.choice('bcdfgh')}{rng.choice('jklmnp')}{rng.randint(2, 9)}x",
+            lambda: f"hgx{rng.randint(1, 64):02d}",
+            lambda: f"aks-gpunp-{rng.randint(10**7, 10**8 - 1)}-vmss00000{rng.choice('0123456789ab')}",
+        ]
+        return rng.choice(styles)
+
+    def _table(self) -> dict[str, Callable[[], str]]:
+        rng = self.rng
+        hexes: Callable[[int], str] = lambda n: f"{rng.getrandbits(4 * n):0{n}x}"
+        return {
+            "node": self._host,
+            "fqdn": lambda: f"{self._host()}.{rng.choice(['cluster.local', 'hpc.example', 'lab.example', 'orion'])}",
+            "ip": lambda: f"{rng.choice([10, 172, 192])}.{rng.randint(16, 31)}.{rng.randint(0, 250)}.{rng.randint(2, 250)}",
+            "port": lambda: str(rng.choice([29500, 29400, 12355, 6379, 8476, 23456, rng.randint(20000, 60999)])),
+            "eport": lambda: str(rng.randint(32768, 60999)),
+            "pid": lambda: str(rng.randint(300, 4_100_000)),
+            "uid": lambda: str(rng.randint(1000, 70000)),
+            "user": lambda: rng.choice(USERS),
+            "proj": lambda: rng.choice(PROJECTS),
+            "job": lambda: str(rng.randint(1_000, 9_900_000)),
+            "wd": self._work_dir,
+            "script": lambda: rng.choice(SCRIPTS),
+            "py": lambda: f"{self.get('env')}/bin/python{rng.choice(['', '3', '3.10', '3.11'])}",
+            "env": lambda: rng.choice([f"/opt/conda", f"/usr", f"/home/{self.get('user')}/miniconda3/envs/{self.get('proj')}", f"/venv/main", f"/home/{self.get('user')}/.venv", "/usr/local", f"/opt/conda/envs/ptca"]),  # fmt: skip
+            "pkg": lambda: f"{self.get('env')}/lib/python{rng.choice(['3.7', '3.8', '3.9', '3.10', '3.10', '3.11', '3.12'])}/{'dist-packages' if self.get('env') == '/usr/local' else 'site-packages'}",
+            "data": lambda: rng.choice([f"/data/{self.get('proj')}", f"/mnt/{rng.choice(['data', 'fsx', 'blob', 'nfs'])}/{self.get('user')}/{self.get('proj')}", f"/scratch/{self.get('user')}/data", f"/lustre/proj/{self.get('proj')}", f"./data", f"/datasets/{rng.choice(['imagenet', 'coco', 'pile', 'laion', 'librispeech'])}", f"/gpfs/{self.get('user')}/sets"]),  # fmt: skip
+            "ckpt": lambda: rng.choice([f"checkpoints/step_{rng.randint(1, 400)}00", f"/ckpt/{self.get('proj')}/global_step{rng.randint(100, 90000)}", f"outputs/{self.get('proj')}/epoch_{rng.randint(1, 80)}.pt", f"/mnt/ckpt/{self.get('user')}/last.ckpt", f"runs/{rng.randint(1, 99)}/model_{rng.randint(1, 40)}.pth"]),  # fmt: skip
+            "bus": lambda: f"0000:{hexes(2)}:00",
+            "bdf": lambda: f"0000:{hexes(2)}:00.{rng.randint(0, 1)}",
+            "gpu": lambda: str(rng.randint(0, 7)),
+            "hexa": lambda: hexes(4),
+            "hexb": lambda: hexes(8),
+            "hexc": lambda: hexes(16),
+            "addr": lambda: f"0x7f{hexes(10)}",
+            "uuid": lambda: f"{hexes(8)}-{hexes(4)}-4{hexes(3)}-a{hexes(3)}-{hexes(12)}",
+            "sha": lambda: hexes(64),
+            "step": lambda: str(rng.randint(20, 98_000)),
+            "ln": lambda: str(rng.randint(9, 1900)),
+            "ms": lambda: str(rng.randint(100, 99_000)),
+            "pod": lambda: f"{self.get('proj')}-{rng.choice(['worker', 'master', 'node', 'launcher', 'train'])}-{rng.randint(0, 15)}",
+            "ns": lambda: rng.choice(["ml", "research", "team-vision", "kubeflow", "default", "nlp-prod", f"user-{self.get('user')}"]),
+            "img": lambda: f"{rng.choice(SERVICES[2:4])}/{rng.choice(['ml', 'team', 'base'])}/{self.get('proj')}:{rng.choice(['latest', 'v12', '1.4.2', '24.05-py3', 'dev'])}",
+            "bucket": lambda: rng.choice(BUCKETS),
+            "svc": lambda: rng.choice(SERVICES),
+            "mod": lambda: rng.choice(MODELS),
+            "mac": lambda: ":".join(hexes(2) for _ in range(6)),
+            "cluster": lambda: rng.choice(["orion", "k8s-ml", "hpc2", "vega", "apollo", "east-gpu"]),
+            "loss": lambda: f"{rng.uniform(0.2, 9.8):.4f}",
+            "rank": lambda: str(rng.randint(0, 7)),
+            "world": lambda: str(rng.choice([2, 4, 8, 8, 16, 32, 64])),
+        }
+
+    def _work_dir(self) -> str:
+        user, proj = self.get("user"), self.get("proj")
+        return self.rng.choice([f"/home/{user}/{proj}", "/workspace", f"/workspace/{proj}", f"/scratch/{user}/{proj}", "/app", "/opt/ml/code", f"/mnt/home/{user}/code/{proj}", f"/nfs/users/{user}/{proj}", "/root/work", "/code"])  # fmt: skip
+
+    def get(self, name: str) -> str:
+        """The value of a name, drawn at its first use.
+
+        Raises:
+            KeyError: nobody knows the name.
+        """
+        clock = self._clock(name)
+        if clock is not None:
+            return clock
+        if name not in self.known:
+            self.known[name] = self._makers[name.rstrip("0123456789")]()
+        return self.known[name]
+
+    def _clock(self, name: str) -> str | None:
+        at = self.now
+        match name:
+            case "ts":
+                said = f"{at:%Y-%m-%d %H:%M:%S}"
+            case "tsm":
+                said = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
+            case "tsx":
+                said = f"{at:%Y-%m-%d_%H:%M:%S}"
+            case "iso":
+                said = f"{at:%Y-%m-%dT%H:%M:%S}"
+            case "tsf":
+                said = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond:06d}"
+            case "sys":
+                said = f"{at:%b %d %H:%M:%S}"
+            case "hms":
+                said = f"{at:%H:%M:%S}"
+            case "kts":
+                said = f"[{(at - self.boot).total_seconds():12.6f}]"
+            case "glog":
+                said = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}"
+            case "glogn":
+                said = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}{self.rng.randint(100, 999)}"
+            case _:
+                return None
+        self.now += timedelta(seconds=self.rng.choice([0, 0, 0, 1, 1, 2]), microseconds=self.rng.randrange(900_000))
+        return said
+
+    def wait(self, seconds: float) -> None:
+        """Let the clock run."""
+        self.now += timedelta(seconds=seconds)
+
+    def fill(self, text: str) -> str:
+        """The text with every value in its place."""
+
+        def put(found: re.Match[str]) -> str:
+            braced, plain, choice = found.groups()
+            if choice is None:
+                return self.get(braced or plain)
+            numbers = NUMBERS.match(choice)
+            if numbers:
+                return str(self.rng.randint(int(numbers[1]), int(numbers[2])))
+            return self.fill(self.rng.choice(choice.split("|")))
+
+        return PLACE.sub(put, text)

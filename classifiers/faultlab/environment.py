@@ -1,0 +1,75 @@
+"""The interpreters that programs run in: throwaway venvs outside the checkout, built from recipes when first needed.
+
+They lie under $FAULTLINE_FAULTLAB or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+# name -> words for pip install. Lab interpreters are no part of the product and of no CI run.
+RECIPES: Mapping[str, tuple[str, ...]] = {
+    "torch": ("torch", "numpy", "transformers", "accelerate", "lightning", "deepspeed"),
+    "jax": ("jax", "flax", "optax"),
+    "tensorflow": ("tensorflow",),
+    "ray": ("ray[train]",),
+    "mpi": ("mpi4py", "numpy"),
+}
+
+
+class NoEnvironment(RuntimeError):
+    """The named interpreter is not there and was not asked to be built."""
+
+
+def root() -> Path:
+    """Where the lab's interpreters lie."""
+    given = os.environ.get("FAULTLINE_FAULTLAB")
+    return Path(given) if given else Path.home() / ".cache" / "faultline-faultlab"
+
+
+def python(name: str) -> Path:
+    """The interpreter of an environment; "" is the running one, "system" the first python3 of PATH.
+
+    Raises:
+        NoEnvironment: it is not built.
+    """
+    if name == "":
+        return Path(sys.executable)
+    if name == "system":
+        return Path("/usr/bin/python3")
+    found = root() / name / "bin" / "python"
+    if not found.exists():
+        raise NoEnvironment(f"environment {name}: {found} is not there; `python -m classifiers.faultlab build {name}`")
+    return found
+
+
+def folder(name: str) -> Path | None:
+    """The folder of a named environment, None for interpreters that are not the lab's."""
+    return root() / name if name in RECIPES else None
+
+
+def build(name: str) -> Path:
+    """Make the venv of a recipe; gives its interpreter.
+
+    Raises:
+        NoEnvironment: no such recipe.
+        subprocess.CalledProcessError: pip could not install it.
+    """
+    if name not in RECIPES:
+        raise NoEnvironment(f"environment {name}: expected one of {', '.join(RECIPES)}")
+    where = root() / name
+    if not (where / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
+        subprocess.run([str(where / "bin" / "pip"), "install", "--quiet", *RECIPES[name]], check=True)
+    return where / "bin" / "python"
+
+
+def version(name: str, distribution: str) -> str | None:
+    """The version of a distribution in an environment, None if it has none."""
+    if not distribution:
+        return None
+    code = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+    done = subprocess.run([str(python(name)), "-c", code, distribution], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

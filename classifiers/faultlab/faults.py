@@ -1,0 +1,264 @@
+"""Real faults, induced around a run: what a declaration's `faults` may hold.
+
+Before the start (files lie in the run's folder; `at` is relative to it)
+    {kind="write", at, text}            {kind="truncate", at, bytes}         {kind="garble", at, offset, bytes}
+    {kind="remove", at}                 {kind="chmod", at, mode="000"}       {kind="mkdir", at}
+    {kind="tmpfs", at, kb}              a small disk mounted there (root)
+    {kind="port_taken", port="{port}"}  somebody else listens there
+    {kind="http", status, body, headers, delay_s, times, then, drop, truncate}  a stand-in server at {http}; `times`
+                                        answers with `status`, later ones with `then`; `drop` closes without an answer,
+                                        `truncate` sends half the body; `tls = "expired" | "self-signed"` serves {https}
+In the started processes (all, or `rank = n` with the launcher `ranks`)
+    {kind="rlimit", resource="as|nofile|fsize|nproc|stack|cpu|memlock|core|data", mb or value}
+    {kind="user"}                       runs without root's powers: permission bits count (chmod needs it)
+    {kind="shm", mb}                    own /dev/shm of that size (root)
+    {kind="offline"}                    own network namespace with only loopback: no names, no routes (root)
+    {kind="memory", mb}                 memory control group (root); a kill by it is told to the run's kernel lines
+While it runs; `after` = regex on the output of that rank (or any), `after_s` = seconds
+    {kind="signal", signal="KILL", rank, after, after_s}    to that rank, or to rank "launcher"
+    {kind="touch" | "unlink", at, after}                    a file comes or goes (chmod, truncate, write also take `after`)
+
+A fault that this machine does not allow raises Impossible: the run is skipped with the reason, never faked.
+"""
+
+import ctypes
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from classifiers.faultlab import standin
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWNET = 0x00020000, 0x04000000, 0x40000000
+_MS_REC_PRIVATE = 0x4000 | (1 << 18)
+_BEFORE = {"write", "truncate", "garble", "remove", "chmod", "mkdir", "tmpfs", "port_taken", "http"}
+_INSIDE = {"rlimit", "user", "shm", "offline", "memory"}
+_DURING = {"signal", "touch", "unlink"}
+
+
+class Impossible(RuntimeError):
+    """This machine cannot induce that fault."""
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _need_root(what: str) -> None:
+    if os.geteuid() != 0:
+        raise Impossible(f"{what} needs root")
+
+
+def alter(fault: Mapping[str, Any], work: Path) -> None:
+    """Do one change to the run's files."""
+    at = work / fault["at"]
+    match fault["kind"]:
+        case "write":
+            at.parent.mkdir(parents=True, exist_ok=True)
+            if "hex" in fault:
+                at.write_bytes(bytes.fromhex(fault["hex"]))
+            else:
+                at.write_text(fault["text"], encoding=fault.get("encoding", "utf-8"))
+        case "truncate":
+            os.truncate(at, fault["bytes"])
+        case "garble":
+            with at.open("r+b") as stream:
+                stream.seek(fault.get("offset", 0))
+                stream.write(os.urandom(fault.get("bytes", 64)))
+        case "remove" | "unlink":
+            shutil.rmtree(at) if at.is_dir() else at.unlink()
+        case "chmod":
+            at.chmod(int(fault["mode"], 8))
+        case "mkdir":
+            at.mkdir(parents=True)
+        case "touch":
+            at.touch()
+        case other:
+            raise ValueError(f"faults: {other!r} is no change to a file")
+
+
+def _tmpfs(at: Path, kb: int, stack: ExitStack) -> None:
+    _need_root("a small disk")
+    at.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kb}k,mode=777", "tmpfs", str(at)], check=True)
+    stack.callback(subprocess.run, ["umount", "-l", str(at)], check=False)
+
+
+def before(faults: Sequence[Mapping[str, Any]], work: Path, stack: ExitStack) -> dict[str, str]:
+    """Induce what must stand before the start; undone by the stack. Gives placeholders of servers started.
+
+    Raises:
+        Impossible: the machine does not allow it.
+        ValueError: no such kind of fault.
+    """
+    given: dict[str, str] = {}
+    for fault in faults:
+        kind = fault["kind"]
+        if kind not in _BEFORE | _INSIDE | _DURING:
+            raise ValueError(f"faults: unknown kind {kind!r}")
+        if "after" in fault or "after_s" in fault or kind not in _BEFORE:
+            continue
+        if kind == "tmpfs":
+            _tmpfs(work / fault["at"], int(fault["kb"]), stack)
+        elif kind == "port_taken":
+            taken = stack.enter_context(socket.socket())
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind((fault.get("host", "0.0.0.0"), int(fault["port"])))
+            taken.listen()
+        elif kind == "http":
+            given |= stack.enter_context(standin.serve(fault, work))
+        else:
+            alter(fault, work)
+    return given
+
+
+@dataclass(slots=True)
+class Inside:
+    """What a started process does to itself before the program begins. `enter` runs in the child."""
+
+    steps: list[Callable[[], None]] = field(default_factory=list)
+    group: Path | None = None
+
+    def enter(self) -> None:
+        """Run the steps."""
+        for step in self.steps:
+            step()
+
+
+def _check(code: int, what: str) -> None:
+    if code != 0:
+        raise OSError(ctypes.get_errno(), what)
+
+
+def _unshare(flag: int) -> Callable[[], None]:
+    return lambda: _check(_libc().unshare(flag), "unshare")
+
+
+def _small_shm(mb: float) -> None:
+    libc = _libc()
+    _check(libc.unshare(CLONE_NEWNS), "unshare")
+    _check(libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None), "mount private")
+    _check(libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", 0, f"size={int(mb * 1024)}k".encode()), "mount /dev/shm")
+
+
+def _offline() -> None:
+    _check(_libc().unshare(CLONE_NEWNET), "unshare")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def _limit(fault: Mapping[str, Any]) -> Callable[[], None]:
+    which = getattr(resource, f"RLIMIT_{fault['resource'].upper()}")
+    value = int(fault["mb"] * 1024 * 1024) if "mb" in fault else int(fault["value"])
+    return lambda: resource.setrlimit(which, (value, value))
+
+
+def _drop_user() -> None:
+    """Stay the same user id, but without root's right to pass over permission bits (capabilities 1, 2, 3)."""
+    libc = _libc()
+    for capability in (1, 2, 3):
+        _check(libc.prctl(24, capability, 0, 0, 0), "prctl PR_CAPBSET_DROP")
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    data = (ctypes.c_uint32 * 6)()
+    _check(libc.capget(header, data), "capget")
+    for word in (0, 1, 2):
+        data[word] &= ~0b1110
+    _check(libc.capset(header, data), "capset")
+
+
+def _memory_group(mb: float, name: str, stack: ExitStack) -> Path:
+    _need_root("a memory control group")
+    first = Path("/sys/fs/cgroup/memory")
+    base = first if first.is_dir() else Path("/sys/fs/cgroup")
+    group = base / f"faultlab-{name}"
+    try:
+        group.mkdir()
+        limit = str(int(mb * 1024 * 1024))
+        if base == first:
+            (group / "memory.limit_in_bytes").write_text(limit)
+        else:
+            (group / "memory.max").write_text(limit)
+    except OSError as error:
+        raise Impossible(f"a memory control group: {error}") from None
+    stack.callback(_remove_group, group)
+    return group
+
+
+def _remove_group(group: Path) -> None:
+    try:
+        group.rmdir()
+    except OSError:
+        return
+
+
+def inside(
+    faults: Sequence[Mapping[str, Any]], rank: int | None, host: str | None, name: str, stack: ExitStack
+) -> Inside:
+    """What the process of that rank (None: the launcher) must do before it starts; `host` is its own host name.
+
+    Raises:
+        Impossible: the machine does not allow it.
+    """
+    made = Inside()
+    if host is not None and os.geteuid() == 0:
+        shown = host.encode()
+
+        def named() -> None:
+            libc = _libc()
+            _check(libc.unshare(CLONE_NEWUTS), "unshare")
+            _check(libc.sethostname(shown, len(shown)), "sethostname")
+
+        made.steps.append(named)
+    last: list[Callable[[], None]] = []
+    for fault in faults:
+        if "rank" in fault and fault["rank"] != rank:
+            continue
+        match fault["kind"]:
+            case "rlimit":
+                last.append(_limit(fault))
+            case "user":
+                _need_root("another user")
+                last.insert(0, _drop_user)
+            case "shm":
+                _need_root("an own /dev/shm")
+                made.steps.append(lambda mb=fault["mb"]: _small_shm(mb))  # type: ignore[misc]
+            case "offline":
+                _need_root("a network namespace")
+                made.steps.append(_offline)
+            case "memory":
+                group = _memory_group(fault["mb"], f"{name}-{rank}", stack)
+                made.group = group
+                made.steps.append(lambda g=group: (g / "cgroup.procs").write_text(str(os.getpid())) and None)  # type: ignore[misc]
+    made.steps += last
+    return made
+
+
+@dataclass(slots=True)
+class Pending:
+    """A fault that waits for a line or a moment."""
+
+    fault: Mapping[str, Any]
+    after: re.Pattern[str] | None
+    after_s: float
+    done: bool = False
+
+
+def during(faults: Sequence[Mapping[str, Any]]) -> list[Pending]:
+    """The faults that strike while the run goes on."""
+    return [
+        Pending(fault, re.compile(fault["after"]) if "after" in fault else None, float(fault.get("after_s", 0)))
+        for fault in faults
+        if fault["kind"] in _DURING or "after" in fault or "after_s" in fault
+    ]
+
+
+def number(fault: Mapping[str, Any]) -> int:
+    """The signal that a `signal` fault sends."""
+    return int(getattr(signal, f"SIG{fault.get('signal', 'KILL')}"))
