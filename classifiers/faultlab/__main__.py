@@ -1,6 +1,7 @@
 """The lab's command: `python -m classifiers.faultlab list|run|capture|check|build`."""
 
 import argparse
+import atexit
 import json
 import random
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from classifiers.faultlab import capture, environment, faults, program
 from classifiers.faultlab.program import Plan
+from classifiers.faultlab.zygotes import Zygotes
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "captured"
 
@@ -31,7 +33,11 @@ def _list(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def _lab(args: argparse.Namespace) -> capture.Lab:
-    return capture.Lab()
+    if args.fresh:
+        return capture.Lab()
+    zygotes = Zygotes()
+    atexit.register(zygotes.close)
+    return capture.Lab(zygotes)
 
 
 def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
@@ -97,6 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, help_ in (("list", "what is declared"), ("run", "run once and show all"), ("capture", "run and write cases")):
         sub = commands.add_parser(name, help=help_)
         sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
+        sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
         if name == "run":
             sub.add_argument("--all-seeds", action="store_true")
         if name == "capture":

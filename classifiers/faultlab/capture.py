@@ -17,6 +17,7 @@ from typing import Any
 
 from classifiers.faultlab import environment, faults, identity, launch, runner
 from classifiers.faultlab.program import Plan
+from classifiers.faultlab.zygotes import Zygotes
 
 TAIL_BYTES = 32 * 1024
 _KERNEL = ("oom", "killed process", "out of memory", "segfault", "traps:")
@@ -106,7 +107,7 @@ def _worker_logs(folder: Path, plan: Plan, who: identity.Identity) -> Iterator[t
 class Lab:
     """Runs plans. `zygote` starts Python programs from a preloaded interpreter where one is given and allowed."""
 
-    def __init__(self, zygotes: Any = None) -> None:
+    def __init__(self, zygotes: Zygotes | None = None) -> None:
         self._zygotes = zygotes
 
     def run(self, plan: Plan, seed: int) -> Captured:
@@ -125,7 +126,7 @@ class Lab:
         token = base.name
         who = identity.identity(f"{plan.id}#{seed}", plan.nodes)
         work, home, temporary, workers = (base / name for name in ("work", "home", "tmp", "logs"))
-        for folder in (work, home, temporary, workers):
+        for folder in (work, home, temporary, workers, base / "notes"):
             folder.mkdir()
         logs = plan.logs or (who.logs if plan.launcher in {"torchrun", "ranks"} else "ranks")
         python = environment.python(plan.environment)
@@ -156,6 +157,7 @@ class Lab:
             "GLOO_SOCKET_IFNAME": "lo",
             "LAB_SEED": str(seed),
             "LAB_RUN": token,
+            "LAB_NOTES": str(base / "notes"),
         }
         if plan.prepare is not None:
             words = [str(python), script, *(launch.fill(word, values) for word in plan.prepare)]
@@ -182,7 +184,7 @@ class Lab:
     ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip
         work = base / "work"
         members: list[runner.Member] = []
-        watching = runner.Watch(members, faults.during(declared), token, work, base / "tmp")
+        watching = runner.Watch(members, faults.during(declared), token, work, base / "notes")
         many = len(launch.starts(plan, who, values, logs, base / "logs")) > 1
         console: tuple[int, int] | None = None
         if logs == "console" and many:
@@ -190,7 +192,7 @@ class Lab:
             console = (read, write)
             watching.add(os.fdopen(read, "rb"), None, "stdout")
         for start in launch.starts(plan, who, values, logs, base / "logs"):
-            inside = faults.inside(declared, start.rank, who.hosts[start.node], token, stack)
+            steps = faults.inside(declared, start.rank, who.hosts[start.node], token, stack)
             pipes = {"stdout": console} if console else {"stdout": os.pipe()}
             if not console and not who.merged:
                 pipes["stderr"] = os.pipe()
@@ -198,10 +200,10 @@ class Lab:
             err = pipes["stderr"][1] if "stderr" in pipes else out  # type: ignore[index]
             full = {**env, **start.env}
             process: runner.Process
-            if self._zygotes is not None and start.python and not plan.fresh:
-                process = self._zygotes.start(plan.environment, start, full, work, inside, out, err)
+            if self._zygotes is not None and start.python and plan.preload and not plan.fresh:
+                process = self._zygotes.start(plan.environment, plan.preload, start, full, work, steps, out, err)
             else:
-                process = runner.start_fresh(start, full, work, inside, out, err)
+                process = runner.start_fresh(start, full, work, steps, out, err)
             member = runner.Member(start, process)
             members.append(member)
             if not console:
@@ -210,7 +212,7 @@ class Lab:
                     watching.add(os.fdopen(pipe[0], "rb"), member, name)  # type: ignore[index]
         if console:
             os.close(console[1])
-        outcome = runner.watch(members, watching, token, plan.timeout_s)
+        outcome = runner.watch(members, watching, token, base / "notes", plan.timeout_s)
         streams = []
         if console:
             streams.append(Stream(None, who.hosts[0], "stdout", "\n".join(outcome.shared)))

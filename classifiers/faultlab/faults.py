@@ -21,24 +21,20 @@ While it runs; `after` = regex on the output of that rank (or any), `after_s` = 
 A fault that this machine does not allow raises Impossible: the run is skipped with the reason, never faked.
 """
 
-import ctypes
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from classifiers.faultlab import standin
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWNET = 0x00020000, 0x04000000, 0x40000000
-_MS_REC_PRIVATE = 0x4000 | (1 << 18)
 _BEFORE = {"write", "truncate", "garble", "remove", "chmod", "mkdir", "tmpfs", "port_taken", "http"}
 _INSIDE = {"rlimit", "user", "shm", "offline", "memory"}
 _DURING = {"signal", "touch", "unlink"}
@@ -46,10 +42,6 @@ _DURING = {"signal", "touch", "unlink"}
 
 class Impossible(RuntimeError):
     """This machine cannot induce that fault."""
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _need_root(what: str) -> None:
@@ -120,59 +112,6 @@ def before(faults: Sequence[Mapping[str, Any]], work: Path, stack: ExitStack) ->
     return given
 
 
-@dataclass(slots=True)
-class Inside:
-    """What a started process does to itself before the program begins. `enter` runs in the child."""
-
-    steps: list[Callable[[], None]] = field(default_factory=list)
-    group: Path | None = None
-
-    def enter(self) -> None:
-        """Run the steps."""
-        for step in self.steps:
-            step()
-
-
-def _check(code: int, what: str) -> None:
-    if code != 0:
-        raise OSError(ctypes.get_errno(), what)
-
-
-def _unshare(flag: int) -> Callable[[], None]:
-    return lambda: _check(_libc().unshare(flag), "unshare")
-
-
-def _small_shm(mb: float) -> None:
-    libc = _libc()
-    _check(libc.unshare(CLONE_NEWNS), "unshare")
-    _check(libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None), "mount private")
-    _check(libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", 0, f"size={int(mb * 1024)}k".encode()), "mount /dev/shm")
-
-
-def _offline() -> None:
-    _check(_libc().unshare(CLONE_NEWNET), "unshare")
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-
-
-def _limit(fault: Mapping[str, Any]) -> Callable[[], None]:
-    which = getattr(resource, f"RLIMIT_{fault['resource'].upper()}")
-    value = int(fault["mb"] * 1024 * 1024) if "mb" in fault else int(fault["value"])
-    return lambda: resource.setrlimit(which, (value, value))
-
-
-def _drop_user() -> None:
-    """Stay the same user id, but without root's right to pass over permission bits (capabilities 1, 2, 3)."""
-    libc = _libc()
-    for capability in (1, 2, 3):
-        _check(libc.prctl(24, capability, 0, 0, 0), "prctl PR_CAPBSET_DROP")
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    data = (ctypes.c_uint32 * 6)()
-    _check(libc.capget(header, data), "capget")
-    for word in (0, 1, 2):
-        data[word] &= ~0b1110
-    _check(libc.capset(header, data), "capset")
-
-
 def _memory_group(mb: float, name: str, stack: ExitStack) -> Path:
     _need_root("a memory control group")
     first = Path("/sys/fs/cgroup/memory")
@@ -200,44 +139,33 @@ def _remove_group(group: Path) -> None:
 
 def inside(
     faults: Sequence[Mapping[str, Any]], rank: int | None, host: str | None, name: str, stack: ExitStack
-) -> Inside:
-    """What the process of that rank (None: the launcher) must do before it starts; `host` is its own host name.
+) -> list[list[Any]]:
+    """The steps (see inside.py) of the process of that rank, None: the launcher; `host` is its own host name.
 
     Raises:
         Impossible: the machine does not allow it.
     """
-    made = Inside()
+    steps: list[list[Any]] = []
     if host is not None and os.geteuid() == 0:
-        shown = host.encode()
-
-        def named() -> None:
-            libc = _libc()
-            _check(libc.unshare(CLONE_NEWUTS), "unshare")
-            _check(libc.sethostname(shown, len(shown)), "sethostname")
-
-        made.steps.append(named)
-    last: list[Callable[[], None]] = []
+        steps.append(["hostname", host])
+    last: list[list[Any]] = []
     for fault in faults:
         if "rank" in fault and fault["rank"] != rank:
             continue
         match fault["kind"]:
             case "rlimit":
-                last.append(_limit(fault))
+                last.append(["rlimit", fault["resource"], int(fault["mb"] * 1024 * 1024) if "mb" in fault else int(fault["value"])])
             case "user":
-                _need_root("another user")
-                last.insert(0, _drop_user)
+                last.append(["user"])
             case "shm":
                 _need_root("an own /dev/shm")
-                made.steps.append(lambda mb=fault["mb"]: _small_shm(mb))  # type: ignore[misc]
+                steps.append(["shm", fault["mb"]])
             case "offline":
                 _need_root("a network namespace")
-                made.steps.append(_offline)
+                steps.append(["offline"])
             case "memory":
-                group = _memory_group(fault["mb"], f"{name}-{rank}", stack)
-                made.group = group
-                made.steps.append(lambda g=group: (g / "cgroup.procs").write_text(str(os.getpid())) and None)  # type: ignore[misc]
-    made.steps += last
-    return made
+                steps.append(["group", str(_memory_group(fault["mb"], f"{name}-{rank}", stack))])
+    return [*steps, *last]
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ A family is a folder below `programs/` with Python or shell files and any number
 
     framework = "pytorch"            # provenance and event field
     environment = "torch"            # a venv of environment.py; "" = the interpreter that runs the lab, "system" = PATH
+    preload = ["torch"]              # modules that the preloaded interpreter imports once; absent: always fresh
     distribution = "torch"           # whose version goes to the provenance (importlib.metadata name), "" = none
 
     [[program]]
@@ -19,6 +20,7 @@ A family is a folder below `programs/` with Python or shell files and any number
     args = ["--dim", "64"]           # words may hold placeholders, see below
     timeout_s = 60                   # the runner's time limit; reaching it is status `timeout` (or `hung`, see status)
     status = "failed"                # what the scheduler would say, when it cannot be told from the exit
+    # axes that do not apply: "" (category where no program error is told, symptom of a single process)
     labels = { side = "user", cause = "USER.1", category = "DL.3", symptom = "D.1.5", retry = "futile" }
     ok = { symptom = ["D.1.5", "D.1.4"] }      # other labels an expert could defend; the main one is added
     root = { rank = 0, line = "mat1 and mat2 shapes" }   # regex of the first failing line, searched in that rank's
@@ -106,6 +108,7 @@ class Plan:
     fresh: bool
     cheap: bool
     gpu: bool
+    preload: tuple[str, ...]
 
     @property
     def program(self) -> str:
@@ -122,7 +125,7 @@ _AXES = ("side", "cause", "category", "symptom", "retry")
 _KEYS = {
     "name", "file", "files", "path", "kind", "launcher", "ranks", "nodes", "args", "timeout_s", "status", "labels", "ok", "root",
     "cheap", "variant", "env", "rank_env", "skip_ranks", "seeds", "faults", "prepare", "command", "launcher_args", "logs",
-    "fresh", "framework", "environment", "distribution", "gpu",
+    "fresh", "framework", "environment", "distribution", "gpu", "preload",
 }  # fmt: skip
 
 
@@ -157,8 +160,9 @@ def _labels(row: Mapping[str, Any], place: _Place) -> dict[str, Any]:
         for entry in others:
             if entry is not None and entry not in allowed[axis]:
                 raise place.wrong(f"labels.{axis}: {entry!r} is not in the taxonomy")
-        out[axis] = value
-        out[f"{axis}_ok"] = list(dict.fromkeys(others))
+        none = "none" if axis in {"category", "symptom"} else None
+        out[axis] = value or none
+        out[f"{axis}_ok"] = list(dict.fromkeys(entry or none for entry in others))
     if known.side_of(out["cause"]) != out["side"]:
         raise place.wrong(f"labels: cause {out['cause']} is not of side {out['side']}")
     return out
@@ -232,6 +236,7 @@ def _plan(family: Mapping[str, Any], program: Mapping[str, Any], variant: Mappin
         fresh=bool(row.get("fresh", False)),
         cheap=bool(row.get("cheap", family.get("cheap", False))),
         gpu=bool(row.get("gpu", False)),
+        preload=tuple(row.get("preload", family.get("preload", ()))),
     )
 
 

@@ -6,12 +6,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
-from classifiers.faultlab import faults
+from classifiers.faultlab import faults, inside
 from classifiers.faultlab.launch import Start
 
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -49,14 +48,26 @@ class Outcome:
     ended: float
 
 
-def tagged(token: str) -> list[int]:
-    """The processes of this machine whose environment carries LAB_RUN=token."""
+def _session(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[3])
+    except (OSError, IndexError):
+        return None
+
+
+def tagged(token: str, notes: Path) -> list[int]:
+    """The living processes of a run: those whose environment carries LAB_RUN=token, and the sessions noted in `notes`.
+
+    Forks of the preloaded interpreter show its environment, not theirs: they leave a file `session<pid>` instead.
+    """
     mark, found = f"LAB_RUN={token}".encode(), []
+    sessions = {int(note.name.removeprefix("session")) for note in notes.glob("session*")}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
+            pid = int(entry.name)
             try:
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
+                if mark in (entry / "environ").read_bytes().split(b"\0") or (sessions and _session(pid) in sessions):
+                    found.append(pid)
             except OSError:
                 continue
     return sorted(found)
@@ -68,7 +79,7 @@ def _pid_of(rank: int, members: Sequence[Member], token: str, notes: Path) -> in
             return member.process.pid
     if (notes / f"rank{rank}").exists():
         return int((notes / f"rank{rank}").read_text())
-    for pid in tagged(token):
+    for pid in tagged(token, notes):
         try:
             environ = dict(
                 word.split(b"=", 1) for word in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if b"=" in word
@@ -159,12 +170,7 @@ def end(pids: Sequence[int], number: int) -> None:
             continue
 
 
-def _job_code(members: Sequence[Member]) -> int:
-    """As srun says it: the first that failed decides; by rank where several did."""
-    return next((code for m in members if (code := m.process.poll()) not in {0, None}), 0) or 0
-
-
-def start_fresh(start: Start, env: Mapping[str, str], work: Path, inside: faults.Inside, out: int, err: int) -> Process:
+def start_fresh(start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int) -> Process:
     """Start a process of its own, as a shell would."""
     return subprocess.Popen(  # noqa: S603 - the lab's own words
         start.words,
@@ -173,7 +179,7 @@ def start_fresh(start: Start, env: Mapping[str, str], work: Path, inside: faults
         stdin=subprocess.DEVNULL,
         stdout=out,
         stderr=err,
-        preexec_fn=inside.enter if inside.steps else None,
+        preexec_fn=(lambda: inside.enter(steps)) if steps else None,
         start_new_session=True,
     )
 
@@ -182,9 +188,8 @@ def watch(
     members: list[Member],
     watching: Watch,
     token: str,
+    notes: Path,
     timeout_s: float,
-    extra: Sequence[int] = (),
-    stack: ExitStack | None = None,
 ) -> Outcome:
     """Read and wait until all ended or the time is up; then end what is left.
 
@@ -204,7 +209,7 @@ def watch(
             now = time.monotonic()
             if len(codes) == len(members) and (not reading or now - began > timeout_s):
                 break
-            if len(codes) == len(members) and not any(tagged(token)):
+            if len(codes) == len(members) and not any(tagged(token, notes)):
                 while watching.step(0.05):
                     pass
                 break
@@ -214,15 +219,15 @@ def watch(
                 end(alive, signal.SIGTERM)
             elif now - began > timeout_s + _GRACE_S:
                 timed_out = True
-                end([*alive, *tagged(token)], signal.SIGKILL)
+                end([*alive, *tagged(token, notes)], signal.SIGKILL)
             elif first_failure and len(members) > 1 and now - first_failure[0] > 6 * _GRACE_S and not terminated:
                 terminated = True
                 end(alive, signal.SIGTERM)
             elif terminated and first_failure and len(members) > 1 and now - first_failure[0] > 8 * _GRACE_S:
-                end([*alive, *tagged(token)], signal.SIGKILL)
+                end([*alive, *tagged(token, notes)], signal.SIGKILL)
     finally:
         for number in (signal.SIGCONT, signal.SIGKILL):
-            end(tagged(token), number)
+            end(tagged(token, notes), number)
             end([m.process.pid for n, m in enumerate(members) if n not in codes], number)
         deadline = time.monotonic() + _GRACE_S
         while any(m.process.poll() is None for m in members) and time.monotonic() < deadline:

@@ -1,0 +1,195 @@
+"""A preloaded interpreter: imports heavy modules once, then forks one process for each program it is asked to start.
+
+Run by the environment's own Python: `python -u zygote.py SOCKET INSIDE_PY MODULE...`. A request is one JSON object and
+two descriptors (stdout, stderr) on a Unix socket; the answer is the process id, and when it ended its exit code. The
+fork is a process of its own in a session of its own: own environment, folder, arguments, signals, exit. torchrun runs
+in such a fork as well, and starts its workers here instead of by exec; all else of torchrun is its own code.
+"""
+
+import array
+import importlib.util
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import types
+
+
+def send(address, request, out, err):
+    """Ask for a process; gives the socket that will bring its pid and exit code."""
+    asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    asked.connect(address)
+    body = json.dumps(request).encode()
+    fds = array.array("i", [out, err])
+    asked.sendmsg([struct.pack("!I", len(body))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+    asked.sendall(body)
+    return asked
+
+
+class Forked:
+    """A process that was asked for: as subprocess.Popen."""
+
+    def __init__(self, address, request, out, err):
+        self.args, self.returncode = request["words"], None
+        self._asked = send(address, request, out, err)
+        self.pid = struct.unpack("!i", self._asked.recv(4, socket.MSG_WAITALL))[0]
+
+    def poll(self):
+        return self.wait(0) if self.returncode is None else self.returncode
+
+    def wait(self, timeout=None):
+        if self.returncode is None:
+            ready = select.select([self._asked], [], [], timeout)[0]
+            if ready:
+                self.returncode = struct.unpack("!i", self._asked.recv(4, socket.MSG_WAITALL))[0]
+            elif timeout:
+                import subprocess
+
+                raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+
+def _torchrun_forks(address):
+    from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler as handler
+
+    def popen(self, args, env):
+        out = self._stdout.fileno() if self._stdout else 1
+        err = self._stderr.fileno() if self._stderr else 2
+        request = {"words": [str(word) for word in args], "env": env, "cwd": os.getcwd(), "steps": []}
+        return Forked(address, request, out, err)
+
+    handler.SubprocessHandler._popen = popen
+
+
+def become(request, out, err, address, inside):
+    """In the fork: turn into the asked program. Does not return."""
+    os.setsid()
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    if "SIGPIPE" in signal.Signals.__members__:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, 256)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    notes = os.environ.get("LAB_NOTES")
+    if notes:
+        names = [f"session{os.getpid()}"]
+        if "RANK" in os.environ:
+            names.append("rank" + os.environ["RANK"])
+        for name in names:
+            with open(os.path.join(notes, name), "w", encoding="ascii") as stream:
+                stream.write(str(os.getpid()))
+    inside.enter(request["steps"])
+    words = request["words"][1:]
+    while words[0] == "-u":
+        words.pop(0)
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        sys.path[0] = os.getcwd()
+        if words[1] == "torch.distributed.run":
+            _torchrun_forks(address)
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return
+    sys.argv = words
+    script = os.path.abspath(words[0])
+    sys.path[0] = os.path.dirname(script)
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__file__=script, __builtins__=__builtins__, __annotations__={})
+    sys.modules["__main__"] = main
+    with open(script, "rb") as stream:
+        source = stream.read()
+    try:
+        exec(compile(source, script, "exec"), main.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:  # as the interpreter does at top level, without this file's own frame
+        trace = error.__traceback__
+        error.__traceback__ = trace.tb_next if trace else None
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise SystemExit(1) from None
+
+
+def _receive(asked):
+    head, control, _, _ = asked.recvmsg(4, socket.CMSG_SPACE(8))
+    fds = array.array("i")
+    fds.frombytes(control[0][2][:8])
+    size = struct.unpack("!I", head)[0]
+    body = b""
+    while len(body) < size:
+        body += asked.recv(size - len(body))
+    return json.loads(body), fds[0], fds[1]
+
+
+def serve(address, inside):
+    """Take requests until the socket's folder goes away or the parent ends; returns only in a fork."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(address)
+    listening.listen(64)
+    parent = os.getppid()
+    running = {}
+    while os.getppid() == parent:
+        ready = select.select([listening], [], [], 0.02 if running else 0.5)[0]
+        if ready:
+            asked, _ = listening.accept()
+            try:
+                request, out, err = _receive(asked)
+            except (OSError, IndexError, struct.error):
+                asked.close()
+                continue
+            pid = os.fork()
+            if pid == 0:
+                return request, out, err
+            os.close(out)
+            os.close(err)
+            asked.sendall(struct.pack("!i", pid))
+            running[pid] = asked
+        while running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            code = os.waitstatus_to_exitcode(status)
+            asked = running.pop(pid, None)
+            if asked is not None:
+                try:
+                    asked.sendall(struct.pack("!i", code))
+                except OSError:
+                    pass
+                asked.close()
+    raise SystemExit(0)
+
+
+def main():
+    address, inside_py, *modules = sys.argv[1:]
+    spec = importlib.util.spec_from_file_location("lab_inside", inside_py)
+    inside = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(inside)
+    sys.modules["lab_zygote"] = sys.modules["__main__"]
+    for name in modules:
+        importlib.import_module(name)
+    request, out, err = serve(address, inside)
+    become(request, out, err, address, inside)
+
+
+if __name__ == "__main__":
+    main()
