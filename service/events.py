@@ -6,7 +6,18 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import ErrorDetails
 
 from classifiers.case import JobFacts
 from service.errors import FieldError, UnreadableRecord
@@ -15,8 +26,28 @@ SCHEMA = "job-completion/1"
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 CLOCK_TOLERANCE = timedelta(days=1)
 
-Key = Annotated[str, Field(min_length=1, max_length=200)]
-Count = Annotated[int, Field(ge=0, le=2**53)]
+
+def _as_text(value: Any) -> Any:
+    """Numbers are not times: whether seconds or milliseconds were meant can't be told."""
+    if isinstance(value, str | datetime) and not (isinstance(value, str) and value.isdigit()):
+        return value
+    raise ValueError('a time as RFC 3339 with zone, such as "2026-11-20T03:41:57Z"')
+
+
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time between the years 1 and 9999 in UTC") from None
+
+
+# Control characters have no place in a name that ends up in keys, URLs and file names.
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
+# Strict: "1" and 1.0 are not counts.
+Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+ExitCode = Annotated[int, Field(ge=0, le=255, strict=True)]
+Rank = Annotated[int, Field(ge=0, le=2**31, strict=True)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
 
 
 class Status(StrEnum):
@@ -43,7 +74,7 @@ CLASSIFIED_STATUSES = FAILURE_STATUSES | {Status.PREEMPTED, Status.CANCELLED}
 class _Open(BaseModel):
     """Unknown fields are kept; numbers and strings are not turned into each other."""
 
-    model_config = ConfigDict(extra="allow", strict=False, frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
 
 class Requested(_Open):
@@ -58,23 +89,24 @@ class Checkpoint(_Open):
 
     uri: str | None = None
     step: Count | None = None
-    at: AwareDatetime | None = None
+    at: Instant | None = None
 
 
 class LogRef(_Open):
     """One stream: its tail inline, or where to fetch it. `rank` null is the launcher."""
 
-    rank: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    rank: Rank | None = None
     node: str | None = None
     stream: str | None = None
     tail: str | None = None
     uri: str | None = None
+    missing: str | None = Field(default=None, description="why the stream is known not to be readable")
 
 
 class NodeEventIn(_Open):
     """One line of a node's own."""
 
-    at: AwareDatetime | None = None
+    at: Instant | None = None
     node: str | None = None
     source: str | None = None
     text: str
@@ -97,14 +129,14 @@ class JobCompletion(_Open):
     command: str | None = None
     gpu_type: str | None = None
     status: Status
-    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
-    signal: Annotated[int, Field(ge=0, le=255)] | None = None
+    exit_code: ExitCode | None = None
+    signal: ExitCode | None = None
     scheduler: str | None = None
     reason: str | None = None
     message: str | None = None
-    submitted_at: AwareDatetime | None = None
-    started_at: AwareDatetime | None = None
-    ended_at: AwareDatetime
+    submitted_at: Instant | None = None
+    started_at: Instant | None = None
+    ended_at: Instant
     time_limit_s: Count | None = None
     gpus: Count | None = None
     restart_count: Count | None = None
@@ -129,7 +161,7 @@ class JobCompletion(_Open):
 
     @field_validator("nodes", "logs", "node_events", "topology", "labels", mode="before")
     @classmethod
-    def _null_is_empty(cls, value: Any, info: Any) -> Any:
+    def _null_is_empty(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None:
             return {} if info.field_name in {"topology", "labels"} else ()
         return value
@@ -174,16 +206,35 @@ class JobCompletion(_Open):
 
 
 def _instant(at: datetime | None) -> str | None:
-    return None if at is None else at.astimezone(UTC).isoformat()
+    return None if at is None else at.isoformat()
+
+
+def _expected(problem: ErrorDetails) -> str:
+    context = problem.get("ctx", {})
+    if "error" in context:
+        return str(context["error"])
+    if problem["type"] == "string_pattern_mismatch":
+        return "a text without control or replacement characters"
+    if problem["type"] == "missing":
+        return "this field is required"
+    return problem["msg"].removeprefix("Input should be ")
+
+
+def _shortened(value: Any) -> str:
+    """What was found, for a message: never a long text, which could hold a secret, and never a whole tree."""
+    if isinstance(value, str):
+        return repr(value[:60])
+    if value is None or isinstance(value, bool | int | float | datetime):
+        return repr(value)[:60]
+    return type(value).__name__
 
 
 def as_unreadable(error: ValidationError) -> UnreadableRecord:
     """The library's complaint in the project's words: one FieldError a place."""
     places = []
     for problem in error.errors(include_url=False)[:20]:
-        context = problem.get("ctx", {})
-        expected = str(context["error"]) if "error" in context else problem["msg"]
-        got = None if problem["type"] == "missing" else repr(problem["input"])[:80]
+        expected = _expected(problem)
+        got = None if problem["type"] == "missing" else _shortened(problem["input"])
         field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]

@@ -1,12 +1,39 @@
-"""Bytes or decoded JSON of any format the service understands → one job-completion/1 event."""
+"""Bytes or decoded JSON of any format the service understands → one job-completion/1 event.
 
-from collections.abc import Sequence
+A record is told by a few keys of its own, cheapest test first. Whatever comes in, the answer is an event, a `Skipped`
+or an UnreadableRecord.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from service.events import JobCompletion
+import orjson
+
+from service.errors import FieldError, UnreadableRecord
+from service.events import MAX_EVENT_BYTES, JobCompletion, from_object
+from service.formats import (
+    cloud_event,
+    fields,
+    kubeflow,
+    kubernetes_job,
+    kubernetes_pod,
+    ray,
+    rayjob,
+    slurm,
+    slurm_epilog,
+)
 from service.formats.outcome import Skipped
 
 __all__ = ["Skipped", "parse", "parse_object"]
+
+_WRAPPED_MOST = 4
+_WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+_NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
+_EXPECTED = (
+    "a job-completion/1 event, a CloudEvent, a Slurm record (jobid), an epilog environment (SLURM_JOB_ID), "
+    "a Kubernetes Pod, Job, PyTorchJob, TrainJob or RayJob, or a Ray job (entrypoint)"
+)
+_MENDED = str.maketrans({"\x00": "\ufffd"})
 
 
 def parse(
@@ -22,9 +49,134 @@ def parse(
     Raises:
         UnreadableRecord: names the field that is wrong and what was expected there; never another exception.
     """
-    raise NotImplementedError
+    if value is None:
+        return Skipped("no value (a topic's deletion marker)")
+    if headers and not cloud_event.is_structured(headers):
+        cloud_event.binary_attributes(headers)  # checked; the value is the data itself
+    elif headers:
+        obj = _decode(value)
+        if not isinstance(obj, dict):
+            raise fields.unreadable("(whole object)", "a CloudEvent", obj)
+        return _inner(cloud_event.structured_data(obj), cluster, 1)
+    return _read(_decode(value), cluster, 0)
 
 
 def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Skipped:
     """The same for decoded JSON."""
-    raise NotImplementedError
+    try:
+        return _read(_mended(obj), cluster, 0)
+    except RecursionError:
+        raise fields.unreadable("(whole object)", "JSON nested less deeply") from None
+
+
+def _decode(value: bytes) -> Any:
+    """JSON in strict UTF-8, without NaN, at most 1024 levels deep; of a key given twice the last counts."""
+    if len(value) > MAX_EVENT_BYTES:
+        raise UnreadableRecord(
+            f"(whole record): at most {MAX_EVENT_BYTES} bytes",
+            (FieldError("(whole record)", f"at most {MAX_EVENT_BYTES} bytes", f"{len(value)} bytes"),),
+        )
+    try:
+        obj = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise UnreadableRecord(f"not JSON: {error}", (FieldError("(whole record)", f"JSON: {error}"),)) from None
+    if b"\\u0000" in value:
+        return _mended(obj)
+    return obj
+
+
+def _mended(value: Any) -> Any:
+    """Null characters (PostgreSQL holds none) and lone surrogates (UTF-8 has none) as U+FFFD, in every string."""
+    if isinstance(value, str):
+        if "\x00" in value:
+            value = value.translate(_MENDED)
+        if not value.isascii():
+            value = _without_surrogates(value)
+        return value
+    if isinstance(value, dict):
+        return {_mended(key) if isinstance(key, str) else str(key): _mended(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    return value
+
+
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _read(obj: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
+    if not isinstance(obj, dict):
+        raise fields.unreadable("(whole object)", _EXPECTED, obj)
+    if "specversion" in obj and "schema" not in obj:
+        if depth >= _WRAPPED_MOST:
+            raise fields.unreadable("data", f"at most {_WRAPPED_MOST} envelopes around an event")
+        return _inner(cloud_event.structured_data(obj), cluster, depth + 1)
+    for is_it, reader in _FORMATS:
+        if is_it(obj):
+            return reader(obj, cluster)
+    raise fields.unreadable("(whole object)", _EXPECTED, f"keys {', '.join(list(obj)[:6])}" if obj else "{}")
+
+
+def _native(obj: Mapping[str, Any], cluster: str | None) -> JobCompletion:
+    return from_object(obj if cluster is None or obj.get("cluster") is not None else {**obj, "cluster": cluster})
+
+
+def _inner(data: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
+    """An envelope's content: JSON as it is, or bytes or text that hold JSON."""
+    if isinstance(data, bytes):
+        data = _decode(data)
+    elif isinstance(data, str):
+        data = _decode(data.encode())
+    return _read(data, cluster, depth)
+
+
+def _watched(envelope: Mapping[str, Any], cluster: str | None) -> JobCompletion | Skipped:
+    kind = envelope["type"]
+    if kind in {"BOOKMARK", "ERROR"}:
+        return Skipped(f"Kubernetes: a watch's {kind} is not a job's end")
+    named = fields.text(envelope, "cluster") or cluster
+    return _kubernetes(envelope["object"], named, deleted=kind == "DELETED")
+
+
+def _kubernetes(obj: Mapping[str, Any], cluster: str | None, *, deleted: bool = False) -> JobCompletion | Skipped:
+    kind = fields.text(obj, "kind")
+    if kind in _KINDS and not (kind == "Job" and _group(obj) not in {"", "batch"}):
+        return _KINDS[kind](obj, cluster, deleted)
+    if kind == "Event":
+        return Skipped("Kubernetes: an Event is not a job's end")
+    raise fields.unreadable("kind", f"one of {', '.join(_KINDS)} (a Job of group batch)", f"{_group(obj)}/{kind}")
+
+
+def _group(obj: Mapping[str, Any]) -> str:
+    group, slash, _ = (fields.text(obj, "apiVersion") or "").partition("/")
+    return group if slash else ""
+
+
+def _is_ray(obj: Mapping[str, Any]) -> bool:
+    return "entrypoint" in obj and ("submission_id" in obj or "driver_info" in obj or "ended_at" not in obj)
+
+
+_KINDS: dict[str, Callable[[Mapping[str, Any], str | None, bool], JobCompletion | Skipped]] = {
+    "Pod": lambda obj, cluster, deleted: kubernetes_pod.read(obj, cluster, deleted=deleted),
+    "Job": lambda obj, cluster, deleted: kubernetes_job.read(obj, cluster, deleted=deleted),
+    "PyTorchJob": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="PyTorchJob", deleted=deleted),
+    "TrainJob": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="TrainJob", deleted=deleted),
+    "RayJob": lambda obj, cluster, deleted: rayjob.read(obj, cluster, deleted=deleted),
+}
+# What tells a format, and who reads it; the first that fits, the most frequent ones first.
+_FORMATS: tuple[
+    tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
+] = (
+    (lambda obj: "schema" in obj, _native),
+    (lambda obj: "jobid" in obj, slurm.read),
+    (lambda obj: "SLURM_JOB_ID" in obj, slurm_epilog.read),
+    (lambda obj: isinstance(obj.get("object"), dict) and str(obj.get("type")) in _WATCH_TYPES, _watched),
+    (lambda obj: "kind" in obj and ("metadata" in obj or "apiVersion" in obj), _kubernetes),
+    (lambda obj: "involvedObject" in obj, lambda _, __: Skipped("Kubernetes: an Event is not a job's end")),
+    (_is_ray, ray.read),
+    (lambda obj: any(sign in obj for sign in _NATIVE_SIGNS), _native),
+)

@@ -1,0 +1,101 @@
+"""CloudEvents 1.0 on Kafka, structured and binary: the envelope is checked, what is inside is any other format.
+
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md. Attributes are checked
+by the `cloudevents` library; the data is decoded here, by the rules that hold for every other record. The envelope's
+`id` is not the event's identity: the same job seen bare and wrapped is one.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from cloudevents.core.exceptions import BaseCloudEventException, CloudEventValidationError
+from cloudevents.core.v1.event import CloudEvent
+
+from service.errors import FieldError, UnreadableRecord
+from service.formats import fields
+
+VERSION = "1.0"
+REQUIRED = ("specversion", "type", "source", "id")
+STRUCTURED = "application/cloudevents"
+_STRUCTURED_JSON = "application/cloudevents+json"
+# The Kafka binding has an underscore; HTTP's hyphen is carried over by some producers.
+_PREFIXES = ("ce_", "ce-")
+
+
+def is_structured(headers: Sequence[tuple[str, bytes]]) -> bool:
+    """Whether the record's content type says that its value is a whole CloudEvent.
+
+    Raises:
+        UnreadableRecord: a CloudEvent in a form other than JSON, or a batch of them.
+    """
+    content_type = next((value for name, value in headers if name.lower() == "content-type"), b"")
+    kind = content_type.decode("latin-1").partition(";")[0].strip().lower()
+    if not kind.startswith(STRUCTURED):
+        return False
+    if kind not in {STRUCTURED, _STRUCTURED_JSON}:
+        raise fields.unreadable("content-type", f"{_STRUCTURED_JSON} (one event a record)", kind)
+    return True
+
+
+def binary_attributes(headers: Sequence[tuple[str, bytes]]) -> dict[str, str] | None:
+    """The attributes of a CloudEvent in binary mode; None where the headers are not those of one.
+
+    Raises:
+        UnreadableRecord: an attribute is wrong, or not UTF-8.
+    """
+    attributes: dict[str, str] = {}
+    for header, value in headers:
+        name = header.lower()
+        if name.startswith(_PREFIXES):
+            try:
+                attributes[name[3:]] = bytes(value).decode()
+            except UnicodeDecodeError:
+                raise fields.unreadable(header, "UTF-8") from None
+    if not all(name in attributes for name in REQUIRED):
+        return None
+    _check(attributes)
+    return attributes
+
+
+def structured_data(event: Mapping[str, Any]) -> Any:
+    """The data of a CloudEvent in structured mode: decoded JSON, or bytes where it was base64.
+
+    Raises:
+        UnreadableRecord: an attribute is missing or wrong, or there is no data.
+    """
+    attributes = {name: value for name, value in event.items() if name not in {"data", "data_base64"}}
+    _check(attributes)
+    encoded = fields.text(event, "data_base64")
+    if encoded is not None:
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError):
+            raise fields.unreadable("data_base64", "base64") from None
+    data = event.get("data")
+    if data is None:
+        raise fields.unreadable("data", "an object, or data_base64")
+    return data
+
+
+def _check(attributes: Mapping[str, Any]) -> None:
+    version = attributes.get("specversion")
+    if version != VERSION:
+        raise fields.unreadable("specversion", f'"{VERSION}"', version)
+    for name in REQUIRED:
+        if not attributes.get(name):
+            raise fields.unreadable(name, "a string that is not empty")
+    checked: dict[str, Any] = dict(attributes)
+    at: datetime | None = fields.instant(attributes, "time")
+    checked.pop("time", None)
+    if at is not None:
+        checked["time"] = at
+    try:
+        CloudEvent({name: value for name, value in checked.items() if value is not None})
+    except CloudEventValidationError as error:
+        places = tuple(FieldError(name, str(problems[0])) for name, problems in error.errors.items() if problems)
+        raise UnreadableRecord("; ".join(place.expected for place in places[:3]), places) from None
+    except (BaseCloudEventException, ValueError, TypeError) as error:
+        raise fields.unreadable("(CloudEvent)", str(error)[:200]) from None

@@ -1,0 +1,108 @@
+"""Kubeflow's training jobs: PyTorchJob (training-operator v1) and TrainJob (trainer v2).
+
+Conditions as in `pkg/apis/kubeflow.org/v1/common_types.go` and trainer.kubeflow.org/v1alpha1; a TrainJob's Failed
+reason and message are those of its JobSet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service.events import JobCompletion, Status
+from service.formats import fields, kubernetes_meta
+from service.formats.outcome import Skipped
+
+_GOOD = ("Succeeded", "Complete")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What a kind's spec says of the job's size."""
+
+    framework: str | None
+    facts: Mapping[str, Any]
+    time_limit_s: int | None
+
+
+def read(
+    job: Mapping[str, Any], cluster: str | None = None, *, kind: str, deleted: bool = False
+) -> JobCompletion | Skipped:
+    """The event of one PyTorchJob or TrainJob; `deleted`: a watch has just seen it go.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    meta = kubernetes_meta.read_meta(job)
+    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+    conditions = kubernetes_meta.true_conditions(status)
+    good = next((conditions[name] for name in _GOOD if name in conditions), None)
+    suspended = conditions.get("Suspended")
+    midway = ""
+    if (failed := conditions.get("Failed")) is not None:
+        outcome = Status.TIMEOUT if failed.reason == "DeadlineExceeded" else Status.FAILED
+        cause, ended_at = failed, failed.at
+    elif good is not None:
+        outcome, cause = Status.SUCCEEDED, good
+        ended_at = good.at
+    elif deleted:
+        outcome, cause, ended_at = Status.CANCELLED, None, kubernetes_meta.last_change(job, meta)
+    elif suspended is not None and kubernetes_meta.stopped_midway(meta, suspended):
+        outcome, cause, ended_at = Status.CANCELLED, suspended, suspended.at
+        midway = f":suspended:{ended_at}"
+    else:
+        return Skipped(f"Kubernetes: a {kind} that has not ended")
+    ended_at = fields.instant(status, "completionTime", "status.") or ended_at
+    if ended_at is None:
+        raise fields.unreadable("status.conditions", f"a time on the condition that ended the {kind}")
+    shape = _pytorch_job(spec) if kind == "PyTorchJob" else _train_job(spec)
+    started_at = fields.instant(status, "startTime", "status.") or meta.created_at
+    values = kubernetes_meta.common(meta, cluster, job) | {
+        "event_id": kubernetes_meta.event_id(meta, kind, ended_at) + midway,
+        "job_id": meta.full_name(kind),
+        "framework": shape.framework,
+        "status": outcome,
+        "reason": cause.reason if cause else "Deleted",
+        "message": cause.message if cause else None,
+        "submitted_at": meta.created_at,
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "time_limit_s": shape.time_limit_s,
+        "restart_count": fields.whole(status, "restarts", "status."),
+        **shape.facts,
+    }
+    return fields.build(values)
+
+
+def _pytorch_job(spec: Mapping[str, Any]) -> _Shape:
+    """Replicas by role: image and command are the first role's, resources those of all."""
+    facts: dict[str, Any] = {}
+    gpus = 0
+    replicas = fields.mapping(spec, "pytorchReplicaSpecs", "spec.")
+    for role in sorted(replicas):  # Master, Worker
+        place = f"spec.pytorchReplicaSpecs.{role}."
+        replica = fields.mapping(replicas, role, "spec.pytorchReplicaSpecs.")
+        template = fields.mapping(fields.mapping(replica, "template", place), "spec", f"{place}template.")
+        count = fields.whole(replica, "replicas", place)
+        found = kubernetes_meta.pod_spec_facts(template, f"{place}template.spec.", pods=1 if count is None else count)
+        gpus += found.pop("gpus", None) or 0
+        found.pop("requested", None)
+        facts = {**found, **{key: value for key, value in facts.items() if value is not None}}
+    policy = fields.mapping(spec, "runPolicy", "spec.")
+    limit = fields.whole(policy, "activeDeadlineSeconds", "spec.runPolicy.")
+    return _Shape("pytorch", {**facts, "gpus": gpus or None}, limit)
+
+
+def _train_job(spec: Mapping[str, Any]) -> _Shape:
+    runtime = fields.text(fields.mapping(spec, "runtimeRef", "spec."), "name", "spec.runtimeRef.") or ""
+    trainer = fields.mapping(spec, "trainer", "spec.")
+    nodes = fields.whole(trainer, "numNodes", "spec.trainer.") or 1
+    facts = dict(
+        kubernetes_meta.pod_spec_facts(
+            {"containers": [{**trainer, "resources": trainer.get("resourcesPerNode")}]} if trainer else {},
+            "spec.trainer.",
+            pods=nodes,
+        )
+    )
+    framework = next((name for name in ("torch", "deepspeed", "jax", "mpi") if name in runtime), None)
+    limit = fields.whole(spec, "activeDeadlineSeconds", "spec.")
+    return _Shape("pytorch" if framework == "torch" else framework, facts, limit)

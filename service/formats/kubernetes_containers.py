@@ -1,0 +1,124 @@
+"""How a pod's containers ended: `initContainerStatuses` and `containerStatuses` of a pod's status."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from service.formats import fields
+
+_MESSAGE_CHARS = 4096  # as much as the kubelet keeps of a termination message
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One container. `earlier`: the end told is that of the run before the last restart."""
+
+    name: str
+    init: bool
+    restarts: int
+    exit_code: int | None = None
+    signal: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    earlier: bool = False
+    waiting: str | None = None
+    waiting_message: str | None = None
+
+
+def read(status: Mapping[str, Any]) -> list[Ended]:
+    """Every container, those of the initialisation first.
+
+    Raises:
+        UnreadableRecord: names the place that is wrong.
+    """
+    found = []
+    for key, init in (("initContainerStatuses", True), ("containerStatuses", False)):
+        for index, entry in enumerate(fields.mappings(status, key, "status.")):
+            found.append(_container(entry, f"status.{key}[{index}].", init=init))
+    return found
+
+
+def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Ended:
+    state = fields.mapping(entry, "state", within)
+    terminated, place, earlier = fields.mapping(state, "terminated", f"{within}state."), "state", False
+    if not terminated:
+        last = fields.mapping(entry, "lastState", within)
+        terminated, place, earlier = fields.mapping(last, "terminated", f"{within}lastState."), "lastState", True
+    inner = f"{within}{place}.terminated."
+    waiting = fields.mapping(state, "waiting", f"{within}state.")
+    code = terminated.get("exitCode")
+    if terminated and (not isinstance(code, int) or isinstance(code, bool) or not 0 <= code <= 255):  # noqa: PLR2004
+        raise fields.unreadable(f"{inner}exitCode", "an integer 0 to 255", code)
+    return Ended(
+        name=fields.text(entry, "name", within) or "",
+        init=init,
+        restarts=fields.whole(entry, "restartCount", within) or 0,
+        exit_code=code,
+        signal=fields.whole(terminated, "signal", inner) or None,
+        reason=fields.text(terminated, "reason", inner),
+        message=fields.text(terminated, "message", inner),
+        started_at=fields.instant(terminated, "startedAt", inner),
+        ended_at=fields.instant(terminated, "finishedAt", inner),
+        earlier=earlier and bool(terminated),
+        waiting=fields.text(waiting, "reason", f"{within}state.waiting."),
+        waiting_message=fields.text(waiting, "message", f"{within}state.waiting."),
+    )
+
+
+def first_failed(containers: Iterable[Ended]) -> Ended | None:
+    """The container that failed first; a sidecar stopped at the end is not it."""
+    failed = [one for one in containers if one.exit_code]
+    return min(failed, key=lambda one: (one.ended_at or _LATEST, not one.init), default=None)
+
+
+def started_at(containers: Iterable[Ended]) -> datetime | None:
+    """When the first container started, as far as it is told."""
+    return min((one.started_at for one in containers if one.started_at is not None), default=None)
+
+
+def words(spoken: Iterable[str | None], containers: Iterable[Ended]) -> str | None:
+    """What pod and containers say, each once, in that order."""
+    parts = [part for part in spoken if part]
+    for one in containers:
+        parts += [
+            f"{one.name}: {text}" for text in (one.message if one.exit_code else None, one.waiting_message) if text
+        ]
+    return "\n".join(dict.fromkeys(parts))[: 2 * _MESSAGE_CHARS] or None
+
+
+def logs(containers: Iterable[Ended], *, rank: int | None, node: str | None) -> list[dict[str, Any]]:
+    """Termination messages that are a log: with FallbackToLogsOnError, or torchelastic's error file put there."""
+    found = []
+    for one in containers:
+        tail = _as_log(one.message) if one.exit_code else None
+        if tail is not None:
+            found.append({"rank": rank, "node": node, "stream": "stderr", "tail": tail})
+    return found
+
+
+def _as_log(message: str | None) -> str | None:
+    if message is None:
+        return None
+    if message.startswith("{"):
+        traceback = _torchelastic(message)
+        if traceback is not None:
+            return traceback
+    return message if "\n" in message.strip() else None
+
+
+def _torchelastic(message: str) -> str | None:
+    """The traceback in torchelastic's error file: `message.extraInfo.py_callstack`."""
+    try:
+        error = orjson.loads(message)
+    except ValueError:
+        return None
+    inner = error.get("message") if isinstance(error, dict) else None
+    extra = inner.get("extraInfo") if isinstance(inner, dict) else None
+    stack = extra.get("py_callstack") if isinstance(extra, dict) else None
+    return stack if isinstance(stack, str) and stack else None

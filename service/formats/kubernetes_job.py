@@ -1,0 +1,56 @@
+"""A Kubernetes Job (batch/v1) that has ended: condition Complete or Failed, suspended midway, or deleted.
+
+Reasons as in the API's constants: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.events import JobCompletion, Status
+from service.formats import fields, kubernetes_meta
+from service.formats.outcome import Skipped
+
+
+def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
+    """The event of one Job; `deleted`: a watch has just seen it go.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    meta = kubernetes_meta.read_meta(job)
+    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+    conditions = kubernetes_meta.true_conditions(status)
+    identity: tuple[Any, ...] = ()
+    if (failed := conditions.get("Failed")) is not None:
+        outcome = Status.TIMEOUT if failed.reason == "DeadlineExceeded" else Status.FAILED
+        cause, ended_at = failed, failed.at
+    elif (complete := conditions.get("Complete")) is not None:
+        outcome, cause = Status.SUCCEEDED, complete
+        ended_at = fields.instant(status, "completionTime", "status.") or complete.at
+    elif deleted:
+        outcome, cause, ended_at = Status.CANCELLED, None, kubernetes_meta.last_change(job, meta)
+    elif kubernetes_meta.stopped_midway(meta, suspended := conditions.get("Suspended")) and suspended is not None:
+        outcome, cause, ended_at = Status.CANCELLED, suspended, suspended.at
+        identity = ("suspended", ended_at)  # it may be let run again, and end again
+    else:
+        return Skipped("Kubernetes: a Job that has not ended")
+    if ended_at is None:
+        raise fields.unreadable("status.conditions", "a time (lastTransitionTime) on the condition that ended the Job")
+    started_at = fields.instant(status, "startTime", "status.")
+    template = fields.mapping(fields.mapping(spec, "template", "spec."), "spec", "spec.template.")
+    pods = fields.whole(spec, "parallelism", "spec.") or 1
+    own_id = kubernetes_meta.event_id(meta, "Job", started_at, ended_at)
+    values = kubernetes_meta.common(meta, cluster, job) | {
+        "event_id": ":".join([own_id, *(str(part) for part in identity)]),
+        "job_id": kubernetes_meta.job_name(meta, "Job"),
+        "attempt": kubernetes_meta.retry_index(meta),
+        "status": outcome,
+        "reason": cause.reason if cause else "Deleted",
+        "message": cause.message if cause else None,
+        "submitted_at": meta.created_at,
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        **kubernetes_meta.pod_spec_facts(template, "spec.template.spec.", pods=pods),
+    }
+    return fields.build(values)

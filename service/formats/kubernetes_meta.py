@@ -1,0 +1,219 @@
+"""What Kubernetes objects of every kind share: names, owners, conditions, times, resources."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from service.formats import fields
+
+# https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+_SUFFIXES: dict[str, Decimal | int] = {
+    "": 1, "m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
+    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50,
+}  # fmt: skip
+_QUANTITY = re.compile(r"(\d{1,16}(?:\.\d{1,9})?)(|m|k|[MGTP]i?|Ki)")
+_MOST = 2**53
+_QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
+_GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
+_OWN_PREFIX = "faultline/"
+# A queueing controller creates its jobs suspended; a suspension later than this after creation stopped one that ran.
+SUSPENDED_AT_BIRTH = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """An object's metadata, checked."""
+
+    namespace: str
+    name: str
+    uid: str | None
+    labels: dict[str, str]
+    annotations: Mapping[str, Any]
+    owner: tuple[str, str] | None  # (kind, name) of the controller
+    created_at: datetime | None
+    deleted_at: datetime | None
+
+    def full_name(self, kind: str) -> str:
+        """`namespace/Kind/name`."""
+        return f"{self.namespace}/{kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One entry of `status.conditions` that is True."""
+
+    reason: str | None
+    message: str | None
+    at: datetime | None
+
+
+def read_meta(obj: Mapping[str, Any]) -> Meta:
+    """Metadata of an object.
+
+    Raises:
+        UnreadableRecord: no name, or a wrong type.
+    """
+    meta = fields.mapping(obj, "metadata")
+    name = fields.text(meta, "name", "metadata.")
+    if name is None:
+        raise fields.unreadable("metadata.name", "a string")
+    owner = None
+    for reference in fields.mappings(meta, "ownerReferences", "metadata."):
+        if reference.get("controller") is True:
+            kind, owner_name = fields.text(reference, "kind"), fields.text(reference, "name")
+            owner = (kind, owner_name) if kind and owner_name else None
+    annotations = fields.mapping(meta, "annotations", "metadata.")
+    labels = fields.texts(meta, "labels", "metadata.")
+    labels |= {
+        key: value for key, value in annotations.items() if key.startswith(_OWN_PREFIX) and isinstance(value, str)
+    }
+    return Meta(
+        namespace=fields.text(meta, "namespace", "metadata.") or "default",
+        name=name,
+        uid=fields.text(meta, "uid", "metadata."),
+        labels=labels,
+        annotations=annotations,
+        owner=owner,
+        created_at=fields.instant(meta, "creationTimestamp", "metadata."),
+        deleted_at=fields.instant(meta, "deletionTimestamp", "metadata."),
+    )
+
+
+def job_name(meta: Meta, kind: str) -> str:
+    """`namespace/Kind/name` of the job that people know: the outermost controller that the object tells of.
+
+    KubeRay and Kubeflow's TrainJob stand above what owns the pod directly; their labels say so.
+    """
+    labels = meta.labels
+    origin, origin_name = labels.get("ray.io/originated-from-crd"), labels.get("ray.io/originated-from-cr-name")
+    if origin and origin_name:
+        return f"{meta.namespace}/{origin}/{origin_name}"
+    jobset = labels.get("jobset.sigs.k8s.io/jobset-name")
+    if jobset and kind != "JobSet":
+        above = "TrainJob" if "trainer.kubeflow.org/trainjob-ancestor-step" in labels else "JobSet"
+        return f"{meta.namespace}/{above}/{jobset}"
+    if meta.owner is not None and meta.owner[0] not in {"CronJob", "Node"}:
+        return f"{meta.namespace}/{meta.owner[0]}/{meta.owner[1]}"
+    return meta.full_name(kind)
+
+
+def event_id(meta: Meta, kind: str, *which: Any) -> str:
+    """The identity of an object's end: its uid, or a digest of name and `which` where a record carries no uid."""
+    if meta.uid is not None:
+        return f"kubernetes:{kind}:{meta.uid}"
+    digest = hashlib.sha256(orjson.dumps([meta.full_name(kind), *which]))
+    return f"kubernetes:{kind}:{digest.hexdigest()}"
+
+
+def retry_index(meta: Meta) -> int | None:
+    """Which try of its kind this is, where a controller says so."""
+    for key in ("jobset.sigs.k8s.io/restart-attempt", "batch.kubernetes.io/job-index-failure-count"):
+        value = meta.labels.get(key, meta.annotations.get(key))
+        if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_MOST)):
+            return int(value)
+    return None
+
+
+def completion_index(meta: Meta) -> int | None:
+    """The pod's index in an Indexed Job: its rank where one pod is one process."""
+    key = "batch.kubernetes.io/job-completion-index"
+    value = meta.labels.get(key, meta.annotations.get(key))
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < len(str(2**31)) else None
+
+
+def true_conditions(status: Mapping[str, Any]) -> dict[str, Condition]:
+    """The conditions that hold, by type."""
+    found = {}
+    for index, entry in enumerate(fields.mappings(status, "conditions", "status.")):
+        within = f"status.conditions[{index}]."
+        kind = fields.text(entry, "type", within)
+        if kind is not None and entry.get("status") == "True":
+            found[kind] = Condition(
+                fields.text(entry, "reason", within),
+                fields.text(entry, "message", within),
+                fields.instant(entry, "lastTransitionTime", within),
+            )
+    return found
+
+
+def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
+    """Whether `Suspended` stopped something that had been let run, and is not just a queue's way to hold it back."""
+    if suspended is None or suspended.at is None or meta.created_at is None:
+        return False
+    return suspended.at - meta.created_at > SUSPENDED_AT_BIRTH
+
+
+def last_change(obj: Mapping[str, Any], meta: Meta) -> datetime | None:
+    """When the object was deleted or, where it does not say (one without finalizers does not), last changed."""
+    if meta.deleted_at is not None:
+        return meta.deleted_at
+    changes = fields.mappings(fields.mapping(obj, "metadata"), "managedFields", "metadata.")
+    times = [at for change in changes if (at := fields.instant(change, "time", "metadata.managedFields.")) is not None]
+    return max(times, default=None)
+
+
+def common(meta: Meta, cluster: str | None, obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The event's fields that metadata alone gives."""
+    named = fields.text(obj, "cluster") or fields.text(obj, "clusterName")
+    return {
+        "cluster": fields.cluster_name(named, cluster),
+        "name": meta.name,
+        "user": meta.labels.get("user"),
+        "team": meta.labels.get("team", meta.namespace),
+        "queue": next((meta.labels[key] for key in _QUEUE_LABELS if key in meta.labels), None),
+        "scheduler": "kubernetes",
+        "labels": meta.labels,
+    }
+
+
+def pod_spec_facts(spec: Mapping[str, Any], within: str, *, pods: int = 1) -> dict[str, Any]:
+    """Image, command and resources out of a pod's spec, the resources times `pods`."""
+    containers = fields.mappings(spec, "containers", within)
+    if not containers:
+        return {}
+    resources = [fields.mapping(one, "resources", f"{within}containers.") for one in containers]
+    limits = [fields.mapping(one, "limits") or fields.mapping(one, "requests") for one in resources]
+    gpus = sum(
+        (quantity(amount) or 0) for limit in limits for name, amount in limit.items() if name.endswith("/gpu")
+    )  # nvidia.com/gpu, amd.com/gpu ...
+    cpus = sum(quantity(limit.get("cpu"), up=True) or 0 for limit in limits)
+    memory = sum(quantity(limit.get("memory")) or 0 for limit in limits)
+    selector = fields.mapping(spec, "nodeSelector", within)
+    gpu_type = next((selector[key] for key in _GPU_TYPE_LABELS if isinstance(selector.get(key), str)), None)
+    return {
+        "image": fields.text(containers[0], "image", f"{within}containers."),
+        "command": _command(containers[0]),
+        "gpus": min(gpus * pods, _MOST) or None,
+        "gpu_type": gpu_type,
+        "requested": {"cpus": min(cpus * pods, _MOST) or None, "memory_bytes": min(memory * pods, _MOST) or None},
+    }
+
+
+def quantity(value: Any, *, up: bool = False) -> int | None:
+    """A Kubernetes quantity (`500m`, `16Gi`, 8) as a whole number; None if it is none: it decides nothing."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return min(max(value, 0), _MOST)
+    if not isinstance(value, str):
+        return None
+    hit = _QUANTITY.fullmatch(value)
+    if hit is None:
+        return None
+    number = Decimal(hit[1]) * _SUFFIXES[hit[2]]
+    if number > _MOST:
+        return None
+    return int(number) + (1 if up and number != int(number) else 0)
+
+
+def _command(container: Mapping[str, Any]) -> str | None:
+    parts: list[str] = []
+    for key in ("command", "args"):
+        value = container.get(key)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            parts += [part for part in value if isinstance(part, str)]
+    return " ".join(parts) or None

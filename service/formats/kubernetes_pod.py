@@ -1,0 +1,119 @@
+"""A Kubernetes Pod that has ended.
+
+A pod under a Job or another controller is an attempt of that job: `job_id` names the controller, `pod` the pod. Why it
+ended stands in the DisruptionTarget condition first (a Job calls preemption, eviction and a code bug all
+BackoffLimitExceeded), then in the pod's reason, then in its containers.
+Reasons: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from service.events import JobCompletion, Status
+from service.formats import fields, kubernetes_containers, kubernetes_meta
+from service.formats.kubernetes_containers import Ended
+from service.formats.kubernetes_meta import Condition
+from service.formats.outcome import Skipped
+
+DISRUPTIONS = {
+    "PreemptionByScheduler": Status.PREEMPTED,
+    "DeletionByPodGC": Status.NODE_FAIL,  # its node is gone
+}
+POD_REASONS = {
+    "Evicted": Status.EVICTED,
+    "NodeShutdown": Status.EVICTED,
+    "Terminated": Status.EVICTED,
+    "Preempting": Status.PREEMPTED,
+    "DeadlineExceeded": Status.TIMEOUT,
+    "NodeLost": Status.NODE_FAIL,
+}
+
+
+def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
+    """The event of one pod; `deleted`: a watch has just seen it go.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    meta = kubernetes_meta.read_meta(pod)
+    status = fields.mapping(pod, "status")
+    spec = fields.mapping(pod, "spec")
+    phase = fields.text(status, "phase", "status.")
+    conditions = kubernetes_meta.true_conditions(status)
+    disruption = conditions.get("DisruptionTarget")
+    stopped = conditions.get("TerminationTarget")  # Kueue's own
+    if phase not in {"Succeeded", "Failed"}:
+        if not deleted:
+            return Skipped(f"Kubernetes: pod phase {phase} is not an end")
+        if disruption is None and meta.owner is not None:
+            return Skipped("Kubernetes: a pod deleted by its controller, whose own end counts")
+    containers = kubernetes_containers.read(status)
+    failed = None if phase == "Succeeded" else kubernetes_containers.first_failed(containers)
+    outcome = _status(phase, fields.text(status, "reason", "status."), disruption, stopped, failed)
+    ended_at = _ended_at(containers, conditions, disruption) or kubernetes_meta.last_change(pod, meta)
+    if ended_at is None:
+        raise fields.unreadable("status.containerStatuses", "a terminated state with finishedAt, or a condition's time")
+    started_at = fields.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
+    node = fields.text(spec, "nodeName", "spec.")
+    cause = disruption or stopped
+    message = kubernetes_containers.words(
+        [cause.message if cause else None, fields.text(status, "message", "status.")], containers
+    )
+    code, signal = (failed.exit_code, failed.signal) if failed else (0 if outcome is Status.SUCCEEDED else None, None)
+    values = kubernetes_meta.common(meta, cluster, pod) | {
+        "event_id": kubernetes_meta.event_id(meta, "Pod", started_at, ended_at),
+        "job_id": kubernetes_meta.job_name(meta, "Pod"),
+        "attempt": kubernetes_meta.retry_index(meta),
+        "pod": meta.name,
+        "status": outcome,
+        "exit_code": code,
+        "signal": signal,
+        "reason": _reason(cause, fields.text(status, "reason", "status."), failed, containers),
+        "message": message,
+        "submitted_at": meta.created_at,
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        "restart_count": sum(one.restarts for one in containers) if containers else None,
+        "nodes": (node,) if node else (),
+        "logs": kubernetes_containers.logs(containers, rank=kubernetes_meta.completion_index(meta), node=node),
+        **kubernetes_meta.pod_spec_facts(spec, "spec."),
+    }
+    return fields.build(values)
+
+
+def _status(
+    phase: str | None, reason: str | None, disruption: Condition | None, stopped: Condition | None, failed: Ended | None
+) -> Status:
+    if phase == "Succeeded":
+        return Status.SUCCEEDED
+    if disruption is not None:
+        return DISRUPTIONS.get(disruption.reason or "", Status.EVICTED)
+    if stopped is not None:
+        return Status.PREEMPTED if "Preempt" in (stopped.reason or "") else Status.CANCELLED
+    if reason in POD_REASONS:
+        return POD_REASONS[reason]
+    if failed is not None and failed.reason == "OOMKilled":
+        return Status.OUT_OF_MEMORY
+    return Status.FAILED if phase == "Failed" else Status.CANCELLED
+
+
+def _reason(
+    cause: Condition | None, pod_reason: str | None, failed: Ended | None, containers: list[Ended]
+) -> str | None:
+    waiting = next((one.waiting for one in containers if one.waiting), None)
+    own = failed.reason if failed is not None and failed.reason != "Error" else None
+    return (cause.reason if cause else None) or pod_reason or own or waiting or (failed.reason if failed else None)
+
+
+def _ended_at(
+    containers: list[Ended], conditions: Mapping[str, Condition], disruption: Condition | None
+) -> datetime | None:
+    """The last container's end; without one the disruption's or the last change of a condition that ended it."""
+    ends = [one.ended_at for one in containers if one.ended_at is not None and not one.earlier]
+    if ends:
+        return max(ends)
+    if disruption is not None and disruption.at is not None:
+        return disruption.at
+    return max((one.at for one in conditions.values() if one.at is not None), default=None)

@@ -1,0 +1,61 @@
+"""KubeRay's RayJob custom resource (ray.io/v1), `ray-operator/apis/ray/v1/rayjob_types.go`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.events import JobCompletion, Status
+from service.formats import fields, kubernetes_meta
+from service.formats.outcome import Skipped
+from service.formats.ray import split_message
+
+_ENDED = frozenset({"Complete", "Failed"})
+_JOB = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
+
+
+def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
+    """The event of one RayJob; `deleted`: a watch has just seen it go. Each retry is a new cluster of the same RayJob.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    meta = kubernetes_meta.read_meta(job)
+    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+    deployment = fields.text(status, "jobDeploymentStatus", "status.")
+    state = fields.text(status, "jobStatus", "status.")
+    reason = fields.text(status, "reason", "status.")
+    ended_at = fields.instant(status, "endTime", "status.")
+    if deployment in _ENDED or (deployment is None and state in _JOB):
+        outcome = _status(deployment, state, reason)
+    elif deleted:
+        outcome, reason = Status.CANCELLED, "Deleted"
+    else:
+        return Skipped(f"Kubernetes: a RayJob in {deployment or state or 'no state'} has not ended")
+    ended_at = ended_at or kubernetes_meta.last_change(job, meta)
+    if ended_at is None:
+        raise fields.unreadable("status.endTime", 'a time such as "2026-11-20T03:41:57Z"')
+    message, tail = split_message(fields.text(status, "message", "status."))
+    tries = (fields.whole(status, "failed", "status.") or 0) + (fields.whole(status, "succeeded", "status.") or 0)
+    values = kubernetes_meta.common(meta, cluster, job) | {
+        "event_id": kubernetes_meta.event_id(meta, "RayJob", ended_at),
+        "job_id": meta.full_name("RayJob"),
+        "attempt": tries - 1 if tries else None,
+        "framework": "ray",
+        "command": fields.text(spec, "entrypoint", "spec."),
+        "status": outcome,
+        "reason": reason,
+        "message": message,
+        "submitted_at": meta.created_at,
+        "started_at": fields.instant(status, "startTime", "status."),
+        "ended_at": ended_at,
+        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        "logs": () if tail is None else ({"stream": "stdout", "tail": tail},),
+    }
+    return fields.build(values)
+
+
+def _status(deployment: str | None, state: str | None, reason: str | None) -> Status:
+    if reason == "DeadlineExceeded":
+        return Status.TIMEOUT
+    if state in _JOB:
+        return _JOB[state]
+    return Status.SUCCEEDED if deployment == "Complete" else Status.FAILED

@@ -1,0 +1,178 @@
+"""Slurm's jobcomp/kafka record: what the plugin publishes when a job ends (and, from 25.05 on, when it starts).
+
+Fields as in Slurm's `src/plugins/jobcomp/common/jobcomp_common.c`; the readings of `exit_code` were measured on Slurm
+24.11. A record has no event id and no restart count: a requeued job ends several times under one `jobid`, so attempts
+are told apart by their times.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from service.events import JobCompletion, Status
+from service.formats import fields
+from service.formats.outcome import Skipped
+from service.formats.slurm_nodes import expand_nodes
+from service.formats.slurm_paths import log_refs
+from service.formats.slurm_tres import read_tres
+
+# Base states, https://slurm.schedmd.com/job_state_codes.html.
+STATES = {
+    "COMPLETED": Status.SUCCEEDED,
+    "FAILED": Status.FAILED,
+    "BOOT_FAIL": Status.FAILED,
+    "LAUNCH_FAILED": Status.FAILED,
+    "RECONFIG_FAIL": Status.FAILED,
+    "TIMEOUT": Status.TIMEOUT,
+    "DEADLINE": Status.TIMEOUT,
+    "OUT_OF_MEMORY": Status.OUT_OF_MEMORY,
+    "NODE_FAIL": Status.NODE_FAIL,
+    "PREEMPTED": Status.PREEMPTED,
+    "CANCELLED": Status.CANCELLED,
+}
+# Not an end: the job waits, runs, changes its size, or was put back into the queue.
+NO_END = frozenset(
+    {"PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "UPDATE_DB"}
+    | {"REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "EXPEDITING", "REVOKED", "RESV_DEL_HOLD"}
+    | {"RESIZING", "POWER_UP_NODE"}
+)
+_STATE_EXPECTED = f"one of {', '.join(STATES)}, or a state that is no end such as PENDING"
+_UNKNOWN_TIMES = frozenset({"Unknown", "None", "N/A", "(null)"})
+_NO_LIMIT = 365 * 24 * 3600  # what a record says of a job without a limit
+_LAST_SIGNAL = 64
+_SCRIPT_CHARS = 16 * 1024
+
+
+def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | Skipped:
+    """The event of one record.
+
+    Raises:
+        UnreadableRecord: names the record's field that is wrong.
+    """
+    base = fields.whole(record, "jobid", least=1)
+    if base is None:
+        raise fields.unreadable("jobid", "an integer ≥ 1")
+    raw_state = fields.text(record, "state")
+    if raw_state is None:
+        return Skipped("Slurm: a start record (no state)")
+    state = base_state(raw_state)
+    if state in NO_END:
+        return Skipped(f"Slurm: state {state} is not an end")
+    if state not in STATES:
+        raise fields.unreadable("state", _STATE_EXPECTED, raw_state)
+    ended_at = _time(record, "@end")
+    if ended_at is None:
+        raise fields.unreadable("@end", 'a time such as "2026-11-20T03:41:57"', record.get("@end"))
+    started_at = _time(record, "@start")
+    exit_code, signal = exit_and_signal(fields.text(record, "exit_code"), state)
+    nodes = expand_nodes(fields.text(record, "nodes"), "nodes")
+    failed_node = fields.text(record, "failed_node")
+    tres = read_tres(fields.text(record, "tres_alloc") or fields.text(record, "tres_req"))
+    user = fields.text(record, "username")
+    limit = fields.whole(record, "time_limit")
+    values = {
+        "cluster": fields.cluster_name(fields.text(record, "cluster"), cluster),
+        "job_id": job_id(record, base),
+        "name": fields.text(record, "job_name"),
+        "user": user,
+        "team": fields.text(record, "account"),
+        "queue": fields.text(record, "partition"),
+        "image": fields.text(record, "container"),
+        "command": _command(fields.text(record, "script")),
+        "gpu_type": tres.gpu_type,
+        "status": STATES[state],
+        "exit_code": exit_code,
+        "signal": signal,
+        "scheduler": "slurm",
+        "reason": state,
+        "message": _words(record, state, failed_node),
+        "submitted_at": _time(record, "@submit"),
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "time_limit_s": None if limit is None or limit >= _NO_LIMIT else limit,
+        "gpus": tres.gpus,
+        "requested": {"cpus": tres.cpus or fields.whole(record, "total_cpus"), "memory_bytes": tres.memory_bytes},
+        "nodes": nodes,
+        # Cancelled while it waited: nothing ran, so there is no log to look for.
+        "logs": log_refs(record, job=base, user=user, nodes=nodes) if started_at or state != "CANCELLED" else (),
+        "node_events": _node_events(failed_node, state, base, ended_at),
+        "labels": {
+            f"slurm/{key}": value
+            for key in ("qos", "reservation_name", "features")
+            if (value := fields.text(record, key))
+        },
+    }
+    return fields.build(values)
+
+
+def base_state(text: str) -> str:
+    """`CANCELLED by 5021` and `CANCELLED+` as `CANCELLED`."""
+    return (text.split() or [""])[0].rstrip("+").upper()
+
+
+def job_id(record: Mapping[str, Any], base: int) -> str:
+    """`123`, an array's task `123_4`, a heterogeneous job's part `123+1`."""
+    for whole, part, joint in (
+        ("array_job_id", "array_task_id", "_"),
+        ("het_job_id", "het_job_offset", "+"),
+        ("pack_job_id", "pack_job_offset", "+"),
+    ):
+        group, index = fields.whole(record, whole), fields.whole(record, part)
+        if group and index is not None:
+            return f"{group}{joint}{index}"
+    return str(base)
+
+
+def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> tuple[int | None, int | None]:
+    """The process's own exit code and signal out of Slurm's `<exit>:<signal>`.
+
+    "0:0" says nothing of a job that was stopped from outside (time limit, preemption ...). A lost node is written as
+    "0:1", which is no SIGHUP, and numbers above 64 (out of memory writes "0:125") are Slurm's own, not signals; so is
+    53, its mark for an output file that can't be opened.
+    """
+    if text is None:
+        return None, None
+    left, colon, right = text.partition(":")
+    if not colon or not left.isdecimal() or not right.isdecimal() or len(text) > len("255:255"):
+        raise fields.unreadable(field, '"<exit>:<signal>" such as "1:0"', text)
+    code, signal = int(left), int(right)
+    if code > 255 or signal > 255:  # noqa: PLR2004 - what a wait status can hold
+        raise fields.unreadable(field, '"<exit>:<signal>", each 0 to 255', text)
+    if signal:
+        real = signal <= _LAST_SIGNAL and signal != 53 and state != "NODE_FAIL"  # noqa: PLR2004 - see above
+        return None, signal if real else None
+    return (code, None) if code or state in {"COMPLETED", "FAILED"} else (None, None)
+
+
+def _time(record: Mapping[str, Any], key: str) -> datetime | None:
+    if record.get(key) in _UNKNOWN_TIMES:
+        return None
+    return fields.instant(record, key)
+
+
+def _command(script: str | None) -> str | None:
+    """What the batch script runs, without its comments and `#SBATCH` lines."""
+    if script is None:
+        return None
+    lines = (line.strip() for line in script[:_SCRIPT_CHARS].splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("#")) or None
+
+
+def _words(record: Mapping[str, Any], state: str, failed_node: str | None) -> str:
+    """The record's own words on how the job ended, spelled as `scontrol show job` does."""
+    words = [f"JobState={state}"]
+    for key, name in (("exit_code", "ExitCode"), ("derived_ec", "DerivedExitCode")):
+        value = fields.text(record, key)
+        if value is not None:
+            words.append(f"{name}={value}")
+    if isinstance(record.get("elapsed"), int):
+        words.append(f"Elapsed={record['elapsed']}s")
+    if failed_node:
+        words.append(f"FailedNode={failed_node}")
+    return " ".join(words)
+
+
+def _node_events(failed_node: str | None, state: str, job: int, at: datetime) -> tuple[dict[str, Any], ...]:
+    if failed_node is None or failed_node in _UNKNOWN_TIMES:
+        return ()
+    return ({"at": at, "node": failed_node, "source": "slurmctld", "text": f"{state}: node failed under job {job}"},)

@@ -1,0 +1,104 @@
+"""The environment of Slurm's EpilogSlurmctld as JSON, for sites without the Kafka plugin.
+
+Variables as in https://slurm.schedmd.com/prolog_epilog.html. They tell no state: `SLURM_JOB_STATE` (from
+`scontrol show job`) may be added by the script; without it time limits ("0:0") can't be told from success.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from service.events import JobCompletion
+from service.formats import fields
+from service.formats.outcome import Skipped
+from service.formats.slurm import NO_END, STATES, base_state, exit_and_signal
+from service.formats.slurm_nodes import expand_nodes
+
+_OUT_OF_MEMORY = "0:125"  # measured on Slurm 24.11
+_TIME_EXPECTED = "seconds since 1970 (Slurm sets it from 23.02 on; the script may add it)"
+
+
+def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | Skipped:
+    """The event of one environment.
+
+    Raises:
+        UnreadableRecord: names the variable that is missing or wrong.
+    """
+    job = _number(env, "SLURM_JOB_ID")
+    if job is None:
+        raise fields.unreadable("SLURM_JOB_ID", "a job's number")
+    ended_at = _at(env, "SLURM_JOB_END_TIME") or fields.instant(env, "ended_at")
+    if ended_at is None:
+        raise fields.unreadable("SLURM_JOB_END_TIME", _TIME_EXPECTED)
+    codes = fields.text(env, "SLURM_JOB_EXIT_CODE2")
+    raw_state = fields.text(env, "SLURM_JOB_STATE")
+    state = base_state(raw_state) if raw_state is not None else _state(codes)
+    if state in NO_END - {"COMPLETING"}:
+        return Skipped(f"Slurm: state {state} is not an end")
+    if state == "COMPLETING":
+        state = _state(codes)
+    if state not in STATES:
+        raise fields.unreadable("SLURM_JOB_STATE", f"one of {', '.join(STATES)}", raw_state)
+    exit_code, signal = exit_and_signal(codes, state, "SLURM_JOB_EXIT_CODE2")
+    started_at, restarts = _at(env, "SLURM_JOB_START_TIME"), _number(env, "SLURM_RESTART_COUNT")
+    derived = fields.text(env, "SLURM_JOB_DERIVED_EC")
+    words = [f"JobState={state}"] if raw_state is not None else []
+    words += [f"ExitCode={codes}"] if codes else []
+    words += [f"DerivedExitCode={derived}"] if derived else []
+    return fields.build(
+        {
+            "cluster": fields.cluster_name(fields.text(env, "SLURM_CLUSTER_NAME"), cluster),
+            "job_id": _job_id(env, job),
+            # Where both times are known they tell attempts apart, as in the plugin's record of the same attempt.
+            "attempt": None if started_at is not None else restarts,
+            "restart_count": restarts,
+            "name": fields.text(env, "SLURM_JOB_NAME"),
+            "user": fields.text(env, "SLURM_JOB_USER"),
+            "team": fields.text(env, "SLURM_JOB_ACCOUNT"),
+            "queue": fields.text(env, "SLURM_JOB_PARTITION"),
+            "status": STATES[state],
+            "exit_code": exit_code,
+            "signal": signal,
+            "scheduler": "slurm",
+            "reason": state if raw_state is not None else None,
+            "message": " ".join(words) or None,
+            "started_at": started_at,
+            "ended_at": ended_at,
+            "nodes": expand_nodes(fields.text(env, "SLURM_JOB_NODELIST"), "SLURM_JOB_NODELIST"),
+        }
+    )
+
+
+def _state(codes: str | None) -> str:
+    if codes is None:
+        raise fields.unreadable("SLURM_JOB_EXIT_CODE2", '"<exit>:<signal>" such as "1:0"')
+    if codes == _OUT_OF_MEMORY:
+        return "OUT_OF_MEMORY"
+    return "COMPLETED" if codes == "0:0" else "FAILED"
+
+
+def _job_id(env: Mapping[str, Any], job: int) -> str:
+    for whole, part, joint in (
+        ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "_"),
+        ("SLURM_HET_JOB_ID", "SLURM_HET_JOB_OFFSET", "+"),
+    ):
+        group, index = _number(env, whole), _number(env, part)
+        if group and index is not None:
+            return f"{group}{joint}{index}"
+    return str(job)
+
+
+def _number(env: Mapping[str, Any], key: str) -> int | None:
+    value = env.get(key)
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.isdecimal() and len(value) <= len("9007199254740992"):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 2**53:
+        return value
+    raise fields.unreadable(key, "a whole number", value)
+
+
+def _at(env: Mapping[str, Any], key: str) -> datetime | None:
+    seconds = _number(env, key)
+    return None if not seconds else fields.epoch(seconds, key)
