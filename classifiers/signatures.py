@@ -9,7 +9,7 @@ A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.
     [[signature]]
     id = "nvidia.ecc-uncorrectable"        # family "." then a-z 0-9 and dashes; unique in the catalogue
     title = "Uncorrectable ECC error reported by CUDA"
-    literals = ["uncorrectable ecc error"] # any one of them must be in the line, case ignored; >= 4 characters each
+    literals = ["uncorrectable ecc error"] # any one of them must be in the line, case ignored; >= 3 characters each
     pattern = '...'                        # optional regular expression, searched in that line (see below)
     role = "initiating"                    # initiating | cascade | teardown | context
     strength = "decisive"                  # decisive | strong | weak
@@ -57,7 +57,7 @@ from classifiers.taxonomy import RetryOutlook, Role
 Strength = Literal["decisive", "strong", "weak"]
 
 VERSION = 1
-MIN_LITERAL = 4
+MIN_LITERAL = 3
 MAX_LINE = 2_000
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
@@ -233,7 +233,7 @@ def read(folder: Traversable) -> Catalogue:
     """All `*.toml` of a folder as one catalogue.
 
     Raises:
-        CatalogueError: a file is not TOML, an entry is not as asked, an id stands twice or is referred to in vain.
+        CatalogueError: a file is not TOML, an entry is not as asked, an id stands twice.
     """
     entries: list[Signature] = []
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
@@ -255,12 +255,20 @@ def read(folder: Traversable) -> Catalogue:
     if len(by_id) != len(entries):
         twice = next(one.id for one, other in zip(entries, entries[1:], strict=False) if one.id == other.id)
         raise CatalogueError(f"the id {twice!r} stands twice")
-    families = {entry.family for entry in entries}
-    for entry in entries:
-        for other in (*entry.needs, *entry.unless):
-            if other not in by_id and not (other.endswith(".*") and other[:-2] in families):
-                raise CatalogueError(f"{entry.id}: needs/unless names {other!r}, which is not in the catalogue")
     return Catalogue(entries=tuple(entries), by_id=by_id)
+
+
+def check_references(catalogue: Catalogue) -> None:
+    """That every id or family that `needs` and `unless` name is in the catalogue; an unknown one never holds.
+
+    Raises:
+        CatalogueError: one is not.
+    """
+    families = {entry.family for entry in catalogue.entries}
+    for entry in catalogue.entries:
+        for other in (*entry.needs, *entry.unless):
+            if other not in catalogue.by_id and not (other.endswith(".*") and other[:-2] in families):
+                raise CatalogueError(f"{entry.id}: needs/unless names {other!r}, which is not in the catalogue")
 
 
 @cache

@@ -1,0 +1,434 @@
+"""Raw logs, node events and scheduler words become ordered evidence: what began it, what followed, what only ended it.
+
+Only lines with a hit of the scanner are looked at. Each gets a role: that of the catalogue's entry that knows it, else by
+its shape (the final line of a traceback, a line that names an exception, a line with words of failure). Lines that may
+have begun it are ordered by how sure that is and then by time, so that on many ranks the first one leads. An error after
+which the run went on for several steps is no beginning.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from classifiers import progress, suspects
+from classifiers.case import Case, Evidence, LogStream, RawCase
+from classifiers.deaths import Death, absent, deaths, is_report, report
+from classifiers.lines import head_of, inner_rank, is_labelled, is_mild, plain, time_of
+from classifiers.masking import mask
+from classifiers.scan import Found, Scanner, tidy
+from classifiers.signatures import Signature
+from classifiers.taxonomy import Role
+from classifiers.traces import Trace, exception_type, follow, mark_chains
+
+NODE: Final = "node"
+SCHEDULER: Final = "scheduler"
+MOST_EVIDENCE: Final = 24
+_MOST_TRACES: Final = 48
+_GOES_ON: Final = 5
+_FEW_LINES: Final = 8
+_STRENGTH: Final = {"decisive": 0, "strong": 1, "weak": 2}
+_ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
+_BACK: Final = 2_000
+
+
+@dataclass(slots=True)
+class Item:
+    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place in the case."""
+
+    text: str
+    role: Role
+    bucket: float
+    stream: int
+    order: int
+    offset: int
+    number: int | None
+    rank: int | None = None
+    node: str | None = None
+    gpu: int | None = None
+    time: float | None = None
+    hits: tuple[Signature, ...] = ()
+    exception: str | None = None
+    body: int = 0
+    repeats: int = 0
+    words: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def bare(self) -> str:
+        """The line without its head (time, rank, host)."""
+        return self.text[self.body :] if self.body < len(self.text) else self.text
+
+
+@dataclass(slots=True)
+class Extracted:
+    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told."""
+
+    case: Case
+    items: list[Item]
+    deaths: list[Death]
+    chars: int
+    lines: int
+
+
+def scheduler_text(raw: RawCase) -> str:
+    """What the scheduler said, a line each: the facts known, then reason and message."""
+    job = raw.job
+    facts = [f"status={job.status}"]
+    facts += [f"exit_code={job.exit_code}"] if job.exit_code is not None else []
+    facts += [f"signal={job.signal}"] if job.signal is not None else []
+    lines = [" ".join(facts)]
+    lines += [f"reason={job.reason}"] if job.reason else []
+    lines += [f"message={' '.join(job.message.split())}"] if job.message else []
+    return "\n".join(lines)
+
+
+def _line_number(stream: LogStream, offset: int, number: int, text: str) -> int | None:
+    if not stream.windows:
+        return None if stream.first_line is None else stream.first_line + number - 1
+    start, first = 0, None
+    for window_offset, window_line in stream.windows:
+        if window_offset > offset:
+            break
+        start, first = window_offset, window_line
+    return None if first is None else first + text.count("\n", start, offset)
+
+
+def _time_near(text: str, offset: int, line: str) -> float | None:
+    found = time_of(line)
+    if found is not None:
+        return found
+    begin = max(0, offset - _BACK)
+    for earlier in reversed(text[begin:offset].split("\n")[-25:]):
+        found = time_of(earlier)
+        if found is not None:
+            return found
+    return None
+
+
+def _judge(found: Found, hits: Sequence[Signature], trace: Trace | None, exception: str | None) -> tuple[Role, float]:
+    """Role and bucket of a line."""
+    if hits:
+        best = min(hits, key=lambda one: (_STRENGTH[one.strength], _ROLE_ORDER[one.role]))
+        first = min(hits, key=lambda one: (_ROLE_ORDER[one.role], _STRENGTH[one.strength]))
+        chosen = best if best.role in {"cascade", "teardown"} or first.role != "initiating" else first
+        if chosen.role == "initiating":
+            bucket: float = (0, 1, 2.2)[_STRENGTH[chosen.strength]]
+            if chosen.strength == "weak" and (trace is not None or exception):
+                bucket = 1.2
+            return "initiating", bucket
+        if chosen.role != "context" or (trace is None and exception is None):
+            return chosen.role, 9
+    if trace is not None:
+        return "initiating", 1.6 if trace.chained else 1.1
+    if exception is not None and not is_mild(found.text):
+        return "initiating", 1.3
+    if found.severe and not is_mild(found.text):
+        return "initiating", 3
+    return "context", 9
+
+
+def _hits(found: Found, raw: RawCase, stream: str, present: frozenset[str]) -> tuple[Signature, ...]:
+    out = []
+    for one in found.hits:
+        if one.when is not None and not one.when.holds(raw.job, stream):
+            continue
+        if one.needs and not any(_is_present(name, present) for name in one.needs):
+            continue
+        if one.unless and any(_is_present(name, present - {one.id}) for name in one.unless):
+            out.append(replace(one, role="context", strength="weak"))
+            continue
+        out.append(one)
+    return tuple(out)
+
+
+def _is_present(name: str, present: frozenset[str]) -> bool:
+    if name.endswith(".*"):
+        return any(one.startswith(name[:-1]) for one in present)
+    return name in present
+
+
+def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Trace]:
+    heads = [one for one in founds if one.traceback]
+    if len(heads) > _MOST_TRACES:
+        heads = [*heads[: _MOST_TRACES // 2], *heads[-_MOST_TRACES // 2 :]]
+    traces = (follow(text, one.offset, one.text, labelled=labelled) for one in heads)
+    return mark_chains(text, [one for one in traces if one is not None])
+
+
+class Extractor:
+    """Makes a case of raw logs. Holds the scanner only."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+
+    def extract(self, raw: RawCase) -> Extracted:
+        """The case, its evidence ordered, most telling first. Pure."""
+        texts: list[tuple[str, LogStream]] = [(plain(one.text), one) for one in raw.streams]
+        scanned = [self._scanner.scan(text) for text, _ in texts]
+        texts.append((scheduler_text(raw), LogStream(text="", stream=SCHEDULER, first_line=None)))
+        scanned.append(self._scanner.scan(texts[-1][0]))
+        events = [plain(one.text).replace("\n", " ") for one in raw.node_events]
+        scanned_events = [self._scanner.scan(one) for one in events]
+        present = frozenset(
+            hit.id for founds in (*scanned, *scanned_events) for found in founds for hit in found.hits
+        )
+        items: list[Item] = []
+        told: list[Death] = []
+        missing_ranks: list[int] = []
+        for index, ((text, stream), founds) in enumerate(zip(texts, scanned, strict=True)):
+            self._read_stream(raw, index, text, stream, founds, present, items, told, missing_ranks)
+        for text, event, founds in zip(events, raw.node_events, scanned_events, strict=True):
+            self._read_event(raw, text, event.node, founds, present, items, len(texts), event.at)
+        self._add_tail(texts, items)
+        items = _fold(items)
+        _demote(items, [text for text, _ in texts])
+        items.sort(key=_key)
+        found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
+        suspect = suspects.find(raw, items, told, missing_ranks)
+        _put_first(items, suspect.rank if suspect is not None else None)
+        kept = _keep(items)
+        case = Case(
+            job=raw.job,
+            evidence=tuple(_evidence(one, texts, raw) for one in kept),
+            suspect=suspect,
+            progress=found_progress,
+            missing=_missing(raw, missing_ranks),
+            ranks_seen=suspects.ranks_seen(raw, items),
+        )
+        chars = sum(len(text) for text, stream in texts if stream.stream != SCHEDULER)
+        lines = sum(text.count("\n") + 1 for text, stream in texts if stream.stream != SCHEDULER and text)
+        return Extracted(case=case, items=kept, deaths=told, chars=chars, lines=lines)
+
+    def _read_stream(
+        self,
+        raw: RawCase,
+        index: int,
+        text: str,
+        stream: LogStream,
+        founds: Sequence[Found],
+        present: frozenset[str],
+        items: list[Item],
+        told: list[Death],
+        missing_ranks: list[int],
+    ) -> None:
+        if not founds:
+            return
+        labelled = is_labelled(text)
+        traces = {one.final: one for one in _traces_of(text, founds, labelled=labelled)}
+        by_offset = {one.offset: one for one in founds}
+        for final, trace in traces.items():
+            if final not in by_offset:
+                by_offset[final] = Found(final, text.count("\n", 0, final) + 1, trace.text)
+        for offset in sorted(by_offset):
+            found = by_offset[offset]
+            bare_trace = found.traceback and not found.hits and offset not in traces
+            if bare_trace:
+                continue
+            head = head_of(found.text, labelled=labelled)
+            rank = head.rank if head.rank is not None and not head.local else stream.rank
+            own = inner_rank(found.text) if head.rank is None or head.local else None
+            if own is not None:
+                rank = own
+            trace_here = traces.get(offset)
+            if trace_here is None and found.text.lstrip().startswith('File "'):
+                continue
+            exception = trace_here.type if trace_here is not None else exception_type(found.text)
+            hits = _hits(found, raw, stream.stream, present)
+            role, bucket = _judge(found, hits, trace_here, exception)
+            if stream.stream == SCHEDULER and not hits:
+                role, bucket = "context", 9.0
+            if is_report(found.text):
+                one = report(text, offset)
+                told += [one] if one is not None else []
+            elif found.words:
+                after = text[offset + len(found.text) : offset + len(found.text) + 400]
+                told += deaths(found.text, after)
+                missing_ranks += absent(found.text, after)
+            items.append(
+                Item(
+                    text=found.text,
+                    role=role,
+                    bucket=bucket,
+                    stream=index,
+                    order=len(items),
+                    offset=offset,
+                    number=found.number,
+                    rank=rank,
+                    node=stream.node or head.host,
+                    gpu=head.gpu,
+                    time=_time_near(text, offset, found.text) if role != "context" else None,
+                    hits=hits,
+                    exception=exception,
+                    body=head.body,
+                    words=found.words,
+                )
+            )
+
+    @staticmethod
+    def _read_event(
+        raw: RawCase,
+        text: str,
+        node: str | None,
+        founds: Sequence[Found],
+        present: frozenset[str],
+        items: list[Item],
+        stream: int,
+        at: object,
+    ) -> None:
+        found = founds[0] if founds else Found(0, 1, text)
+        hits = _hits(found, raw, NODE, present)
+        role, bucket = _judge(found, hits, None, None)
+        if role == "initiating" and not hits:
+            role, bucket = "context", 9.0
+        items.append(
+            Item(
+                text=text,
+                role=role,
+                bucket=bucket,
+                stream=stream,
+                order=len(items),
+                offset=0,
+                number=None,
+                node=node,
+                time=time_of(at.isoformat()) if hasattr(at, "isoformat") else time_of(text),
+                hits=hits,
+                words=found.words,
+            )
+        )
+
+    @staticmethod
+    def _add_tail(texts: Sequence[tuple[str, LogStream]], items: list[Item]) -> None:
+        """Where little was found, some lines as they stand: the first two and the last ones of each stream."""
+        if sum(item.role != "context" or bool(item.hits) for item in items) >= _FEW_LINES:
+            return
+        known = {(item.stream, item.offset) for item in items}
+        for index, (text, stream) in enumerate(texts):
+            if stream.stream == SCHEDULER or not text.strip() or index > _FEW_LINES:
+                continue
+            for offset, number, line in _ends(text):
+                if (index, offset) in known or line.lstrip().startswith('File "'):
+                    continue
+                head = head_of(line)
+                items.append(
+                    Item(
+                        text=line[:2_000],
+                        role="context",
+                        bucket=9.5,
+                        stream=index,
+                        order=len(items),
+                        offset=offset,
+                        number=number,
+                        rank=head.rank if head.rank is not None and not head.local else stream.rank,
+                        node=stream.node or head.host,
+                        body=head.body,
+                    )
+                )
+
+
+def _ends(text: str) -> Iterable[tuple[int, int, str]]:
+    """Offset, number and text of the first two and last six full lines of a text; lines are looked for near its ends."""
+    front = text[:1_500]
+    offset = 0
+    lines: list[tuple[int, int, str]] = []
+    for number, line in enumerate(front.split("\n"), 1):
+        if line.strip():
+            lines.append((offset, number, line))
+        offset += len(line) + 1
+    short = len(text) <= len(front)
+    if short:
+        return lines if len(lines) <= _FEW_LINES else [*lines[:2], *lines[-6:]]
+    begin = max(len(text) - 2_500, 0)
+    begin = text.find("\n", begin) + 1
+    offset, number = begin, text.count("\n", 0, begin) + 1
+    last: list[tuple[int, int, str]] = []
+    for line in text[begin:].split("\n"):
+        if line.strip():
+            last.append((offset, number, line))
+        offset += len(line) + 1
+        number += 1
+    return [*lines[:2], *last[-6:]]
+
+
+def _fold(items: list[Item]) -> list[Item]:
+    """Of lines that say the same on the same rank the first stays; across ranks two stay. The rest is counted."""
+    seen: dict[tuple[str, int | None], Item] = {}
+    ranks: dict[str, int] = {}
+    out: list[Item] = []
+    for item in items:
+        if item.role == "context" and item.bucket > 9:  # noqa: PLR2004 - tail lines are few
+            out.append(item)
+            continue
+        key = mask(item.bare[:400])
+        same = seen.get((key, item.rank))
+        if same is not None:
+            same.repeats += 1
+            continue
+        seen[key, item.rank] = item
+        ranks[key] = ranks.get(key, 0) + 1
+        out.append(item)
+    return out
+
+
+def _demote(items: list[Item], texts: Sequence[str]) -> None:
+    """Puts behind the rest those candidates after which their stream reports several further steps."""
+    for item in sorted((one for one in items if one.role == "initiating"), key=_key)[:4]:
+        if item.stream < len(texts) and item.bucket < 8:  # noqa: PLR2004 - buckets of candidates are below
+            text = texts[item.stream]
+            if len(text) - item.offset > 200 and progress.steps_after(text, item.offset) >= _GOES_ON:  # noqa: PLR2004
+                item.bucket += 3
+
+
+def _key(item: Item) -> tuple[int, float, float, int]:
+    time = item.time if item.time is not None else 1e12
+    return _ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
+
+
+def _put_first(items: list[Item], rank: int | None) -> None:
+    """Among equally sure beginnings the suspect rank's goes first."""
+    if rank is None:
+        return
+    items.sort(key=lambda one: (*_key(one)[:2], one.role == "initiating" and one.rank is not None and one.rank != rank, *_key(one)[2:]))
+
+
+def _keep(items: list[Item]) -> list[Item]:
+    most: dict[Role, int] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
+    count: dict[Role, int] = {}
+    out = []
+    for item in items:
+        count[item.role] = count.get(item.role, 0) + 1
+        if count[item.role] <= most[item.role]:
+            out.append(item)
+    return out[:MOST_EVIDENCE]
+
+
+def _evidence(item: Item, texts: Sequence[tuple[str, LogStream]], raw: RawCase) -> Evidence:
+    if item.stream >= len(texts):
+        stream, number = NODE, None
+    else:
+        text, source = texts[item.stream]
+        stream = source.stream
+        number = _line_number(source, item.offset, item.number, text) if item.number is not None else None
+    del raw
+    best = min(item.hits, key=lambda one: (_STRENGTH[one.strength], _ROLE_ORDER[one.role])) if item.hits else None
+    return Evidence(
+        text=tidy(item.text),
+        role=item.role,
+        rank=item.rank if stream not in {NODE, SCHEDULER} else None,
+        node=item.node,
+        stream=stream,
+        line=number if stream != SCHEDULER else None,
+        signature=best.id if best is not None else None,
+    )
+
+
+def _missing(raw: RawCase, missing_ranks: Sequence[int]) -> tuple[str, ...]:
+    out = []
+    for stream in raw.streams:
+        name = f"rank {stream.rank}" if stream.rank is not None else "launcher"
+        if stream.missing:
+            out.append(f"log of {name} ({stream.stream}): {stream.missing}")
+        elif not stream.text.strip():
+            out.append(f"{name} wrote nothing to {stream.stream}")
+    out += [f"rank {rank} did not answer the others" for rank in dict.fromkeys(missing_ranks)]
+    if not raw.streams:
+        out.append("no log was given")
+    return tuple(out[:20])

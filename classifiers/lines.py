@@ -1,0 +1,141 @@
+"""What stands at the head of a log line: time, rank, host, log level. Launchers and frameworks each have their own.
+
+Sources: PyTorch (`[rank3]:`, `[default3]:`, glog heads), Open MPI `--tag-output` (`[1,3]<stderr>:`), Slurm `srun --label`
+(`3: `), Ray (`(pid=4711, ip=10.0.0.1)`), NCCL (`host:pid:tid [gpu] NCCL WARN`), Lightning (`[rank: 2]`), syslog, ISO 8601.
+"""
+
+import re
+from dataclasses import dataclass
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ISO = re.compile(
+    r"(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
+)
+_GLOG = re.compile(r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?")
+_SYSLOG = re.compile(
+    r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
+)
+_MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+_HEAD_LOOK = 120
+
+_MPI_TAG = re.compile(r"\[\d+,(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?")
+_RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: _-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
+_LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
+_SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
+_RAY_TAG = re.compile(r"\((?:[\w.<>]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\d.]+))?\) ?")
+_POD_TAG = re.compile(r"(?:\[?(?:pod/)?[\w.-]*(?:worker|master|ps|launcher)-(?P<rank>\d{1,5})[\w/.-]*\]?)(?: ?\| ?|: | )")
+_INNER_RANK = re.compile(
+    r"\[(?:PG (?:ID )?\d+[^\]]{0,40} )?[Rr]ank:? (?P<a>\d{1,6})[\],]|\brank[ =:]{1,3}(?P<b>\d{1,6})\b(?! of)"
+    r"|\[rank(?P<c>\d{1,6})\]"
+)
+_NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
+_LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b")
+_TAIL_OF_HEAD = re.compile(
+    r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
+    r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*)+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a line's head tells. `time`: seconds into the year, None if it carries none; `body`: where the words begin."""
+
+    rank: int | None = None
+    local: bool = False
+    pid: str | None = None
+    host: str | None = None
+    gpu: int | None = None
+    body: int = 0
+
+
+def plain(text: str) -> str:
+    """The text without terminal colours; the same object where there are none."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def _seconds(hit: re.Match[str], month: int) -> float:
+    days = _DAYS_BEFORE[month] if 1 <= month <= len(_DAYS_BEFORE) - 1 else 0
+    part = hit.groupdict().get("f")
+    whole = ((days + int(hit["d"])) * 24 + int(hit["h"])) * 3600 + int(hit["mi"]) * 60 + int(hit["s"])
+    return whole + (float("0." + part[1:]) if part else 0.0)
+
+
+def time_of(line: str) -> float | None:
+    """Seconds into the year by the first time stamp near the line's start, None without one. Zones are not looked at."""
+    head = line[:_HEAD_LOOK]
+    if head.count(":") < 2:  # noqa: PLR2004 - a time of day has two
+        return None
+    hit = _ISO.search(head)
+    if hit is not None:
+        return _seconds(hit, int(hit["mo"]))
+    hit = _GLOG.search(head)
+    if hit is not None:
+        return _seconds(hit, int(hit["mo"]))
+    hit = _SYSLOG.search(head)
+    return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
+
+
+def head_of(line: str, *, labelled: bool = False) -> Head:
+    """Rank, process, host and device that the head of a line names, and where its words begin.
+
+    `labelled`: the stream was written by `srun --label`, so that a number and a colon is a rank.
+    """
+    rank: int | None = None
+    local = False
+    pid = host = None
+    gpu = None
+    at = 0
+    for _ in range(4):
+        skipped = _TAIL_OF_HEAD.match(line, at)
+        if skipped is not None and skipped.end() > at:
+            at = skipped.end()
+            continue
+        char = line[at : at + 1]
+        hit: re.Match[str] | None = None
+        if char == "[":
+            hit = _MPI_TAG.match(line, at) or _RANK_TAG.match(line, at)
+            if hit is not None and _LOCAL_TAG.match(line, at):
+                local = True
+        elif char == "(":
+            hit = _RAY_TAG.match(line, at)
+            if hit is not None:
+                pid, host = hit["pid"], hit["ip"]
+                at = hit.end()
+                continue
+        elif labelled and at == 0:
+            hit = _SRUN_TAG.match(line)
+        if hit is None:
+            break
+        rank = int(hit["rank"])
+        at = hit.end()
+    nccl = _NCCL_HEAD.match(line, at)
+    if nccl is not None:
+        host, pid, gpu, at = nccl["host"], nccl["pid"], int(nccl["gpu"]), nccl.end()
+    elif rank is None:
+        pod = _POD_TAG.match(line, at)
+        if pod is not None:
+            rank, at = int(pod["rank"]), pod.end()
+    return Head(rank=rank, local=local, pid=pid, host=host, gpu=gpu, body=at)
+
+
+def inner_rank(line: str) -> int | None:
+    """The rank that a message names as its own (`[Rank 3]`, `[PG ID 0 ... Rank 3]`, `rank=3`), None if none."""
+    hit = _INNER_RANK.search(line, 0, 400)
+    if hit is None:
+        return None
+    return int(hit["a"] or hit["b"] or hit["c"])
+
+
+def is_labelled(text: str) -> bool:
+    """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
+    lines = text[:4000].split("\n")[:40]
+    if len(lines) > 1:
+        lines.pop()
+    full = [line for line in lines if line.strip()]
+    return bool(full) and sum(_SRUN_TAG.match(line) is not None for line in full) > 0.6 * len(full)
+
+
+def is_mild(line: str) -> bool:
+    """Whether the line calls itself information or a warning and names no error."""
+    return _LEVEL.search(line, 0, 160) is not None

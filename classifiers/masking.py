@@ -1,0 +1,33 @@
+"""Takes out of a line what differs from run to run (ids, paths, addresses, numbers): the same in training and serving."""
+
+import re
+from typing import Final
+
+VERSION: Final = 1
+
+# In this order: what is longer and more particular first.
+_MASKS: Final = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"\x1b\[[0-9;]*[A-Za-z]", ""),
+        (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)\]]+", "<url>"),
+        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\b20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"\b[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d+)?", "<time>"),
+        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+        (r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b", "<addr>"),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?", "<addr>"),
+        (r"\b0x[0-9a-fA-F]+\b", "<hex>"),
+        (r"(?:(?<=[\s'\"=(:,\[])|^)(?:[A-Za-z]:)?[~.]{0,2}[/\\](?:[\w.@+ -]{1,80}[/\\])*[\w.@+-]*", "<path>"),
+        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "<hex>"),
+        (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#"),
+    )
+)
+_SPACE: Final = re.compile(r"\s+")
+
+
+def mask(line: str) -> str:
+    """The line with every changing part replaced by a name in angle brackets, numbers by `#`, runs of space by one."""
+    for pattern, name in _MASKS:
+        line = pattern.sub(name, line)
+    return _SPACE.sub(" ", line).strip()

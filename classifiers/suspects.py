@@ -1,0 +1,127 @@
+"""Names the process, node and device where a failure most likely began.
+
+In this order: the rank whose own error (no consequence of another's) came first; the rank that a launcher saw die by a
+signal nobody here sends to others; the rank that others say did not come; the rank whose collectives are behind; the
+rank that is silent while all others complain. A launcher's "root cause" counts only as far as nothing else speaks: it is
+the first that one agent noticed.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from classifiers.case import RawCase, Suspect
+from classifiers.deaths import Death
+
+if TYPE_CHECKING:
+    from classifiers.evidence import Item
+
+_SURE: Final = 3.0
+_SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
+_GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
+_TERM: Final = 15
+
+
+def ranks_seen(raw: RawCase, items: Sequence["Item"]) -> int:
+    """How many different ranks have a stream or a line."""
+    return len(
+        {stream.rank for stream in raw.streams if stream.rank is not None}
+        | {item.rank for item in items if item.rank is not None}
+    )
+
+
+def _behind(items: Sequence["Item"]) -> int | None:
+    """The rank whose last enqueued collective is behind the others', None if none is."""
+    last: dict[int, int] = {}
+    for item in items:
+        if item.rank is None or item.role != "cascade":
+            continue
+        for hit in _SEQUENCE.finditer(item.text, 0, 2_000):
+            number = int(hit[1] or hit[2])
+            if number < 1 << 62:
+                last[item.rank] = max(last.get(item.rank, 0), number)
+    if len(last) > 1:
+        low = min(last.values())
+        slow = [rank for rank, number in last.items() if number == low]
+        if len(slow) == 1 and low < max(last.values()):
+            return slow[0]
+    return None
+
+
+def _silent(raw: RawCase, items: Sequence["Item"]) -> int | None:
+    """The one rank that should speak and does not, while at least two others complain of a consequence."""
+    talking = {item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"}}
+    if len(talking) < 2:  # noqa: PLR2004 - one alone says nothing of the others
+        return None
+    known = {stream.rank for stream in raw.streams if stream.rank is not None}
+    world = raw.job.gpus or 0
+    if len(known) <= 1 and world > len(talking):
+        known = set(range(world))
+    elif len(known) <= 1:
+        known = set(range(max(talking) + 1))
+    quiet = known - talking
+    return quiet.pop() if len(quiet) == 1 else None
+
+
+def _gpu(items: Sequence["Item"], rank: int | None) -> int | None:
+    for item in items:
+        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
+            continue
+        if item.gpu is not None:
+            return item.gpu
+        hit = _GPU.search(item.text, 0, 600)
+        if hit is not None:
+            return int(next(one for one in hit.groups() if one is not None))
+    return None
+
+
+def _node_of(raw: RawCase, items: Sequence["Item"], rank: int | None, told: Sequence[Death]) -> str | None:
+    for item in items:
+        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
+            return item.node
+    if rank is not None:
+        for stream in raw.streams:
+            if stream.rank == rank and stream.node:
+                return stream.node
+        for death in told:
+            if death.rank == rank and death.node:
+                return death.node
+    return raw.job.nodes[0] if len(raw.job.nodes) == 1 else None
+
+
+def _rank(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing: Sequence[int]) -> int | None:
+    own = [item for item in items if item.role == "initiating" and item.bucket < _SURE and item.rank is not None]
+    violent = [death for death in told if death.violent and death.rank is not None]
+    if own:
+        first = own[0]
+        quiet_kill = {death.rank for death in violent} - {item.rank for item in own}
+        if len(quiet_kill) == 1 and first.bucket >= 1 and len({item.rank for item in own}) > 1:
+            return quiet_kill.pop()  # all who spoke were others: the killed one said nothing
+        return first.rank
+    if violent:
+        return min(violent, key=lambda death: (not death.told, death.time if death.time is not None else 1e12)).rank
+    if missing:
+        return missing[0]
+    behind = _behind(items)
+    if behind is not None:
+        return behind
+    silent = _silent(raw, items)
+    if silent is not None:
+        return silent
+    for death in sorted(told, key=lambda one: (not one.told, one.time if one.time is not None else 1e12)):
+        if death.rank is not None and death.signal != _TERM:
+            return death.rank
+    for item in items:
+        if item.role in {"initiating", "cascade"} and item.rank is not None:
+            return item.rank
+    return None
+
+
+def find(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing: Sequence[int]) -> Suspect | None:
+    """The suspect, None where nothing points to one. `items` are in the order of the evidence."""
+    rank = _rank(raw, items, told, missing)
+    node = _node_of(raw, items, rank, told)
+    gpu = _gpu(items, rank)
+    if rank is None and node is None and gpu is None:
+        return None
+    return Suspect(rank=rank, node=node, gpu=gpu)

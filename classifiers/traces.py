@@ -1,0 +1,115 @@
+"""Python tracebacks in a log: where each ends, whatever prefix a launcher put before its lines, and which came first.
+
+A chained traceback prints the first cause first ("During handling of the above exception ...", "The above exception was
+the direct cause ..."), so the first of a chain is where it began.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from classifiers.lines import head_of
+
+EXCEPTION = re.compile(
+    r"(?:^|[\s\]:|>])(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|SystemExit|Failure|Timeout|Killed|Fault"
+    r"|Iteration|NotFound|Mismatch|OutOfMemory|Expired|Denied|Unavailable))(?:\(.{0,80}?\))?(?::|\s*$)"
+)
+_FINAL = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
+_CHAIN = ("During handling of the above", "The above exception was the direct")
+_MOST_LINES = 300
+_MOST_SKIPPED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One traceback: offset of its head, offset and text of its final line, the innermost frame, its place in a chain."""
+
+    head: int
+    final: int
+    text: str
+    type: str
+    frame: str | None
+    frame_offset: int
+    chained: bool
+
+
+def exception_type(line: str) -> str | None:
+    """The exception class that a line names as an exception does (`pkg.SomeError: text`), None without one."""
+    hit = EXCEPTION.search(line, 0, 600)
+    return None if hit is None else hit["type"].rsplit(".", 1)[-1]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def follow(text: str, head_offset: int, head_line: str, *, labelled: bool = False) -> Trace | None:
+    """The traceback that begins with the line at `head_offset`, None if its final line is not in the text."""
+    head = head_of(head_line, labelled=labelled)
+    word = head_line.find("Traceback")
+    prefixed = bool(head_line[:word].strip()) and word > 0
+    own_rank = head.rank if head.rank is not None else None
+    base = _indent(head_line[head.body :])
+    at = _end(text, head_offset) + 1
+    frame: str | None = None
+    frame_offset = -1
+    skipped = 0
+    for _ in range(_MOST_LINES):
+        if at >= len(text):
+            return None
+        end = _end(text, at)
+        line = text[at : min(end, at + 4_000)].rstrip("\r")
+        begin, at = at, end + 1
+        if prefixed:
+            this = head_of(line, labelled=labelled)
+            if own_rank is not None and this.rank != own_rank:
+                skipped += 1
+                if skipped > _MOST_SKIPPED:
+                    return None
+                continue
+            body = line[this.body :]
+        else:
+            body = line
+        bare = body.strip()
+        if not bare:
+            continue
+        if bare.startswith('File "') or _indent(body) > base or bare.startswith(("^", "[Previous line")):
+            if bare.startswith('File "'):
+                frame, frame_offset = bare, begin
+            continue
+        if frame is None and not _FINAL.match(bare):
+            return None
+        hit = _FINAL.match(bare)
+        return Trace(
+            head=head_offset,
+            final=begin,
+            text=line,
+            type=hit["type"].rsplit(".", 1)[-1] if hit else "",
+            frame=frame,
+            frame_offset=frame_offset,
+            chained=False,
+        )
+    return None
+
+
+def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:
+    """The traces in order, those that a chain joins to an earlier one marked as chained."""
+    out: list[Trace] = []
+    for trace in traces:
+        joined = False
+        if out and trace.head > out[-1].final:
+            between = text[out[-1].final : trace.head]
+            joined = len(between) < 6_000 and any(words in between for words in _CHAIN)  # noqa: PLR2004 - a long message
+        out.append(
+            Trace(trace.head, trace.final, trace.text, trace.type, trace.frame, trace.frame_offset, joined)
+            if joined
+            else trace
+        )
+    return out
+
+
