@@ -1,0 +1,109 @@
+"""How to reach the broker, what to read there, and as whom; plain values that the composition root fills in."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from service.errors import ConfigurationError, FieldError
+
+# Kafka's own rule for topic names, which it applies to group instance ids too.
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def topic_clusters(topics: tuple[str, ...]) -> dict[str, str]:
+    """`topic` or `topic=cluster` each → {topic: cluster}; without a cluster the topic's name is the cluster.
+
+    Raises:
+        ConfigurationError: names the entry that is wrong and what was expected.
+    """
+    out: dict[str, str] = {}
+    for entry in topics:
+        topic, equals, cluster = (part.strip() for part in entry.partition("="))
+        if not _NAME.fullmatch(topic) or topic in {".", ".."}:
+            raise _wrong("FAULTLINE_KAFKA_TOPICS", "topic or topic=cluster, separated by commas", entry)
+        if equals and not cluster:
+            raise _wrong("FAULTLINE_KAFKA_TOPICS", "a cluster's name after =", entry)
+        if topic in out:
+            raise _wrong("FAULTLINE_KAFKA_TOPICS", "each topic once", entry)
+        out[topic] = cluster or topic
+    return out
+
+
+def _wrong(name: str, expected: str, got: str) -> ConfigurationError:
+    return ConfigurationError(f"{name}: expected {expected}, got {got!r}", (FieldError(name, expected, got),))
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaConfig:
+    """Connection, topics and group.
+
+    `topics` as in FAULTLINE_KAFKA_TOPICS. `fetch_bytes`: how much one fetch brings at most (a single larger record
+    still comes). `frame_bytes`: the largest answer taken from a broker; a record above it could never be read, so it
+    lies far above what brokers are set to take.
+
+    Raises:
+        ConfigurationError: no broker, no topic, a name Kafka does not take, dead letters sent to a topic that is read.
+    """
+
+    bootstrap_servers: tuple[str, ...]
+    topics: tuple[str, ...]
+    group_id: str = "faultline"
+    dead_letter_topic: str = "faultline-dead-letters"
+    session_timeout_ms: int = 45_000
+    security_protocol: str = "PLAINTEXT"
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    ssl_password: str | None = field(default=None, repr=False)
+    sasl_mechanism: str | None = None
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    fetch_bytes: int = 32 * 1024 * 1024
+    frame_bytes: int = 1024 * 1024 * 1024
+    max_poll_interval_ms: int = 600_000
+    request_timeout_ms: int = 30_000
+
+    def __post_init__(self) -> None:
+        if not self.bootstrap_servers:
+            expected = "host:port of at least one broker, separated by commas"
+            raise _wrong("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", expected, "")
+        if not self.topics:
+            raise _wrong("FAULTLINE_KAFKA_TOPICS", "at least one topic", "")
+        if not self.group_id or len(self.group_id) > 200:  # noqa: PLR2004 - leaves room for host and number
+            raise _wrong("FAULTLINE_KAFKA_GROUP_ID", "1 to 200 characters", self.group_id)
+        if not _NAME.fullmatch(self.dead_letter_topic):
+            raise _wrong("FAULTLINE_DEAD_LETTER_TOPIC", "a topic's name", self.dead_letter_topic)
+        if self.dead_letter_topic in self.clusters:
+            expected = "a topic that is not read (its letters would come back for ever)"
+            raise _wrong("FAULTLINE_DEAD_LETTER_TOPIC", expected, self.dead_letter_topic)
+
+    @property
+    def clusters(self) -> Mapping[str, str]:
+        """{topic: name of the cluster for events that carry none}."""
+        return topic_clusters(self.topics)
+
+    def connection(self) -> dict[str, Any]:
+        """The client's arguments that every connection shares."""
+        out: dict[str, Any] = {
+            "bootstrap_servers": list(self.bootstrap_servers),
+            "security_protocol": self.security_protocol,
+            "request_timeout_ms": self.request_timeout_ms,
+        }
+        if "SSL" in self.security_protocol:
+            for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):
+                path: Path | None = getattr(self, name)
+                out[name] = None if path is None else str(path)
+            out["ssl_password"] = self.ssl_password
+        if self.security_protocol.startswith("SASL"):
+            out["sasl_mechanism"] = self.sasl_mechanism
+            out["sasl_plain_username"] = self.sasl_username
+            out["sasl_plain_password"] = self.sasl_password
+        return out
+
+
+def instance_id(group_id: str, host: str, number: int) -> str:
+    """The name of a static member, stable over restarts: `{group}-{host}-{number}`, in Kafka's alphabet."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{group_id}-{host}")
+    return f"{name[:240]}-{number}"
