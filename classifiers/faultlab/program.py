@@ -35,6 +35,10 @@ A family is a folder below `programs/` with Python or shell files and any number
     seeds = [1, 2]                   # each run is program x variant x seed
     faults = [{ kind = "rlimit", resource = "as", mb = 900 }]
 
+`more = [words]` of a variant is put behind the program's args. Variants that several programs share (models, log styles,
+launchers) stand once as `[sets]` of the file, `short = [{ name = "cnn-json", more = ["--model", "cnn"] }, ...]`, and a
+program names them: `sets = ["short"]`. Every program has its own variants first, then those of its sets.
+
 Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host}. `{http}` is the address of the
 stand-in server that an `http` fault starts. Programs get their seed as the environment's LAB_SEED too. The folder's
 `files = ["lib.py"]` (program key) are copied beside the program under their own names. `prepare = [args]` runs the
@@ -125,7 +129,7 @@ _AXES = ("side", "cause", "category", "symptom", "retry")
 _KEYS = {
     "name", "file", "files", "path", "kind", "launcher", "ranks", "nodes", "args", "timeout_s", "status", "labels", "ok", "root",
     "cheap", "variant", "env", "rank_env", "skip_ranks", "seeds", "faults", "prepare", "command", "launcher_args", "logs",
-    "fresh", "framework", "environment", "distribution", "gpu", "preload",
+    "fresh", "framework", "environment", "distribution", "gpu", "preload", "more",
 }  # fmt: skip
 
 
@@ -154,7 +158,8 @@ def _labels(row: Mapping[str, Any], place: _Place) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for axis in _AXES:
         value = labels.get(axis) or None
-        others = [value, *(entry or None for entry in ok.get(axis, []))]
+        value = None if value == "none" else value
+        others = [value, *(None if entry in {"", "none"} else entry for entry in ok.get(axis, []))]
         if value is None and axis in {"side", "cause", "retry"}:
             raise place.wrong(f"labels.{axis}: missing")
         for entry in others:
@@ -219,7 +224,7 @@ def _plan(family: Mapping[str, Any], program: Mapping[str, Any], variant: Mappin
         launcher=launcher,
         ranks=int(row.get("ranks", 1)),
         nodes=int(row.get("nodes", 1)),
-        args=tuple(map(str, row.get("args", ()))),
+        args=(*map(str, row.get("args", ())), *map(str, row.get("more", ()))),
         command=tuple(map(str, row.get("command", ()))),
         launcher_args=tuple(map(str, row.get("launcher_args", ()))),
         prepare=tuple(map(str, row["prepare"])) if "prepare" in row else None,
@@ -251,13 +256,17 @@ def read(file: Path) -> Iterator[Plan]:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise place.wrong(str(error)) from None
+    sets: Mapping[str, Any] = data.get("sets", {})
     for program in data.get("program", ()):
         place.program = str(program.get("name", "?"))
         if place.program in place.seen or place.program == "?":
             raise place.wrong("name: missing or given twice")
         place.seen.add(place.program)
-        bare = {key: value for key, value in program.items() if key != "variant"}
-        variants = program.get("variant") or [{"name": "base"}]
+        bare = {key: value for key, value in program.items() if key not in {"variant", "sets"}}
+        if missing := [name for name in program.get("sets", ()) if name not in sets]:
+            raise place.wrong(f"sets: {missing} are not declared")
+        variants = [*program.get("variant", ()), *(entry for name in program.get("sets", ()) for entry in sets[name])]
+        variants = variants or [{"name": "base"}]
         if len({v.get("name") for v in variants}) != len(variants):
             raise place.wrong("variant: a name is missing or given twice")
         for variant in variants:

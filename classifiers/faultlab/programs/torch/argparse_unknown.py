@@ -1,0 +1,4 @@
+from engine import Job
+
+job = Job().prepare()
+job.train()

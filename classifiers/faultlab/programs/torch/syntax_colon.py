@@ -1,0 +1,6 @@
+import sys
+
+
+class Trainer
+    def fit(self):
+        return 1
