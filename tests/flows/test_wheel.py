@@ -83,7 +83,8 @@ def test_the_wheel_trains_classifies_migrates_and_serves(installed: Path) -> Non
     ) as server:
         try:
             assert server.stderr is not None
-            url = next(found[0] for line in server.stderr if (found := re.findall(r"http://127\.0\.0\.1:\d+", line)))
+            told = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in server.stderr)
+            url = next(match[0] for match in told if match)
             with urllib.request.urlopen(f"{url}/") as page:
                 assert b"Faultline" in page.read()
             with urllib.request.urlopen(f"{url}/health/ready") as ready:
