@@ -1,26 +1,85 @@
 """What is to be told to others: written in the transaction that caused it, drained by leases afterwards."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from sqlalchemy import Connection, and_, or_, select, update
+
+from service.clock import Clock
+from service.store import bulk
+from service.store.packing import pack, unpack
 from service.store.records import OutboxMessage, StoredMessage
+from service.store.tables import outbox
+from service.store.types import short, utc
+
+_COLUMNS = ("type", "key", "payload", "created_at", "available_at", "attempts")
 
 
 class Outbox:
     """The outbox."""
 
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
     def add(self, messages: Sequence[OutboxMessage]) -> None:
         """Store them, in order."""
-        raise NotImplementedError
+        now = utc(self._clock.now())
+        rows = [
+            (
+                message.type,
+                short(message.key, 500),
+                pack(message.payload),
+                now,
+                now if message.available_at is None else utc(message.available_at),
+                0,
+            )
+            for message in messages
+        ]
+        bulk.append(self._connection, outbox, _COLUMNS, rows)
 
     def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
         """At most `limit` waiting messages, oldest first, for `owner` alone until `seconds` have passed."""
-        raise NotImplementedError
+        now = self._clock.now()
+        wanted = (
+            select(outbox.c.id)
+            .where(
+                outbox.c.done_at.is_(None),
+                outbox.c.available_at <= now,
+                or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now),
+            )
+            .order_by(outbox.c.available_at, outbox.c.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        ids = list(self._connection.execute(wanted).scalars())
+        if not ids:
+            return []
+        self._connection.execute(
+            update(outbox)
+            .where(outbox.c.id.in_(ids))
+            .values(leased_by=owner, leased_until=now + timedelta(seconds=seconds), attempts=outbox.c.attempts + 1)
+        )
+        rows = self._connection.execute(
+            select(outbox).where(outbox.c.id.in_(ids)).order_by(outbox.c.available_at, outbox.c.id)
+        )
+        return [
+            StoredMessage(row.id, row.type, row.key, unpack(row.payload), row.created_at, row.attempts) for row in rows
+        ]
 
     def done(self, owner: str, ids: Collection[int]) -> int:
         """Mark as told what `owner` still holds; how many that were."""
-        raise NotImplementedError
+        return self._connection.execute(
+            update(outbox)
+            .where(and_(outbox.c.id.in_(list(ids)), outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
+            .values(done_at=self._clock.now(), leased_by=None, leased_until=None)
+        ).rowcount
 
     def release(self, owner: str, message_id: int, *, available_at: datetime) -> bool:
         """Put one back, to be leased again from `available_at`; whether `owner` still held it."""
-        raise NotImplementedError
+        changed = self._connection.execute(
+            update(outbox)
+            .where(and_(outbox.c.id == message_id, outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
+            .values(available_at=utc(available_at), leased_by=None, leased_until=None)
+        ).rowcount
+        return changed == 1

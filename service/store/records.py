@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 OutcomeKind = Literal["new", "duplicate", "conflict"]
 Source = Literal["machine", "person"]
-FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost", "-id"]
+FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost"]
 Scope = Literal["ingest", "read", "act", "admin"]
 
 

@@ -2,13 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.clock import Clock, SystemClock
+from service.store import retention, schema
 from service.store.dead_letters import DeadLetters
+from service.store.engine import READING, connect, errors_translated
 from service.store.failures import Failures
 from service.store.jobs import Jobs
 from service.store.outbox import Outbox
 from service.store.pending_logs import PendingLogs
+from service.store.records import Purged
 from service.store.statistics import Statistics
 from service.store.tokens import Tokens
 
@@ -16,39 +23,56 @@ from service.store.tokens import Tokens
 class UnitOfWork:
     """The repositories over one connection."""
 
-    jobs: Jobs
-    failures: Failures
-    dead_letters: DeadLetters
-    outbox: Outbox
-    tokens: Tokens
-    pending_logs: PendingLogs
-    statistics: Statistics
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.jobs = Jobs(connection)
+        self.failures = Failures(connection, clock)
+        self.dead_letters = DeadLetters(connection, clock)
+        self.outbox = Outbox(connection, clock)
+        self.tokens = Tokens(connection, clock)
+        self.pending_logs = PendingLogs(connection, clock)
+        self.statistics = Statistics(connection)
 
 
 class Store:
-    """A database that holds everything Faultline knows. Safe to share between threads.
+    """A database that holds everything Faultline knows. Safe to share between threads, not across a fork.
 
     Args:
         url: `sqlite:///file` (relative) or `sqlite:////file`, or `postgresql://user:password@host:port/name`.
         clock: the source of "now" for rows that carry a time of their own.
+        pool_size: connections kept; twice as many at once, and a thread that gets none in 20 s sees `Unavailable`.
 
     Raises:
         ConfigurationError: the URL is not one of these; names FAULTLINE_DATABASE_URL, never shows credentials.
     """
 
     def __init__(self, url: str, *, clock: Clock | None = None, pool_size: int = 5) -> None:
-        self._url = url
         self._clock = clock or SystemClock()
-        self._pool_size = pool_size
+        self._engine = connect(url, pool_size=pool_size)
+        self._writing = self._engine
+        self._reading = self._engine.execution_options(
+            **{READING: True},
+            **(
+                {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+                if self._engine.dialect.name == "postgresql"
+                else {}
+            ),
+        )
+
+    @property
+    def dialect(self) -> str:
+        """Which database it is: "sqlite" or "postgresql"."""
+        return self._engine.dialect.name
 
     @contextmanager
     def unit_of_work(self) -> Iterator[UnitOfWork]:
         """One transaction: committed when the block ends, rolled back when it raises.
 
         Raises:
-            Unavailable: the database does not answer (or is locked); nothing was stored.
+            Unavailable: the database does not answer (or is locked); nothing was stored. Where the answer to the
+                commit itself was lost it may have been: give the same events again, they are known then.
         """
-        raise NotImplementedError
+        with self._connection(self._writing) as connection:
+            yield UnitOfWork(connection, self._clock)
 
     @contextmanager
     def reading(self) -> Iterator[UnitOfWork]:
@@ -57,7 +81,17 @@ class Store:
         Raises:
             Unavailable: the database does not answer.
         """
-        raise NotImplementedError
+        with self._connection(self._reading) as connection:
+            yield UnitOfWork(connection, self._clock)
+
+    def upgrade(self) -> tuple[str | None, str | None]:
+        """Make the database (SQLite) and bring its schema up to date; the revision before and after.
+
+        Raises:
+            Unavailable: no answer, or a lock was not to be had in time; nothing was changed.
+            ConfigurationError: the file cannot be made, or the database is newer than this version.
+        """
+        return schema.upgrade(self._engine)
 
     def check(self) -> None:
         """Return where the schema is the one this version was written for.
@@ -66,7 +100,7 @@ class Store:
             ConfigurationError: it is not; says which revision is there and what to run.
             Unavailable: the database does not answer.
         """
-        raise NotImplementedError
+        schema.check(self._engine)
 
     def ping(self) -> None:
         """One round trip.
@@ -74,7 +108,56 @@ class Store:
         Raises:
             Unavailable: the database does not answer.
         """
-        raise NotImplementedError
+        with self._connection(self._reading) as connection:
+            connection.exec_driver_sql("SELECT 1").scalar_one()
+
+    def purge(
+        self,
+        *,
+        rows_before: datetime | None = None,
+        logs_before: datetime | None = None,
+        verdicts_before: datetime | None = None,
+        done_before: datetime | None = None,
+    ) -> Purged:
+        """Remove what is older than asked, a few hundred rows a transaction, so that nobody waits for it.
+
+        Args:
+            rows_before: attempts that ended before, with everything of their failures; their keys stay known.
+            logs_before: logs of failures that ended before; the verdicts stay.
+            verdicts_before: verdicts' bodies of failures that ended before; the searchable fields stay.
+            done_before: outbox messages done, and dead letters received, before.
+
+        Raises:
+            Unavailable: the database does not answer; what was removed so far stays removed.
+        """
+        return retention.purge(
+            lambda: self._connection(self._writing),
+            rows_before=rows_before,
+            logs_before=logs_before,
+            verdicts_before=verdicts_before,
+            done_before=done_before,
+        )
 
     def close(self) -> None:
         """Give all connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _connection(self, engine: Engine) -> Iterator[Connection]:
+        with errors_translated(self._engine), engine.connect() as connection:
+            try:
+                with connection.begin():
+                    yield connection
+            except BaseException:
+                _abandon(connection)
+                raise
+
+
+def _abandon(connection: Connection) -> None:
+    """Let go of a connection that may be broken half-way: a lost one must not go back to the pool."""
+    driver = connection.connection.dbapi_connection if not connection.invalidated and not connection.closed else None
+    if driver is not None and getattr(driver, "closed", False):
+        try:
+            connection.invalidate()
+        except SQLAlchemyError:
+            return

@@ -1,12 +1,29 @@
 """Counts and rates; all of them derive from rows."""
 
-from datetime import datetime
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from service.store.records import Health, Stats
+from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
+
+from service.events import FAILURE_STATUSES, Status
+from service.store import bulk
+from service.store.records import Health, HourCount, Share, Stats
+from service.store.tables import dead_letters, failures, jobs, outbox, pending_logs
+from service.store.types import utc
+
+SERIES = timedelta(hours=24)
+UNKNOWN = "unknown"
+_HOUR = 3600
+_FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
 class Statistics:
     """The figures of pages and reports."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     def stats(
         self,
@@ -18,8 +35,142 @@ class Statistics:
         team: str | None = None,
     ) -> Stats:
         """Counts over jobs that ended in [since, until); the hourly series covers the last 24 hours of it at most."""
-        raise NotImplementedError
+        since, until = utc(since), utc(until)
+        scope = {"cluster": cluster, "queue": queue, "team": team}
+        by_status: dict[str, int] = {}
+        lost = 0.0
+        for row in self._connection.execute(
+            select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
+            .where(*_within(jobs, since, until, scope))
+            .group_by(jobs.c.status)
+        ):
+            by_status[row.status] = row.jobs
+            lost += row.lost if row.status in FAILURE_STATUSES else 0.0
+        failed = sum(by_status.get(status, 0) for status in FAILURE_STATUSES)
+        succeeded = by_status.get(Status.SUCCEEDED, 0)
+        by_side, by_cause = self._shares(since, until, scope, failed, lost)
+        return Stats(
+            since=since,
+            until=until,
+            finished=succeeded + failed,
+            succeeded=succeeded,
+            failed=failed,
+            preempted=by_status.get(Status.PREEMPTED, 0),
+            cancelled=by_status.get(Status.CANCELLED, 0),
+            rate=failed / (succeeded + failed) if succeeded + failed else None,
+            gpu_hours_lost=lost,
+            by_side=by_side,
+            by_cause=by_cause,
+            by_status=by_status,
+            hours=self._hours(since, until, scope),
+        )
 
     def health(self, since: datetime) -> Health:
         """How far the pipeline can be trusted, counted from `since`."""
-        raise NotImplementedError
+        since = utc(since)
+        diagnosed = self._count(select(func.count()).select_from(failures).where(failures.c.ended_at >= since))
+        abstained = self._count(
+            select(func.count()).select_from(failures).where(failures.c.ended_at >= since, failures.c.abstained)
+        )
+        return Health(
+            since=since,
+            dead_letters=self._count(select(func.count()).select_from(dead_letters).where(dead_letters.c.at >= since)),
+            dead_letters_open=self._count(
+                select(func.count()).select_from(dead_letters).where(dead_letters.c.resent_at.is_(None))
+            ),
+            diagnosed=diagnosed,
+            abstained=abstained,
+            abstained_share=abstained / diagnosed if diagnosed else None,
+            conflicts=self._count(
+                select(func.coalesce(func.sum(jobs.c.conflicts), 0)).where(text("jobs.conflicts > 0"))
+            ),
+            pending_logs=self._count(select(func.count()).select_from(pending_logs)),
+            outbox_waiting=self._count(select(func.count()).select_from(outbox).where(outbox.c.done_at.is_(None))),
+        )
+
+    def _count(self, wanted: Any) -> int:
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def _shares(
+        self, since: datetime, until: datetime, scope: Mapping[str, str | None], failed: int, lost: float
+    ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
+        """By side and by cause; what was abstained from, or has no verdict, is unknown."""
+        sides: Counter[str] = Counter()
+        causes: Counter[str] = Counter()
+        side_lost: defaultdict[str, float] = defaultdict(float)
+        cause_lost: defaultdict[str, float] = defaultdict(float)
+        for row in self._connection.execute(
+            select(
+                failures.c.side,
+                failures.c.cause,
+                failures.c.abstained,
+                func.count().label("jobs"),
+                func.sum(failures.c.gpu_hours_lost).label("lost"),
+            )
+            .where(*_within(failures, since, until, scope), failures.c.status.in_(_FAILED))
+            .group_by(failures.c.side, failures.c.cause, failures.c.abstained)
+        ):
+            side, cause = (UNKNOWN, UNKNOWN) if row.abstained else (row.side, row.cause)
+            sides[side] += row.jobs
+            causes[cause] += row.jobs
+            side_lost[side] += row.lost
+            cause_lost[cause] += row.lost
+        left = failed - sides.total()
+        if left > 0:
+            sides[UNKNOWN] += left
+            causes[UNKNOWN] += left
+            side_lost[UNKNOWN] += max(lost - sum(side_lost.values()), 0)
+            cause_lost[UNKNOWN] += max(lost - sum(cause_lost.values()), 0)
+        return _ranked(sides, side_lost), _ranked(causes, cause_lost)
+
+    def _hours(self, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> tuple[HourCount, ...]:
+        if since >= until:
+            return ()
+        last = int((until - timedelta(microseconds=1)).timestamp()) // _HOUR
+        if until - since > SERIES:
+            since = datetime.fromtimestamp((last + 1) * _HOUR - SERIES.total_seconds(), UTC)
+        finished: Counter[int] = Counter()
+        failed: Counter[int] = Counter()
+        hour = self._hour_of(jobs.c.ended_at)
+        is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
+        for row in self._connection.execute(
+            select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
+            .where(*_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
+            .group_by(literal_column("1"))
+        ):
+            finished[row.hour], failed[row.hour] = row.jobs, row.failed
+        sides: dict[int, Counter[str]] = {}
+        hour = self._hour_of(failures.c.ended_at)
+        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
+        for row in self._connection.execute(
+            select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
+            .where(*_within(failures, since, until, scope), failures.c.status.in_(_FAILED))
+            .group_by(literal_column("1"), literal_column("2"))
+        ):
+            sides.setdefault(row.hour, Counter())[row.side] += row.jobs
+        return tuple(
+            HourCount(datetime.fromtimestamp(h * _HOUR, UTC), finished[h], failed[h], dict(sides.get(h, {})))
+            for h in range(int(since.timestamp()) // _HOUR, last + 1)
+        )
+
+    def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
+        """Hours since 1970."""
+        if bulk.is_postgres(self._connection):
+            return cast(func.floor(cast(func.extract("epoch", at), Float) / _HOUR), BigInteger)
+        return cast(func.strftime("%s", at), BigInteger) // _HOUR
+
+
+def _within(table: Any, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> list[ColumnElement[bool]]:
+    return [
+        table.c.ended_at >= since,
+        table.c.ended_at < until,
+        table.c.counted,
+        *(table.c[name] == value for name, value in scope.items() if value is not None),
+    ]
+
+
+def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:
+    return tuple(
+        Share(key, count, lost.get(key, 0.0))
+        for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )

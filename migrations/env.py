@@ -1,0 +1,34 @@
+"""What Alembic runs: the migrations over the connection it is handed, or over the one the settings name.
+
+`faultline db upgrade` hands a connection in. Alembic's own command (`alembic -c migrations/alembic.ini revision
+--autogenerate -m "..."`) has none, and reads FAULTLINE_DATABASE_URL.
+"""
+
+from alembic import context
+from sqlalchemy import Connection
+
+from service.settings import read
+from service.store.engine import connect
+from service.store.tables import metadata
+
+
+def _run(connection: Connection) -> None:
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        # SQLite can roll schema changes back as well, once the driver leaves BEGIN to us (service.store.engine).
+        transactional_ddl=True,
+        render_as_batch=connection.dialect.name == "sqlite",
+        compare_type=True,
+        compare_server_default=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+handed_in: Connection | None = context.config.attributes.get("connection")
+if handed_in is not None:
+    _run(handed_in)
+else:
+    with connect(read().database_url.get_secret_value(), pool_size=1).begin() as own:
+        _run(own)

@@ -1,0 +1,85 @@
+"""Kubernetes: a Pod's failure under a Job is an attempt of the Job, not a second failure. Pure.
+
+The rows of one controller (same cluster and job_id, where at least one row names its pod) fall into *runs*: a name
+can be deleted and made again, so the controller's own end closes a run, and a pod that began before that end belongs
+to it. Pods that began after the last known end belong to a run whose end is still to come.
+
+In each run
+- exactly one row is counted: the controller's own, otherwise the first diagnosed pod's, otherwise the first pod's;
+- the first diagnosed row opens a failure and the later diagnosed ones join it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+# Two clocks tell the end of a controller and the beginning of its last pod.
+CLOCK_SLACK = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One row of a controller, stored or about to be. `failure_id` None: none, or not yet decided (`new`)."""
+
+    id: int
+    own: bool
+    began: datetime
+    ended: datetime
+    diagnosed: bool
+    counted: bool = False
+    failure_id: int | None = None
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the rule says of one row: whether it is counted, its failure, and whether it opens that failure."""
+
+    counted: bool
+    failure_id: int | None
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """`places` by row id, for every member; `stands_for` = the counted row of each failure's run, by failure id."""
+
+    places: dict[int, Place]
+    stands_for: dict[int, int]
+
+
+def assign(members: Sequence[Member]) -> Assigned:
+    """Place all rows of one controller: the stored ones together with the new ones, ids rising with arrival."""
+    ordered = sorted(members, key=lambda member: member.id)
+    places: dict[int, Place] = {}
+    stands_for: dict[int, int] = {}
+    for run in _runs(ordered):
+        counted = _counted(run)
+        failure_id = next((member.failure_id for member in run if member.failure_id is not None), None)
+        for member in run:
+            opens = False
+            if member.new and member.diagnosed and failure_id is None:
+                failure_id, opens = member.id, True
+            joined = failure_id if member.new and member.diagnosed else member.failure_id
+            places[member.id] = Place(member is counted, joined, opens)
+        if failure_id is not None:
+            stands_for.setdefault(failure_id, counted.id)
+    return Assigned(places, stands_for)
+
+
+def _runs(ordered: Sequence[Member]) -> list[list[Member]]:
+    ends = sorted((member for member in ordered if member.own), key=lambda member: (member.ended, member.id))
+    runs: list[list[Member]] = [[end] for end in ends]
+    still_open: list[Member] = []
+    for member in ordered:
+        if member.own:
+            continue
+        at = next((n for n, end in enumerate(ends) if member.began <= end.ended + CLOCK_SLACK), None)
+        (still_open if at is None else runs[at]).append(member)
+    return [sorted(run, key=lambda member: member.id) for run in [*runs, still_open] if run]
+
+
+def _counted(run: Sequence[Member]) -> Member:
+    own = next((member for member in run if member.own), None)
+    failed = next((member for member in run if member.diagnosed), None)
+    return own or failed or run[0]

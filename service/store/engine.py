@@ -1,0 +1,200 @@
+"""Connections to either database, and what their errors mean to a caller."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from service.errors import ConfigurationError, FaultlineError, FieldError, Unavailable
+
+VARIABLE = "FAULTLINE_DATABASE_URL"
+EXPECTED = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
+READING = "faultline_reading"
+
+BUSY_TIMEOUT_S = 15
+# A server that hangs must become an error, or the consumer could never pause: a connection is tried for 5 s, a
+# statement may take a minute, a row lock half of it, a peer that vanished is given up after 30 s.
+_POSTGRES_OPTIONS = (
+    "-c timezone=UTC -c statement_timeout=60000 -c lock_timeout=30000 -c idle_in_transaction_session_timeout=120000"
+)
+_POSTGRES_CONNECT = {"connect_timeout": 5, "tcp_user_timeout": 30_000, "application_name": "faultline"}
+
+_SQLITE_UNAVAILABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
+_READ_ONLY_TRANSACTION = "25006"  # the server became a replica
+_UNDEFINED_TABLE, _UNDEFINED_COLUMN = "42P01", "42703"
+
+
+def parse_url(url: str) -> URL:
+    """The URL with its driver, checked.
+
+    Raises:
+        ConfigurationError: not one of the two databases, or its driver is not installed.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise _bad_url("not a URL") from None
+    if parsed.drivername == "sqlite":
+        if not parsed.database or parsed.database == ":memory:" or parsed.database.startswith("file:"):
+            raise _bad_url("sqlite without a path: several threads share one database")
+        return parsed
+    if parsed.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        return parsed.set(drivername="postgresql+psycopg")
+    raise _bad_url(parsed.drivername)
+
+
+def _bad_url(got: str) -> ConfigurationError:
+    return ConfigurationError(f"{VARIABLE}: expected {EXPECTED}", (FieldError(VARIABLE, EXPECTED, got),))
+
+
+def connect(url: str, *, pool_size: int) -> Engine:
+    """An engine that has not connected yet.
+
+    Raises:
+        ConfigurationError: see `parse_url`.
+    """
+    parsed = parse_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return _sqlite(parsed, pool_size)
+    return _postgres(parsed, pool_size)
+
+
+def _postgres(url: URL, pool_size: int) -> Engine:
+    given = url.query.get("options", "")
+    options = f"{_POSTGRES_OPTIONS} {given if isinstance(given, str) else ' '.join(given)}".strip()
+    try:
+        return create_engine(
+            url.difference_update_query(["options"]),
+            connect_args={**_POSTGRES_CONNECT, "options": options},
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=20,
+            pool_pre_ping=True,
+            pool_recycle=3600,
+            hide_parameters=True,
+        )
+    except (ImportError, NoSuchModuleError):
+        raise ConfigurationError(
+            f"{VARIABLE} names PostgreSQL, whose driver is not installed: pip install 'faultline[postgres]'"
+        ) from None
+
+
+def _sqlite(url: URL, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False, "isolation_level": None},
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_timeout=20,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _refuse_to_create(_dialect: Any, _record: Any, arguments: list[Any], _keywords: Any) -> None:
+        # SQLite makes an empty file of any name; only `create_file` may, and for its owner's eyes alone.
+        if not Path(arguments[0]).exists():
+            raise ConfigurationError(f"no database at {arguments[0]} yet: run `faultline db upgrade`")
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        # FULL: what was committed survives a power cut. Kafka's offsets are committed on the strength of it.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -65536")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        reading = bool(connection.get_execution_options().get(READING))
+        connection.exec_driver_sql(f"PRAGMA query_only = {int(reading)}")
+        # IMMEDIATE: a writer waits for its turn here, and not half-way, where SQLite would refuse instead of waiting.
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def create_file(engine: Engine) -> None:
+    """Make SQLite's file where there is none, readable by its owner only; nothing for PostgreSQL.
+
+    Raises:
+        ConfigurationError: the folder is missing or may not be written.
+    """
+    path = engine.url.database
+    if engine.dialect.name != "sqlite" or path is None:
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise ConfigurationError(f"{VARIABLE}: {path} cannot be made: {error.strerror}") from None
+
+
+@contextmanager
+def errors_translated(engine: Engine) -> Iterator[None]:
+    """Let the block's database errors leave as the project's own, where an operator or a retry can mend them.
+
+    Raises:
+        Unavailable: no answer, a lock that stays, a full disk: trying again later may help.
+        ConfigurationError: the schema is not there.
+    """
+    driver_error = engine.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except FaultlineError:
+        raise
+    except PoolTimeout:
+        raise Unavailable("every database connection is in use") from None
+    except DBAPIError as error:
+        raise _meaning(engine, error.orig, lost=error.connection_invalidated) or error from error.orig
+    except driver_error as error:
+        known = _meaning(engine, error, lost=False)
+        if known is None:
+            raise
+        raise known from error
+
+
+def _meaning(engine: Engine, error: BaseException | None, *, lost: bool) -> FaultlineError | None:
+    """What the driver's complaint is to a caller; None: a mistake of ours, to be seen as it is."""
+    said = " ".join(str(error).split())[:300]
+    if engine.dialect.name == "sqlite":
+        return _meaning_in_sqlite(error, said)
+    state = getattr(error, "sqlstate", None)
+    if state in {_UNDEFINED_TABLE, _UNDEFINED_COLUMN}:
+        return _old_schema(said)
+    dbapi = engine.dialect.loaded_dbapi
+    if lost or state == _READ_ONLY_TRANSACTION or isinstance(error, (dbapi.OperationalError, dbapi.InterfaceError)):
+        return Unavailable(f"the database does not answer: {said}")
+    return None
+
+
+def _meaning_in_sqlite(error: BaseException | None, said: str) -> FaultlineError | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and (code & 0xFF) in _SQLITE_UNAVAILABLE:
+        return Unavailable(f"the database does not answer: {said}")
+    if code == sqlite3.SQLITE_NOTADB:
+        return ConfigurationError(f"{VARIABLE}: the file is no SQLite database")
+    if said.startswith(("no such table", "no such column")):
+        return _old_schema(said)
+    return None
+
+
+def _old_schema(said: str) -> ConfigurationError:
+    return ConfigurationError(f"the database's schema is not this version's ({said}): run `faultline db upgrade`")

@@ -1,0 +1,152 @@
+"""The failures list: filters, order and keyset paging, each served by an index of its own."""
+
+from datetime import datetime
+from typing import Any, get_args
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, literal, select, tuple_
+
+from service.errors import FieldError, InvalidInput
+from service.store import cursor as cursors
+from service.store.job_rows import nodes_of
+from service.store.records import FailureFilter, FailureRow, FailureSort, Page
+from service.store.tables import failure_nodes, failures, jobs
+from service.store.types import EARLIEST, UtcDateTime, clean, utc
+
+# What a line of the list takes from the attempt that opened the failure.
+JOB_FACTS = (
+    jobs.c.job_id,
+    jobs.c.attempt,
+    jobs.c.name,
+    jobs.c.nodes,
+    jobs.c.gpus,
+    jobs.c.started_at,
+    jobs.c.received_at,
+)
+_EQUAL = {
+    "side": failures.c.side,
+    "cause": failures.c.cause,
+    "symptom": failures.c.symptom,
+    "category": failures.c.category,
+    "cluster": failures.c.cluster,
+    "queue": failures.c.queue,
+    "team": failures.c.team,
+    "user": failures.c.user_name,
+    "group": failures.c.fingerprint,
+    "status": failures.c.status,
+}
+
+
+def page(
+    connection: Connection, filters: FailureFilter, *, limit: int, cursor: str | None, sort: FailureSort
+) -> Page[FailureRow]:
+    """See `Failures.page`."""
+    cursors.check_limit(limit)
+    if sort not in get_args(FailureSort):
+        expected = "one of " + ", ".join(get_args(FailureSort))
+        raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
+    by_cost = sort == "-gpu_hours_lost"
+    falling = sort.startswith("-")
+    narrowed, at, failure_id = _narrowed(filters, by_cost=by_cost)
+    if cursor is not None:
+        narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))
+    order = [at.desc(), failure_id.desc()] if falling else [at.asc(), failure_id.asc()]
+    # The page's rows are found in one index first; only they are joined with their attempts.
+    found = narrowed.order_by(*order).limit(limit + 1).subquery()
+    order = [found.c.at.desc(), found.c.id.desc()] if falling else [found.c.at.asc(), found.c.id.asc()]
+    rows = connection.execute(
+        select(failures, *JOB_FACTS)
+        .join(found, found.c.id == failures.c.id)
+        .join(jobs, jobs.c.id == failures.c.id)
+        .order_by(*order)
+    ).all()
+    items = tuple(row_of(row) for row in rows[:limit])
+    if len(rows) <= limit:
+        return Page(items)
+    last = items[-1]
+    position = last.gpu_hours_lost if by_cost else last.ended_at.isoformat()
+    return Page(items, cursors.encode(f"failures{sort}", position, last.id))
+
+
+def _narrowed(filters: FailureFilter, *, by_cost: bool) -> tuple[Select[Any], ColumnElement[Any], ColumnElement[int]]:
+    """The ids that pass the filters, with the columns of the order: those of the index that will serve it."""
+    at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
+    failure_id: ColumnElement[int] = failures.c.id
+    ended_at: ColumnElement[datetime] = failures.c.ended_at
+    if filters.node is not None and not by_cost:
+        at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
+    wanted = select(failure_id.label("id"), at.label("at"))
+    conditions: list[ColumnElement[bool]] = []
+    for name, column in _EQUAL.items():
+        value = getattr(filters, name)
+        if value is not None:
+            conditions.append(column == clean(value))
+    if filters.abstained is not None:
+        conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
+    if filters.since is not None:
+        conditions.append(ended_at >= utc(filters.since))
+    if filters.until is not None:
+        conditions.append(ended_at < utc(filters.until))
+    if filters.q is not None:
+        conditions.extend(
+            func.lower(failures.c.headline).contains(word.lower(), autoescape=True) for word in clean(filters.q).split()
+        )
+    if filters.node is not None:
+        conditions.append(failure_nodes.c.node == clean(filters.node))
+        if by_cost or len(conditions) > 1:
+            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
+    return wanted.where(and_(*conditions)) if conditions else wanted, at, failure_id
+
+
+def _beyond(
+    cursor: str, sort: FailureSort, at: ColumnElement[Any], failure_id: ColumnElement[int]
+) -> ColumnElement[bool]:
+    by_cost = sort == "-gpu_hours_lost"
+    position, last = cursors.decode(cursor, f"failures{sort}", float if by_cost else str, int)
+    if by_cost:
+        edge = literal(position)
+    else:
+        try:
+            edge = literal(utc(datetime.fromisoformat(position).replace(tzinfo=EARLIEST.tzinfo)), UtcDateTime)
+        except ValueError:
+            raise cursors.bad(cursor) from None
+    here = tuple_(at, failure_id)
+    there = tuple_(edge, literal(last))
+    return here < there if sort.startswith("-") else here > there
+
+
+def row_of(row: Row[Any]) -> FailureRow:
+    """One line of the list, from a row of `failures` with JOB_FACTS."""
+    return FailureRow(
+        id=row.id,
+        cluster=row.cluster,
+        job_id=row.job_id,
+        attempt=row.attempt,
+        name=row.name,
+        status=row.status,
+        user=row.user_name,
+        team=row.team,
+        queue=row.queue,
+        nodes=nodes_of(row.nodes),
+        gpus=row.gpus,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        received_at=row.received_at,
+        gpu_hours_lost=row.gpu_hours_lost,
+        side=row.side,
+        cause=row.cause,
+        category=row.category,
+        symptom=row.symptom,
+        platform_symptom=row.platform_symptom,
+        confidence=row.confidence,
+        abstained=row.abstained,
+        retry_outlook=row.retry_outlook,
+        fingerprint=row.fingerprint,
+        decision=row.decision,
+        resubmit=row.resubmit,
+        headline=row.headline,
+        suspect_node=row.suspect_node,
+        suspect_rank=row.suspect_rank,
+        version=row.version,
+        source=row.source,
+        counted=row.counted,
+    )

@@ -1,0 +1,172 @@
+"""Retention: what is old goes, a batch at a time; the keys of events stay known for ever."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from sqlalchemy import Connection, Select, and_, delete, literal, select, tuple_, update
+
+from service.store import bulk
+from service.store.jobs import RETIREMENT_LOCK, key_hash
+from service.store.records import Purged
+from service.store.tables import (
+    dead_letters,
+    failure_nodes,
+    failures,
+    jobs,
+    logs,
+    outbox,
+    pending_logs,
+    retired_events,
+    verdicts,
+)
+from service.store.types import UtcDateTime, utc
+
+BATCH = 500
+
+Transaction = Callable[[], AbstractContextManager[Connection]]
+
+
+def purge(
+    transaction: Transaction,
+    *,
+    rows_before: datetime | None,
+    logs_before: datetime | None,
+    verdicts_before: datetime | None,
+    done_before: datetime | None,
+) -> Purged:
+    """See `Store.purge`."""
+    gone_jobs = gone_failures = gone_logs = gone_bodies = gone_letters = gone_messages = 0
+    if logs_before is not None:
+        texts = _Logs(utc(logs_before))
+        _each(transaction, texts)
+        gone_logs = texts.removed
+    if verdicts_before is not None:
+        bodies = _Bodies(utc(verdicts_before))
+        _each(transaction, bodies)
+        gone_bodies = bodies.removed
+    if rows_before is not None:
+        rows = _Rows(utc(rows_before))
+        gone_jobs, gone_failures = _each(transaction, rows), rows.failures
+    if done_before is not None:
+        gone_messages = _each(transaction, _Done(utc(done_before)))
+        gone_letters = _each(transaction, _Letters(utc(done_before)))
+    return Purged(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
+
+
+def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
+    """Repeat a step, each time in a transaction of its own, until it finds nothing; how many it removed."""
+    total = 0
+    while True:
+        with transaction() as connection:
+            gone = step(connection)
+        if gone == 0:
+            return total
+        total += gone
+
+
+def _ids(connection: Connection, wanted: Select[int]) -> list[int]:
+    return list(connection.execute(wanted.limit(BATCH)).scalars())
+
+
+class _Walk:
+    """Goes once through the failures that ended before, oldest first."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self._position: tuple[datetime, int] | None = None
+        self.removed = 0
+
+    def __call__(self, connection: Connection) -> int:
+        wanted = select(failures.c.ended_at, failures.c.id).where(failures.c.ended_at < self._before)
+        if self._position is not None:
+            at, last = self._position
+            wanted = wanted.where(tuple_(failures.c.ended_at, failures.c.id) > (literal(at, UtcDateTime), last))
+        old = connection.execute(wanted.order_by(failures.c.ended_at, failures.c.id).limit(BATCH)).all()
+        if old:
+            self.removed += self._remove(connection, [row.id for row in old])
+            self._position = (old[-1].ended_at, old[-1].id)
+        return len(old)
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        raise NotImplementedError
+
+
+class _Logs(_Walk):
+    """Log texts; the event stays beside the verdict."""
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        connection.execute(delete(pending_logs).where(pending_logs.c.failure_id.in_(ids)))
+        return connection.execute(
+            update(logs).where(and_(logs.c.failure_id.in_(ids), logs.c.streams.is_not(None))).values(streams=None)
+        ).rowcount
+
+
+class _Bodies(_Walk):
+    """Bodies of verdicts; what lists and filters need stays."""
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        return connection.execute(
+            update(verdicts)
+            .where(and_(verdicts.c.failure_id.in_(ids), verdicts.c.body.is_not(None)))
+            .values(body=None)
+        ).rowcount
+
+
+class _Rows:
+    """Attempts and their failures. Both times must be past: a clock that is years behind must not lose an event."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self.failures = 0
+
+    def __call__(self, connection: Connection) -> int:
+        bulk.lock(connection, [RETIREMENT_LOCK])
+        old = connection.execute(
+            select(jobs.c.id, jobs.c.event_id, jobs.c.digest)
+            .where(jobs.c.ended_at < self._before, jobs.c.received_at < self._before)
+            .order_by(jobs.c.ended_at)
+            .limit(BATCH)
+        ).all()
+        if not old:
+            return 0
+        ids = [row.id for row in old]
+        bulk.append(
+            connection,
+            retired_events,
+            ("key_hash", "digest"),
+            [(key_hash(row.event_id), bytes(row.digest)) for row in old],
+        )
+        for table in (failure_nodes, verdicts, logs, pending_logs):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        connection.execute(delete(logs).where(logs.c.attempt_id.in_(ids)))
+        connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
+        self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
+        connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+        return len(ids)
+
+
+class _Done:
+    """Messages that were told."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+
+    def __call__(self, connection: Connection) -> int:
+        ids = _ids(connection, select(outbox.c.id).where(outbox.c.done_at < self._before))
+        if ids:
+            connection.execute(delete(outbox).where(outbox.c.id.in_(ids)))
+        return len(ids)
+
+
+class _Letters:
+    """Dead letters."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+
+    def __call__(self, connection: Connection) -> int:
+        ids = _ids(connection, select(dead_letters.c.id).where(dead_letters.c.at < self._before))
+        if ids:
+            connection.execute(delete(dead_letters).where(dead_letters.c.id.in_(ids)))
+        return len(ids)

@@ -1,0 +1,58 @@
+"""Column types and the few conversions that every row goes through."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, DateTime, Dialect, Integer
+from sqlalchemy.types import TypeDecorator
+
+# SQLite only makes a column the row's own number where it is called INTEGER.
+BigId = BigInteger().with_variant(Integer(), "sqlite")
+
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+def utc(at: datetime) -> datetime:
+    """The same instant in UTC; an instant that no calendar of ours reaches becomes the nearest one it does."""
+    if at.tzinfo is UTC:
+        return at
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        return EARLIEST if at.year == EARLIEST.year else LATEST
+
+
+def clean(text: str) -> str:
+    """Text that both databases can hold: PostgreSQL refuses null characters, and nothing encodes lone surrogates."""
+    if text.isascii():
+        return text.replace("\0", "�") if "\0" in text else text
+    return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")
+
+
+def short(text: str | None, limit: int = 200) -> str | None:
+    """`clean`, and cut where an index or a list has no room for more."""
+    return None if text is None else clean(text[:limit])
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An instant: aware and UTC on both ends. `timestamptz` on PostgreSQL, sortable text on SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To the database; a naive time is a mistake of ours, not of the data."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a naive time was about to be stored")
+        at = utc(value)
+        return at.replace(tzinfo=None) if dialect.name == "sqlite" else at
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the base class's signature
+        """From the database."""
+        if value is None:
+            return None
+        at: datetime = value
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
