@@ -16,7 +16,7 @@ from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
 from service.batch import BatchOutcome, EventOutcome
 from service.clock import Clock
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
-from service.logs.fetch import Fetched, LogFetcher
+from service.logs.fetch import Fetched
 from service.recommend.advise import History, advise
 from service.recommend.policy import Policy
 from service.store.incoming import content_digest, new_job
@@ -30,6 +30,14 @@ PENDING_UNTIL = timedelta(minutes=30)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 # Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
 FREE_TEXT = ("name", "command", "image", "reason", "message")
+
+
+class Logs(Protocol):
+    """What diagnosis asks of the log reader (service.logs.fetch.LogFetcher)."""
+
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
+        """One `Fetched` for each event, in order; never raises."""
+        ...
 
 
 class Classifier(Protocol):
@@ -95,7 +103,7 @@ class Diagnose:
     def __init__(
         self,
         store: Store,
-        logs: LogFetcher,
+        logs: Logs,
         classifier: Classifier,
         policy: Policy,
         clock: Clock,
