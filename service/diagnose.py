@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from classifiers.redaction import redact, redact_json
-
 from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
+from classifiers.redaction import redact, redact_json
 from service.batch import BatchOutcome, EventOutcome
 from service.clock import Clock
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
