@@ -1,0 +1,115 @@
+"""The composition root: the only module that knows all the others. Nothing is created at import."""
+
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from classifiers.artifact import ModelError
+from classifiers.pipeline import Diagnoser
+from service.clock import Clock, SystemClock
+from service.diagnose import Diagnose
+from service.errors import ConfigurationError, FaultlineError
+from service.kafka.config import KafkaConfig
+from service.logs.fetch import LogFetcher
+from service.recommend import policy
+from service.settings import Settings
+from service.store.session import Store
+from service.telemetry import Telemetry
+
+
+@dataclass
+class Services:
+    """Everything a process may need, each part made when it is first asked for and once.
+
+    Raises (on access):
+        ConfigurationError: a part can't be made from the settings; says which one and what to do.
+    """
+
+    settings: Settings
+    clock: Clock
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What this process measures of itself."""
+        return Telemetry()
+
+    @cached_property
+    def store(self) -> Store:
+        """The database; its schema is not checked yet."""
+        return Store(self.settings.database_url.get_secret_value(), clock=self.clock)
+
+    @cached_property
+    def policy(self) -> policy.Policy:
+        """The policy in force."""
+        return policy.load(self.settings.policy_file)
+
+    @cached_property
+    def diagnoser(self) -> Diagnoser:
+        """The trained classifier."""
+        try:
+            return Diagnoser.load(self.settings.model_dir)
+        except ModelError as error:
+            raise ConfigurationError(f"FAULTLINE_MODEL_DIR: {error}") from None
+
+    @cached_property
+    def logs(self) -> LogFetcher:
+        """The log reader."""
+        return LogFetcher(self.settings.log_roots)
+
+    @cached_property
+    def diagnose(self) -> Diagnose:
+        """The use case."""
+        return Diagnose(
+            self.store,
+            self.logs,
+            self.diagnoser,
+            self.policy,
+            self.clock,
+            self.telemetry,
+            self.settings.log_deadline_s,
+        )
+
+    @cached_property
+    def kafka(self) -> KafkaConfig:
+        """How to reach the broker."""
+        settings = self.settings
+        secret = settings.kafka_sasl_password
+        key_secret = settings.kafka_ssl_password
+        return KafkaConfig(
+            bootstrap_servers=settings.kafka_bootstrap_servers,
+            topics=settings.kafka_topics,
+            group_id=settings.kafka_group_id,
+            dead_letter_topic=settings.dead_letter_topic,
+            session_timeout_ms=settings.kafka_session_timeout_ms,
+            security_protocol=settings.kafka_security_protocol,
+            ssl_cafile=settings.kafka_ssl_cafile,
+            ssl_certfile=settings.kafka_ssl_certfile,
+            ssl_keyfile=settings.kafka_ssl_keyfile,
+            ssl_password=None if key_secret is None else key_secret.get_secret_value(),
+            sasl_mechanism=settings.kafka_sasl_mechanism,
+            sasl_username=settings.kafka_sasl_username,
+            sasl_password=None if secret is None else secret.get_secret_value(),
+        )
+
+    def lag(self) -> Mapping[str, int]:
+        """Records by topic not yet stored, as this process's consumer last saw them."""
+        [metric] = self.telemetry.lag.collect()
+        return {sample.labels["topic"]: int(sample.value) for sample in metric.samples}
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        if "store" in self.__dict__:
+            with suppress(FaultlineError):
+                self.store.close()
+
+
+def build(settings: Settings, clock: Clock | None = None) -> Services:
+    """The parts of one process."""
+    return Services(settings, clock or SystemClock())
+
+
+def host() -> str:
+    """This machine's name, for the names of the group's static members."""
+    return socket.gethostname()
