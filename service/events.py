@@ -20,11 +20,14 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from classifiers.case import JobFacts
+from classifiers.redaction import redact
 from service.errors import FieldError, UnreadableRecord
 
 SCHEMA = "job-completion/1"
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 CLOCK_TOLERANCE = timedelta(days=1)
+_SHOWN = 60
+_LOOKED_AT = 4096
 
 
 def _as_text(value: Any) -> Any:
@@ -220,12 +223,12 @@ def _expected(problem: ErrorDetails) -> str:
     return problem["msg"].removeprefix("Input should be ")
 
 
-def _shortened(value: Any) -> str:
-    """What was found, for a message: never a long text, which could hold a secret, and never a whole tree."""
+def shortened(value: Any) -> str:
+    """What was found, for a message: never a long text, never a whole tree, never a secret."""
     if isinstance(value, str):
-        return repr(value[:60])
+        return repr(redact(value[:_LOOKED_AT])[:_SHOWN])
     if value is None or isinstance(value, bool | int | float | datetime):
-        return repr(value)[:60]
+        return repr(value)[:_SHOWN]
     return type(value).__name__
 
 
@@ -234,7 +237,7 @@ def as_unreadable(error: ValidationError) -> UnreadableRecord:
     places = []
     for problem in error.errors(include_url=False)[:20]:
         expected = _expected(problem)
-        got = None if problem["type"] == "missing" else _shortened(problem["input"])
+        got = None if problem["type"] == "missing" else shortened(problem["input"])
         field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
         places.append(FieldError(field=field, expected=expected, got=got))
     first = places[0]

@@ -6,16 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from service.errors import FieldError, UnreadableRecord
-from service.events import JobCompletion, from_object
+from service.events import JobCompletion, from_object, shortened
 
-_SHOWN = 60
 # Go's and Kubernetes' nanoseconds; datetime holds six digits.
 _FRACTION = re.compile(r"(\.\d{6})\d+")
 
 
 def unreadable(field: str, expected: str, got: Any = None) -> UnreadableRecord:
     """The error for one wrong place."""
-    shown = None if got is None else (repr(got)[:_SHOWN] if isinstance(got, str | int | float) else type(got).__name__)
+    shown = None if got is None else shortened(got)
     return UnreadableRecord(f"{field}: {expected}", (FieldError(field, expected, shown),))
 
 

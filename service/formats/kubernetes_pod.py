@@ -51,19 +51,21 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     containers = kubernetes_containers.read(status)
     failed = None if phase == "Succeeded" else kubernetes_containers.first_failed(containers)
     outcome = _status(phase, fields.text(status, "reason", "status."), disruption, stopped, failed)
+    started_at = fields.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
     ended_at = _ended_at(containers, conditions, disruption) or kubernetes_meta.last_change(pod, meta)
     if ended_at is None:
         raise fields.unreadable("status.containerStatuses", "a terminated state with finishedAt, or a condition's time")
-    started_at = fields.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
     node = fields.text(spec, "nodeName", "spec.")
     cause = disruption or stopped
     message = kubernetes_containers.words(
         [cause.message if cause else None, fields.text(status, "message", "status.")], containers
     )
     code, signal = (failed.exit_code, failed.signal) if failed else (0 if outcome is Status.SUCCEEDED else None, None)
+    job = kubernetes_meta.job_name(meta, "Pod")
     values = kubernetes_meta.common(meta, cluster, pod) | {
         "event_id": kubernetes_meta.event_id(meta, "Pod", started_at, ended_at),
-        "job_id": kubernetes_meta.job_name(meta, "Pod"),
+        "job_id": job,
+        "name": job.rpartition("/")[2],
         "attempt": kubernetes_meta.retry_index(meta),
         "pod": meta.name,
         "status": outcome,

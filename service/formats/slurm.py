@@ -37,7 +37,7 @@ NO_END = frozenset(
     | {"RESIZING", "POWER_UP_NODE"}
 )
 _STATE_EXPECTED = f"one of {', '.join(STATES)}, or a state that is no end such as PENDING"
-_UNKNOWN_TIMES = frozenset({"Unknown", "None", "N/A", "(null)"})
+_UNKNOWN_TIMES = ("Unknown", "None", "N/A", "(null)")
 _NO_LIMIT = 365 * 24 * 3600  # what a record says of a job without a limit
 _LAST_SIGNAL = 64
 _SCRIPT_CHARS = 16 * 1024
@@ -165,8 +165,9 @@ def _words(record: Mapping[str, Any], state: str, failed_node: str | None) -> st
         value = fields.text(record, key)
         if value is not None:
             words.append(f"{name}={value}")
-    if isinstance(record.get("elapsed"), int):
-        words.append(f"Elapsed={record['elapsed']}s")
+    elapsed = record.get("elapsed")
+    if isinstance(elapsed, int) and elapsed >= 0:  # negative: it was cancelled while it waited
+        words.append(f"Elapsed={elapsed}s")
     if failed_node:
         words.append(f"FailedNode={failed_node}")
     return " ".join(words)

@@ -1,0 +1,28 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.formats.slurm_tres import Tres, read_tres
+
+
+@pytest.mark.parametrize(
+    ("text", "tres"),
+    [
+        (None, Tres()),
+        ("cpu=4,mem=500M,node=1", Tres(4, 500 * 2**20)),
+        ("mem=1.5G", Tres(memory_bytes=3 * 2**29)),
+        ("mem=512", Tres(memory_bytes=2**29)),
+        ("gres/gpu=8,gres/gpu:h100=8", Tres(gpus=8, gpu_type="h100")),
+        ("gres/gpu:a100=2,gres/gpu:v100=1", Tres(gpus=3)),
+        ("cpu=many,mem=NaN,gres/gpu=", Tres()),
+        ("mem=1e999999999", Tres()),
+    ],
+)
+def test_resources(text: str | None, tres: Tres) -> None:
+    assert read_tres(text) == tres
+
+
+@given(st.text(alphabet="cpumegrs/:=,0123456789.KMGTPe-", max_size=80))
+def test_any_text_is_read_without_complaint(text: str) -> None:
+    found = read_tres(text)
+    assert all(number is None or 0 <= number <= 2**53 for number in (found.cpus, found.memory_bytes, found.gpus))
