@@ -25,8 +25,12 @@ _MPI_SIGNAL: Final = re.compile(
 )
 _MPI_NAME: Final = re.compile(r"Process name: (?:\[(?:\[\d+,\d+\]|[^\[\]]{1,80}),(?P<mpi>\d+)\]|(?P<plain>\d+)\s*$)")
 _DEEPSPEED: Final = re.compile(r"--local_rank=(?P<local>\d+)\b.{0,2000}exits with return code = (?P<code>-?\d+)")
-_LIGHTNING: Final = re.compile(r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)")
-_SPAWN: Final = re.compile(r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)")
+_LIGHTNING: Final = re.compile(
+    r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"
+)
+_SPAWN: Final = re.compile(
+    r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
+)
 _EXIT: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
 _TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
 _ABSENT: Final = (

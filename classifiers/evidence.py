@@ -168,9 +168,7 @@ class Extractor:
         scanned.append(self._scanner.scan(texts[-1][0]))
         events = [plain(one.text).replace("\n", " ") for one in raw.node_events]
         scanned_events = [self._scanner.scan(one) for one in events]
-        present = frozenset(
-            hit.id for founds in (*scanned, *scanned_events) for found in founds for hit in found.hits
-        )
+        present = frozenset(hit.id for founds in (*scanned, *scanned_events) for found in founds for hit in found.hits)
         items: list[Item] = []
         told: list[Death] = []
         missing_ranks: list[int] = []
@@ -386,7 +384,13 @@ def _put_first(items: list[Item], rank: int | None) -> None:
     """Among equally sure beginnings the suspect rank's goes first."""
     if rank is None:
         return
-    items.sort(key=lambda one: (*_key(one)[:2], one.role == "initiating" and one.rank is not None and one.rank != rank, *_key(one)[2:]))
+    items.sort(
+        key=lambda one: (
+            *_key(one)[:2],
+            one.role == "initiating" and one.rank is not None and one.rank != rank,
+            *_key(one)[2:],
+        )
+    )
 
 
 def _keep(items: list[Item]) -> list[Item]:

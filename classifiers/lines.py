@@ -24,7 +24,9 @@ _RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: _-]{0,2}(?P<ra
 _LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
 _SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
 _RAY_TAG = re.compile(r"\((?:[\w.<>]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\d.]+))?\) ?")
-_POD_TAG = re.compile(r"(?:\[?(?:pod/)?[\w.-]*(?:worker|master|ps|launcher)-(?P<rank>\d{1,5})[\w/.-]*\]?)(?: ?\| ?|: | )")
+_POD_TAG = re.compile(
+    r"(?:\[?(?:pod/)?[\w.-]*(?:worker|master|ps|launcher)-(?P<rank>\d{1,5})[\w/.-]*\]?)(?: ?\| ?|: | )"
+)
 _INNER_RANK = re.compile(
     r"\[(?:PG (?:ID )?\d+[^\]]{0,40} )?[Rr]ank:? (?P<a>\d{1,6})[\],]|\brank[ =:]{1,3}(?P<b>\d{1,6})\b(?! of)"
     r"|\[rank(?P<c>\d{1,6})\]"

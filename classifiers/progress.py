@@ -65,5 +65,3 @@ def find(texts: list[str]) -> Progress | None:
     if step is None and checkpoint is None:
         return None
     return Progress(step=step, checkpoint=checkpoint)
-
-

@@ -110,7 +110,8 @@ class Scanner:
         indexes: list[int] = []
         for index, start, end in self._automaton.find_matches_as_indexes(low, overlapping=True):
             if edge[index] and (
-                (start and low[start - 1].isalpha()) or (end < len(low) and patterns[index] != "evict" and low[end].isalpha())
+                (start and low[start - 1].isalpha())
+                or (end < len(low) and patterns[index] != "evict" and low[end].isalpha())
             ):
                 continue
             if start >= line_end:
@@ -131,9 +132,7 @@ class Scanner:
         if indexes:
             yield self._line(text, low, base, line_begin, line_end, number, indexes)
 
-    def _line(
-        self, text: str, low: str, base: int, begin: int, end: int, number: int, indexes: list[int]
-    ) -> Found:
+    def _line(self, text: str, low: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> Found:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []

@@ -111,5 +111,3 @@ def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:
             else trace
         )
     return out
-
-

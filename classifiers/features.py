@@ -1,0 +1,171 @@
+"""Turns an extracted case into named numbers: words of its evidence by role, catalogue entries, facts of the event.
+
+The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it, `w:word`
+of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries together say of
+cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from classifiers.evidence import Extracted, Item
+from classifiers.taxonomy import Role
+
+VERSION: Final = 1
+_TOKEN: Final = re.compile(
+    r"[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]]+"
+    r"|(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@+-]+){2,}[/\\]?"
+    r"|0x[0-9a-fA-F]+"
+    r"|[A-Za-z_][\w]*(?:'[a-z])?"
+    r"|\d+(?:\.\d+)*"
+)
+_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HEXLIKE: Final = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{7,}")
+_TELLING: Final = frozenset(
+    "1 2 6 7 8 9 11 12 13 15 28 30 104 110 111 113 122 126 127 129 134 135 137 139 143 255 400 401 403 404 408 409 429 500 "
+    "502 503 504".split()
+)
+_STOP: Final = frozenset(
+    "the a an of to in on at by is was be been are for and or with as it its this that from has have".split()
+)
+_CUT: Final = 9
+_MOST_CHARS: Final = 420
+_MOST_TOKENS: Final = 60
+_WEIGHT: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4}
+_STRENGTH: Final = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
+_ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
+
+
+def _word(token: str) -> list[str]:
+    """One token as words: cut to nine letters, joined words in parts too."""
+    if "://" in token:
+        return ["<url>"]
+    first = token[0]
+    if first.isdigit():
+        if token.startswith("0x"):
+            return ["<hex>"]
+        return [token if token in _TELLING else "#"]
+    if "/" in token or "\\" in token:
+        name, dot, extension = token.rstrip("/\\").rpartition(".")
+        return ["<path>", f"<.{extension.lower()}>"] if dot and name and len(extension) <= 5 else ["<path>"]  # noqa: PLR2004
+    low = token.lower()
+    if low in _STOP:
+        return []
+    if _HEXLIKE.fullmatch(low):
+        return ["<hex>"]
+    if "_" in token or (low != token and token[1:].lower() != token[1:] and not token.isupper()):
+        parts = [part.lower()[:_CUT] for part in _PART.findall(token)]
+        if len(parts) > 1:
+            return [low[:40], *(part for part in parts if part not in _STOP and not part.isdigit())]
+    return [low[:_CUT]]
+
+
+_word_cached = lru_cache(maxsize=65_536)(_word)
+
+
+@lru_cache(maxsize=16_384)
+def words(line: str) -> tuple[str, ...]:
+    """The words of a line in order and then the pairs of neighbours, each once."""
+    flat: list[str] = []
+    for token in _TOKEN.findall(line[:_MOST_CHARS])[:_MOST_TOKENS]:
+        flat += _word_cached(token)
+    pairs = [f"{one} {other}" for one, other in zip(flat, flat[1:], strict=False) if one != "#" or other != "#"]
+    return tuple(dict.fromkeys([*flat, *pairs]))
+
+
+def _text_block(items: Iterable[tuple[str, float]], prefix: str, out: dict[str, float]) -> None:
+    block: dict[str, float] = {}
+    for line, weight in items:
+        for word in words(line):
+            if block.get(word, 0.0) < weight:
+                block[word] = weight
+    if block:
+        scale = 3.0 / math.sqrt(sum(value * value for value in block.values()))
+        for word, value in block.items():
+            out[prefix + word] = value * scale
+
+
+def _add_signatures(items: list[Item], out: dict[str, float]) -> None:
+    place = 0
+    for item in items:
+        if not item.hits:
+            continue
+        rank = 1.0 if place == 0 else 0.6
+        place += item.role == "initiating"
+        for hit in item.hits:
+            value = _STRENGTH[hit.strength] * _ROLE[hit.role if item.role != "context" else "context"] * rank
+            name = f"s:{hit.id}"
+            out[name] = max(out.get(name, 0.0), value)
+            for prefix, weights in (("sc:", hit.causes), ("sk:", hit.categories), ("sy:", hit.symptoms)):
+                for code, weight in weights.items():
+                    name = prefix + code
+                    out[name] = max(out.get(name, 0.0), 2.0 * value * weight)
+            if hit.retry is not None:
+                name = f"sr:{hit.retry}"
+                out[name] = max(out.get(name, 0.0), 2.0 * value)
+
+
+def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:
+    case = extracted.case
+    job = case.job
+    out[f"e:status={job.status}"] = 1.0
+    if job.exit_code is not None:
+        out[f"e:exit={job.exit_code}" if str(job.exit_code) in _TELLING else "e:exit=#"] = 0.7
+    if job.signal:
+        out[f"e:signal={job.signal}"] = 0.7
+    if job.scheduler:
+        out[f"e:scheduler={job.scheduler.lower()[:20]}"] = 0.4
+    for text in (job.reason, job.message):
+        if text:
+            for word in words(text[:300])[:24]:
+                out[f"r:{word}"] = 0.6
+    several = is_distributed(extracted)
+    out["e:several" if several else "e:one"] = 0.5
+    roles = {item.role for item in extracted.items}
+    if "initiating" not in roles:
+        out["e:no-beginning"] = 0.7
+        if "cascade" in roles:
+            out["e:only-cascade"] = 0.7
+    if extracted.chars == 0:
+        out["e:no-log"] = 1.0
+    for death in extracted.deaths[:6]:
+        if death.signal:
+            out[f"d:signal={death.signal}"] = 0.4
+        elif death.code is not None:
+            out[f"d:code={death.code}" if str(death.code) in _TELLING else "d:code=#"] = 0.3
+
+
+def is_distributed(extracted: Extracted) -> bool:
+    """Whether the job had more than one process, as far as event and log show."""
+    job = extracted.case.job
+    return len(job.nodes) > 1 or (job.gpus or 0) > 1 or extracted.case.ranks_seen > 1
+
+
+def features(extracted: Extracted) -> dict[str, float]:
+    """All features of a case by name."""
+    out: dict[str, float] = {}
+    items = extracted.items
+    beginning = [item for item in items if item.role == "initiating"]
+    _text_block(((item.bare, 1.0 if place == 0 else 0.5) for place, item in enumerate(beginning[:4])), "i:", out)
+    lone = not beginning
+    _text_block(
+        (
+            (
+                item.bare,
+                (1.0 if place == 0 else 0.6) if item.role == "initiating" else 1.0 if lone else _WEIGHT[item.role],
+            )
+            for place, item in enumerate(items[:16])
+        ),
+        "w:",
+        out,
+    )
+    for place, item in enumerate(beginning[:4]):
+        if item.exception:
+            out.setdefault(f"x:{item.exception}", 1.0 if place == 0 else 0.4)
+    _add_signatures(items, out)
+    _add_facts(extracted, out)
+    out["bias"] = 1.0
+    return out

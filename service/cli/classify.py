@@ -1,0 +1,152 @@
+"""`faultline classify FILE|- [--output FILE]`: a verdict/1 line for each job completion of a file, in its order."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from classifiers.artifact import ModelError
+from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
+from classifiers.pipeline import Diagnoser
+from classifiers.redaction import redact
+from service import settings
+from service.errors import UnreadableRecord
+from service.events import JobCompletion, Status
+from service.formats.outcome import Skipped
+from service.formats.recognise import parse
+from service.recommend import policy
+from service.recommend.advise import History, advise
+from service.verdict import Diagnosis, to_wire
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+BATCH = 500
+SOME_BAD = 3
+USAGE = 2
+NO_MODEL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A line that needs no classification: what is answered, and whether it was bad."""
+
+    value: dict[str, Any]
+    bad: bool = False
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "classify",
+        help="say why the jobs in a file of events failed",
+        description="Reads job completions, one JSON object a line, writes a verdict a line. "
+        "Exit code: 0 all good, 3 some lines were bad, 2 wrong usage, 4 no or a foreign model.",
+    )
+    parser.add_argument("file", help="JSON lines of job completions, - for standard input")
+    parser.add_argument("--output", type=Path, help="write here instead of standard output")
+    parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
+    parser.add_argument("--cluster", help="the cluster of records that name none")
+
+
+def raw_case(event: JobCompletion) -> RawCase:
+    """The event with its inline tails, secrets taken out. A log given by address only counts as missing."""
+    return RawCase(
+        job=event.facts(),
+        streams=tuple(
+            LogStream(
+                text=redact(log.tail) if log.tail else "",
+                rank=log.rank,
+                node=log.node,
+                stream=log.stream or "stderr",
+                missing=None if log.tail is not None else "given by its address only, which this command does not read",
+            )
+            for log in event.logs
+        ),
+        node_events=tuple(
+            NodeEvent(text=redact(one.text), at=one.at, node=one.node, source=one.source) for one in event.node_events
+        ),
+    )
+
+
+def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Answer:
+    try:
+        event = parse(line, cluster=cluster)
+    except UnreadableRecord as error:
+        first = error.errors[0] if error.errors else None
+        told = {
+            "field": first.field if first else "(whole object)",
+            "expected": first.expected if first else error.reason,
+            "got": first.got if first else None,
+        }
+        return _Answer({"line": number, "error": told}, bad=True)
+    if isinstance(event, Skipped):
+        return _Answer({"line": number, "skipped": event.reason})
+    if event.status is Status.SUCCEEDED:
+        return _Answer({"job_id": event.job_id, "skipped": "succeeded"})
+    return event
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    while batch := list(islice(numbered, BATCH)):
+        yield batch
+
+
+def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
+    """The verdict/1 object with the policy's advice for this one event, without history."""
+    return to_wire(
+        Diagnosis(verdict, advise(verdict, event.facts(), History(), rules)),
+        event_id=event.key(),
+        cluster=event.cluster,
+        job_id=event.job_id,
+        attempt=event.attempt,
+    )
+
+
+def classify(
+    lines: Iterable[bytes], out: IO[bytes], diagnoser: Diagnoser, rules: policy.Policy, cluster: str | None = None
+) -> int:
+    """Answer each line on `out`, in order; returns how many were bad."""
+    bad = 0
+    for batch in _batches(lines):
+        read: Sequence[JobCompletion | _Answer] = [_read(number, line, cluster) for number, line in batch]
+        verdicts = iter(diagnoser.diagnose([raw_case(one) for one in read if isinstance(one, JobCompletion)]))
+        for one in read:
+            if isinstance(one, _Answer):
+                bad += one.bad
+                answer = one.value
+            else:
+                answer = wire(one, next(verdicts), rules)
+            out.write(orjson.dumps(answer, option=orjson.OPT_APPEND_NEWLINE))
+    return bad
+
+
+def run(args: argparse.Namespace) -> int:
+    """Classify a file; the exit code tells how it went."""
+    configured = settings.read()
+    try:
+        diagnoser = Diagnoser.load(args.model or configured.model_dir)
+    except ModelError as error:
+        print(f"faultline: {error}", file=sys.stderr)
+        return NO_MODEL
+    rules = policy.load(configured.policy_file)
+    try:
+        source = nullcontext(sys.stdin.buffer) if args.file == "-" else Path(args.file).open("rb")
+        with source as lines:
+            sink = args.output.open("wb") if args.output else nullcontext(sys.stdout.buffer)
+            with sink as out:
+                bad = classify(lines, out, diagnoser, rules, args.cluster)
+                out.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"faultline: {error.filename}: {error.strerror}", file=sys.stderr)
+        return USAGE
+    return SOME_BAD if bad else 0

@@ -1,0 +1,64 @@
+"""`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the text classifier and leave it where serving looks."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from classifiers import artifact, dataset, training
+from classifiers.dataset import DatasetError
+from service import settings
+from service.errors import FieldError, InvalidInput
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "train",
+        help="train the text classifier on the corpus, and on labels of your own",
+        description=f"Own cases (labelled-case/1) count {training.OPERATOR_WEIGHT:g} times a packaged one.",
+    )
+    parser.add_argument("--add", type=Path, action="append", default=[], help="labelled-case/1 lines of your own")
+    parser.add_argument("--output", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
+    parser.add_argument("--seed", type=int, default=0, help="of the folds; the same seed and data give the same model")
+
+
+def read_cases(files: list[Path]) -> list[dataset.LabelledCase]:
+    """The cases of an operator's files.
+
+    Raises:
+        InvalidInput: a file can't be read or a line is no labelled case; names the place.
+    """
+    cases: list[dataset.LabelledCase] = []
+    for file in files:
+        try:
+            cases += dataset.read_file(file)
+        except OSError as error:
+            raise InvalidInput(f"{file}: {error.strerror}") from error
+        except DatasetError as error:
+            raise InvalidInput(str(error), (FieldError(error.field, error.expected, error.got),)) from error
+    return cases
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train and save."""
+    folder = args.output or settings.read().model_dir
+    cases = [*dataset.packaged(), *read_cases(args.add)]
+    try:
+        dataset.check_ids(cases)
+    except DatasetError as error:
+        raise InvalidInput(str(error)) from error
+    model, report = training.train(cases, seed=args.seed, tell=lambda line: print(line, file=sys.stderr))
+    try:
+        artifact.save(model, folder)
+    except OSError as error:
+        raise InvalidInput(f"{folder}: {error.strerror}") from error
+    print(f"{model.label} in {folder}")
+    print("seconds: " + ", ".join(f"{step} {value:.1f}" for step, value in report.seconds.items()))
+    print("right on kinds held out: " + ", ".join(f"{axis} {value:.3f}" for axis, value in report.held_out.items()))
+    weak = sum(len(codes) for codes in report.weak.values())
+    print(f"classes with fewer than {training.WEAK_CLASS} cases: {weak} (faultline model show lists them)")
+    return 0
