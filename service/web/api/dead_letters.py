@@ -1,0 +1,36 @@
+"""GET /dead-letters and sending one again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from service.web import intake, views
+from service.web.api.models import DeadLettersPage
+from service.web.api.parameters import Cursor, Limit
+from service.web.auth import ACT, READ
+from service.web.intake import Resent
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["dead letters"])
+
+
+@router.get("/dead-letters", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_dead_letters(services: Given, limit: Limit = 50, cursor: Cursor = None) -> DeadLettersPage:
+    """What could not be read, newest first; `text` is redacted and cut to 64 Ki characters."""
+    page = views.dead_letters(services, limit=limit, cursor=cursor)
+    return DeadLettersPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.post(
+    "/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503)
+)
+def resend_dead_letter(
+    services: Given,
+    letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    cluster: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="the name for a record that carries none")
+    ] = None,
+) -> Resent:
+    """Read the stored text again and handle it as an event; 409 where it still can't be read."""
+    return intake.resend(services, letter_id, cluster=cluster)

@@ -1,0 +1,63 @@
+"""POST /events: the way in for hooks, epilog scripts and people."""
+
+from typing import Annotated, Literal, cast
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Query, Request
+
+from service.web import body, intake
+from service.web.api.models import EventsAnswer
+from service.web.auth import INGEST
+from service.web.problems import answers
+from service.web.services import Given, Services
+
+router = APIRouter(tags=["events"])
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "One record or JSON lines, at most 16 MiB (also decompressed), of any format the service reads: "
+        "job-completion/1 (GET /api/v1/schemas/job-completion/1), CloudEvents, Slurm, Kubernetes, Ray.",
+        "content": {"application/json": {"schema": {}}, "application/x-ndjson": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.post("/events", openapi_extra=_BODY, dependencies=[INGEST], responses=answers(401, 403, 413, 415, 422, 503))
+async def post_events(
+    request: Request,
+    services: Given,
+    wait: Annotated[
+        Literal["verdict"] | None, Query(description="verdict: the answer holds the verdicts of these events")
+    ] = None,
+    cluster: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="the name for records that carry none")
+    ] = None,
+) -> EventsAnswer:
+    """Store and diagnose job completions; answers after the commit. A bad line rejects only itself.
+
+    Sending the same events again changes nothing: they count as duplicates.
+    """
+    content = await body.read(request)
+    headers = dict(request.headers)
+    limiter = cast("CapacityLimiter", request.app.state.ingesting)
+    return await to_thread.run_sync(
+        lambda: _handle(services, content, headers, cluster, verdicts=wait == "verdict"), limiter=limiter
+    )
+
+
+def _handle(
+    services: Services, content: bytes, headers: dict[str, str], cluster: str | None, *, verdicts: bool
+) -> EventsAnswer:
+    done = intake.submit(services, content, headers, cluster=cluster)
+    return EventsAnswer.model_validate(
+        {
+            "accepted": done.accepted,
+            "duplicates": done.duplicates,
+            "conflicts": done.conflicts,
+            "skipped": done.skipped,
+            "rejected": done.rejected,
+            "ids": done.ids,
+            "verdicts": intake.verdicts(services, done.failures) if verdicts else None,
+        }
+    )

@@ -1,0 +1,108 @@
+"""GET /failures, /failures/{id}, /jobs/{cluster}/{job_id}, /stats: what was diagnosed, and how often."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from service.store.records import FailureDetail, FailureSort
+from service.web import views
+from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
+from service.web.api.parameters import Cursor, Limit, Since, Text, Until, narrowed
+from service.web.auth import READ
+from service.web.problems import answers
+from service.web.services import Given
+from service.web.views import LONGEST_ID, Job, Narrowed
+
+router = APIRouter(tags=["failures"], dependencies=[READ])
+FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+
+
+@router.get("/failures", responses=answers(401, 403, 422, 503))
+def get_failures(
+    services: Given,
+    filters: Annotated[Narrowed, Depends(narrowed)],
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    sort: FailureSort = "-ended_at",
+) -> FailuresPage:
+    """Failures, newest first by default; pages by cursor."""
+    page = views.failures(services, filters, limit=limit, cursor=cursor, sort=sort)
+    return FailuresPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/failures/{failure_id}", responses=answers(401, 403, 404, 422, 503))
+def get_failure(
+    services: Given,
+    failure_id: FailureId,
+    logs: Annotated[bool, Query(description="with the logs' text as read")] = False,
+) -> FailureAnswer:
+    """One failure with its verdict, every version of it, its event, logs and attempts."""
+    return answer(views.failure(services, failure_id), texts=logs)
+
+
+@router.get("/jobs/{cluster}/{job_id:path}", responses=answers(401, 403, 404, 422, 503))
+def get_job(
+    services: Given,
+    cluster: Annotated[str, Path(max_length=200)],
+    job_id: Annotated[str, Path(max_length=200, description="slashes may stand in it")],
+) -> Job:
+    """A job with every attempt, oldest first."""
+    return views.job(services, cluster, job_id)
+
+
+@router.get("/stats", responses=answers(401, 403, 422, 503))
+def get_stats(
+    services: Given,
+    since: Since = None,
+    until: Until = None,
+    cluster: Text = None,
+    queue: Text = None,
+    team: Text = None,
+) -> StatsAnswer:
+    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours, and the pipeline's health."""
+    stats = views.stats(
+        services, since, until, cluster=cluster or None, queue=queue or None, team=team or None
+    )
+    return StatsAnswer(stats=stats, pipeline=views.pipeline(services))
+
+
+def answer(detail: FailureDetail, *, texts: bool) -> FailureAnswer:
+    """A stored failure in the API's shape."""
+    return FailureAnswer.model_validate(
+        {
+            "failure": detail.row,
+            "verdict": detail.verdict,
+            "versions": [
+                {
+                    "version": version.version,
+                    "at": version.at,
+                    "source": version.source,
+                    "model": version.model,
+                    "rules": version.rules,
+                    "policy": version.policy,
+                    "body": version.body,
+                }
+                for version in detail.versions
+            ],
+            "logs": [
+                {
+                    "attempt_id": kept.attempt_id,
+                    "event": kept.event,
+                    "streams": [
+                        {
+                            "rank": stream.rank,
+                            "node": stream.node,
+                            "stream": stream.stream,
+                            "first_line": stream.first_line,
+                            "characters": len(stream.text),
+                            "missing": stream.missing,
+                            "text": stream.text if texts else None,
+                        }
+                        for stream in kept.streams
+                    ],
+                }
+                for kept in detail.logs
+            ],
+            "attempts": detail.attempts,
+        }
+    )

@@ -1,0 +1,42 @@
+"""For probes and scrapers: alive, ready, metrics. Alive and ready are open to all, and say nothing but that."""
+
+from typing import Literal, cast
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+from service.errors import ConfigurationError, FieldError, Unavailable
+from service.web.api.models import Alive, Ready
+from service.web.auth import READ
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["health"])
+METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
+
+
+@router.get("/health/live")
+async def live() -> Alive:
+    """Whether the process answers."""
+    return Alive()
+
+
+@router.get("/health/ready", responses=answers(503))
+def ready(services: Given) -> Ready:
+    """Whether events can be taken: the database answers with the right schema, and a model is loaded."""
+    try:
+        services.store.check()
+    except Unavailable:
+        raise Unavailable("the database does not answer", (FieldError("database", "an answer"),)) from None
+    except ConfigurationError as error:
+        raise Unavailable(error.detail, (FieldError("database", "the schema of this version"),)) from None
+    if services.model is None:
+        raise Unavailable("no model is loaded", (FieldError("model", "a trained model"),))
+    database = cast("Literal['sqlite', 'postgresql']", services.store.dialect)
+    return Ready(database=database, model=services.model.name)
+
+
+@router.get("/metrics", dependencies=[READ], response_class=PlainTextResponse, responses=answers(401, 403, 503))
+def metrics(services: Given) -> PlainTextResponse:
+    """What the service measures of itself, in the Prometheus text format."""
+    return PlainTextResponse(services.telemetry.render(), media_type=METRICS_TYPE)

@@ -1,0 +1,87 @@
+"""GET /schemas/{name}: the published shapes as JSON Schema (2020-12)."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+from fastapi import APIRouter
+
+from classifiers import taxonomy
+from service.errors import FieldError, NotFound
+from service.events import JobCompletion
+from service.web.api.models import SchemaNames, VerdictBody
+from service.web.auth import READ
+from service.web.problems import Problem, answers
+
+router = APIRouter(tags=["schemas"], dependencies=[READ])
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def _job_completion() -> dict[str, Any]:
+    made = JobCompletion.model_json_schema(by_alias=True)
+    made["properties"]["schema"] = {"const": "job-completion/1", "type": "string"}
+    return made
+
+
+def _verdict() -> dict[str, Any]:
+    made = VerdictBody.model_json_schema(by_alias=True)
+    axes = taxonomy.load()
+    made["properties"]["cause"] = {"enum": list(axes.causes)}
+    made["properties"]["category"] = {"enum": [*axes.categories, None]}
+    made["properties"]["symptom"] = {"enum": [*axes.symptoms, None]}
+    return made
+
+
+def _labelled_case() -> dict[str, Any]:
+    text = files("service.web").joinpath("schemas/labelled-case-1.json").read_text(encoding="utf-8")
+    made: dict[str, Any] = orjson.loads(text)
+    axes = taxonomy.load()
+    known = {
+        "side": list(axes.sides),
+        "cause": list(axes.causes),
+        "category": [*axes.categories, "none"],
+        "symptom": [*axes.symptoms, "none"],
+    }
+    made["$defs"] |= {axis: {"enum": codes} for axis, codes in known.items()}
+    return made
+
+
+def _problem() -> dict[str, Any]:
+    return Problem.model_json_schema()
+
+
+_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "job-completion/1": _job_completion,
+    "verdict/1": _verdict,
+    "labelled-case/1": _labelled_case,
+    "problem/1": _problem,
+}
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a shape; `job-completion-1` is the same as `job-completion/1`.
+
+    Raises:
+        NotFound: no such shape.
+    """
+    known = {key.replace("/", "-"): key for key in _SCHEMAS}
+    plain = known.get(name.replace("/", "-"))
+    if plain is None:
+        expected = "one of " + ", ".join(_SCHEMAS)
+        raise NotFound(f"no schema {name[:80]}: expected {expected}", (FieldError("name", expected, name[:80]),))
+    return {"$schema": DIALECT, **_SCHEMAS[plain](), "title": plain}
+
+
+@router.get("/schemas", responses=answers(401, 403, 503))
+def get_schemas() -> SchemaNames:
+    """The names of the published schemas."""
+    return SchemaNames(items=list(_SCHEMAS))
+
+
+@router.get("/schemas/{name:path}", responses=answers(401, 403, 404, 422, 503))
+def get_schema(name: str) -> dict[str, Any]:
+    """One schema."""
+    return schema(name)

@@ -1,0 +1,130 @@
+"""Every error as one shape: RFC 9457 for programs, a page of the same words for people."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from service.errors import FaultlineError, FieldError, Unauthorized
+from service.web.pages.templating import render
+
+MEDIA_TYPE = "application/problem+json"
+API_PATHS = ("/api/", "/health/", "/metrics")
+_GOT = 80  # characters shown of what was found
+_log = logging.getLogger(__name__)
+
+
+class ProblemField(BaseModel):
+    """One place that is wrong."""
+
+    field: str
+    expected: str
+    got: str | None = None
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457). `errors` names each place that is wrong; empty where there is none to name."""
+
+    type: str = "about:blank"
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    instance: str
+    errors: list[ProblemField]
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route, for OpenAPI."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "model": Problem,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def for_programs(path: str) -> bool:
+    """Whether a path is answered in JSON and not as a page."""
+    return path.startswith(API_PATHS)
+
+
+def respond(request: Request, error: Exception) -> Response:
+    """The answer to any exception; what is news is logged, without what was sent in."""
+    headers: dict[str, str] = {}
+    errors: Sequence[FieldError] = ()
+    if isinstance(error, FaultlineError):
+        status, title, detail, errors = error.status, error.title, error.detail, error.errors
+        if error.news:
+            _log.warning("%s %s: %s", request.method, request.url.path, detail)
+    elif isinstance(error, RequestValidationError):
+        status, title = HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid input"
+        errors = _places(error.errors())
+        detail = "; ".join(f"{place.field}: expected {place.expected}" for place in errors)
+    elif isinstance(error, HTTPException):
+        status, title, detail = error.status_code, HTTPStatus(error.status_code).phrase, error.detail
+        headers = dict(error.headers or {})
+        if status == HTTPStatus.NOT_FOUND:
+            detail = f"there is nothing at {request.url.path}"
+        elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+            detail = f"{request.method} is not answered at {request.url.path}"
+            allowed = headers.get("Allow", "another method")
+            errors = (FieldError("method", allowed, request.method[:_GOT]),)
+    else:
+        status, title = HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error"
+        detail = "something went wrong here; it is in the service's log"
+        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="faultline"'
+    if not for_programs(request.url.path):
+        return _as_page(request, error, status, title, detail, errors, headers)
+    problem = Problem(
+        title=title,
+        status=status,
+        detail=detail,
+        instance=request.url.path,
+        errors=[ProblemField(field=e.field, expected=e.expected, got=e.got) for e in errors],
+    )
+    body = orjson.dumps(problem.model_dump(), default=str)
+    return Response(b"" if request.method == "HEAD" else body, status, headers, MEDIA_TYPE)
+
+
+def _as_page(
+    request: Request,
+    error: Exception,
+    status: int,
+    title: str,
+    detail: str,
+    errors: Sequence[FieldError],
+    headers: Mapping[str, str],
+) -> Response:
+    if isinstance(error, Unauthorized) and request.method in {"GET", "HEAD"}:
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        where = "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"
+        return RedirectResponse(where, HTTPStatus.SEE_OTHER)
+    told = {"title": title, "detail": detail, "errors": errors, "status": int(status)}
+    return render(request, "error.html", told, status=status, headers=headers)
+
+
+def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
+    places = []
+    for problem in found[:20]:
+        where = [str(part) for part in problem["loc"]]
+        if where and where[0] in {"query", "path", "body", "header", "cookie"} and len(where) > 1:
+            where = where[1:]
+        cause = problem.get("ctx", {}).get("error")
+        missing = problem["type"] == "missing"
+        expected = "this field is required" if missing else str(cause or problem["msg"]).removeprefix("Input should be ")
+        got = problem.get("input")
+        shown = None if missing or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
+        places.append(FieldError(".".join(where), expected, shown))
+    return tuple(places)

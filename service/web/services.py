@@ -1,0 +1,104 @@
+"""What the web part is given: plain values and the few objects it asks; built by the composition root."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Annotated, Any, Protocol, cast
+from zoneinfo import ZoneInfo
+
+from fastapi import Depends, Request
+
+from service.batch import Handle
+from service.clock import Clock
+from service.events import JobCompletion
+from service.formats import recognise
+from service.formats.outcome import Skipped
+from service.store.session import Store
+from service.telemetry import Telemetry
+
+
+class Parse(Protocol):
+    """Bytes of any known format → an event (service.formats.recognise.parse)."""
+
+    def __call__(
+        self, value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
+    ) -> JobCompletion | Skipped:
+        """Read one record.
+
+        Raises:
+            UnreadableRecord: says which field is wrong.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The classifier in use. `manifest` is what stands beside the trained model, shown as it is."""
+
+    name: str
+    rules: str
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything the API and the pages need.
+
+    Args:
+        store: the database.
+        ingest: the one callable that batches of events are handed to; it returns after the commit.
+        clock: the present.
+        telemetry: counted here, shown at /metrics.
+        host: the address the server is bound to; anything but loopback makes API tokens compulsory.
+        timezone: IANA name; the zone in which pages show times and read dates.
+        settings: the settings in force as text, without secrets.
+        model: the classifier, None where none is loaded (then the service is not ready).
+        parse: how a record is read.
+        lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
+    """
+
+    store: Store
+    ingest: Handle
+    clock: Clock
+    telemetry: Telemetry
+    host: str = "127.0.0.1"
+    timezone: str = "UTC"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    model: ModelInfo | None = None
+    parse: Parse = recognise.parse
+    lag: Callable[[], Mapping[str, int] | None] | None = None
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of pages and dates."""
+        return ZoneInfo(self.timezone)
+
+    def lag_by_topic(self) -> Mapping[str, int] | None:
+        """Records by topic that are not yet stored; None where this process does not know."""
+        if self.lag is not None:
+            return self.lag()
+        samples = [sample for metric in self.telemetry.lag.collect() for sample in metric.samples]
+        return {sample.labels["topic"]: int(sample.value) for sample in samples} or None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to bind to is reachable from this machine only."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+async def services_of(request: Request) -> Services:
+    """The services of the running application."""
+    return cast("Services", request.app.state.services)
+
+
+Given = Annotated[Services, Depends(services_of)]

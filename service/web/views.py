@@ -1,0 +1,139 @@
+"""What pages and API show; both call these, so that they cannot say different things."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from service.errors import FieldError, NotFound
+from service.events import Status
+from service.store.records import (
+    Attempt,
+    FailureDetail,
+    FailureFilter,
+    FailureRow,
+    FailureSort,
+    Health,
+    Page,
+    Stats,
+    StoredDeadLetter,
+)
+from service.web.services import Services
+from service.web.times import instant
+
+DEFAULT_RANGE = "24h"
+LONGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How far the figures can be trusted. `lag`: records not yet stored, by topic; None where not known here."""
+
+    lag: Mapping[str, int] | None
+    health: Health
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job with every stored attempt, oldest first."""
+
+    cluster: str
+    job_id: str
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Filters as they stand in the URL: texts by name, times not yet resolved."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    abstained: bool | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+def stats(
+    services: Services,
+    since: str | None = None,
+    until: str | None = None,
+    *,
+    cluster: str | None = None,
+    queue: str | None = None,
+    team: str | None = None,
+) -> Stats:
+    """Counts and rates of jobs that ended in [since, until), the last 24 hours by default.
+
+    Raises:
+        InvalidInput: a time that is none.
+    """
+    now = services.clock.now()
+    end = now if until is None else instant(until, "until", now, services.zone)
+    begin = instant(since or DEFAULT_RANGE, "since", now, services.zone)
+    with services.store.reading() as reading:
+        return reading.statistics.stats(begin, end, cluster=cluster, queue=queue, team=team)
+
+
+def pipeline(services: Services) -> Pipeline:
+    """The pipeline's own health over the last 24 hours."""
+    with services.store.reading() as reading:
+        health = reading.statistics.health(services.clock.now() - timedelta(hours=24))
+    return Pipeline(services.lag_by_topic(), health)
+
+
+def failures(
+    services: Services, narrowed: Narrowed, *, limit: int = 50, cursor: str | None = None, sort: FailureSort = "-ended_at"
+) -> Page[FailureRow]:
+    """One page of failures.
+
+    Raises:
+        InvalidInput: a time, limit, sort or cursor that is none.
+    """
+    now, zone = services.clock.now(), services.zone
+    filters = FailureFilter(
+        **narrowed.values,
+        abstained=narrowed.abstained,
+        since=None if narrowed.since is None else instant(narrowed.since, "since", now, zone),
+        until=None if narrowed.until is None else instant(narrowed.until, "until", now, zone),
+    )
+    with services.store.reading() as reading:
+        return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
+
+
+def failure(services: Services, failure_id: int) -> FailureDetail:
+    """All that is stored of one failure.
+
+    Raises:
+        NotFound: no such failure.
+    """
+    with services.store.reading() as reading:
+        return reading.failures.get(failure_id)
+
+
+def job(services: Services, cluster: str, job_id: str) -> Job:
+    """A job's attempts.
+
+    Raises:
+        NotFound: no attempt of it is stored.
+    """
+    with services.store.reading() as reading:
+        attempts = reading.jobs.attempts(cluster, job_id)
+    if not attempts:
+        raise NotFound(
+            f"no attempt of job {job_id} on cluster {cluster} is stored",
+            (FieldError("job_id", "a job that ended and was told to this service", job_id[:80]),),
+        )
+    return Job(cluster, job_id, attempts)
+
+
+def dead_letters(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
+    """What could not be read, newest first.
+
+    Raises:
+        InvalidInput: a limit or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        return reading.dead_letters.page(limit=limit, cursor=cursor)
+
+
+def statuses() -> tuple[str, ...]:
+    """The statuses a failure can have."""
+    return tuple(status.value for status in Status if status is not Status.SUCCEEDED)
