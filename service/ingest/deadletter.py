@@ -7,15 +7,16 @@ from datetime import datetime
 from typing import Protocol
 
 from classifiers.redaction import redact
-from service.errors import FaultlineError, UnreadableRecord
+from service.errors import ConfigurationError, FaultlineError, TooLarge, UnreadableRecord
 from service.kafka.record import Message, Record
 from service.store.records import DeadLetter
 
 TEXT_CHARACTERS = 64 * 1024
 # A secret that begins before the cut ends within this many characters, so that redaction sees all of it.
 _MARGIN = 16 * 1024
-# What a broker takes by default, less room for headers; a larger value stays where it was, its place is told.
-TOPIC_BYTES = 900_000
+# What brokers take by default, less room for headers; and what any broker takes.
+COMMON_BYTES = 900_000
+CUT_BYTES = 16 * 1024
 _HEADER_CHARACTERS = 2_000
 
 
@@ -76,26 +77,64 @@ def readable(raw: bytes) -> str:
     return redacted[: max(0, min(TEXT_CHARACTERS, len(redacted) - _MARGIN))] + "…"
 
 
-def message(rejected: Rejected) -> Message:
+def message(rejected: Rejected, cut: int | None = None) -> Message:
     """The record as it goes to the dead-letter topic: its own bytes, key and headers, and why it is there.
 
-    Headers with the prefix `faultline-` tell reason, place and digest; `faultline-cut` says that the value was too
-    large to come along and still lies at its place.
+    Headers with the prefix `faultline-` tell reason, place and digest. `cut`: where the broker does not take the whole,
+    only so many bytes go, `faultline-cut` says so, and the record itself still lies at its place.
     """
     record, letter = rejected.record, rejected.letter
     told = {"reason": letter.reason, "place": letter.place, "sha256": letter.sha256, "cluster": record.cluster}
-    value = record.value
-    if record.size > TOPIC_BYTES:
-        told["cut"] = f"first {TOPIC_BYTES} of {record.size} bytes"
-        value = (value or b"")[:TOPIC_BYTES]
+    # A null value without a key is not to be sent again.
+    value, key = record.value or b"", record.key
     own = [(name, content) for name, content in record.headers if not name.startswith("faultline-")]
-    if sum(len(name) + len(content or b"") for name, content in own) > TOPIC_BYTES // 10:
-        own, told["headers"] = [], f"{len(record.headers)} headers were too large to come along"
-    return Message(
-        value=value,
-        key=record.key if record.key is None or len(record.key) <= _HEADER_CHARACTERS else None,
-        headers=[*own, *((f"faultline-{name}", text.encode()) for name, text in told.items())],
-    )
+    if cut is not None:
+        told["cut"] = f"{min(cut, len(value))} of {len(value)} bytes, {len(own)} headers left out"
+        value, key, own = value[:cut], None, []
+    return Message(value, key, [*own, *((f"faultline-{name}", text.encode()) for name, text in told.items())])
+
+
+class Sends(Protocol):
+    """What the topic asks of a producer (service.kafka.producer.Producer)."""
+
+    def send(self, topic: str, messages: Sequence[Message]) -> None:
+        """Put messages on a topic; returns when the broker has them.
+
+        Raises:
+            TooLarge: the broker does not take one of them for its size.
+            Unavailable: not all arrived.
+            ConfigurationError: the broker refuses for good.
+        """
+        ...
+
+
+class DeadLetterSender:
+    """The dead-letter topic on a broker. Large records go one by one, and cut where the broker takes no more."""
+
+    def __init__(self, producer: Sends, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+
+    def send(self, rejected: Sequence[Rejected]) -> None:
+        """See `DeadLetterTopic.send`."""
+        small = [one for one in rejected if one.record.size <= COMMON_BYTES]
+        large = [one for one in rejected if one.record.size > COMMON_BYTES]
+        try:
+            if small:
+                self._producer.send(self._topic, [message(one) for one in small])
+        except TooLarge:
+            large = [*small, *large]
+        for one in large:
+            self._send_one(one)
+
+    def _send_one(self, one: Rejected) -> None:
+        for cut in (None, COMMON_BYTES, CUT_BYTES):
+            try:
+                self._producer.send(self._topic, [message(one, cut)])
+            except TooLarge:
+                continue
+            return
+        raise ConfigurationError(f"the broker takes no message of {CUT_BYTES} bytes on {self._topic}")
 
 
 def _clean(text: str) -> str:

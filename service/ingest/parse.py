@@ -1,0 +1,21 @@
+"""How a record is read, as sources see it."""
+
+from typing import Protocol
+
+from service.events import JobCompletion
+from service.formats.outcome import Skipped
+from service.kafka.record import Headers
+
+
+class Parse(Protocol):
+    """Bytes → one event (service.formats.recognise.parse)."""
+
+    def __call__(
+        self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
+    ) -> JobCompletion | Skipped:
+        """One record read.
+
+        Raises:
+            UnreadableRecord: says what is wrong.
+        """
+        ...

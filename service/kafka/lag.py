@@ -1,0 +1,63 @@
+"""How far behind the group is, asked from outside it: for health checks and metrics of other processes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
+
+from service.errors import Unavailable
+from service.kafka.config import KafkaConfig
+from service.kafka.connect import connected, quietly, translated
+
+ASK_MS = 3_000
+
+
+class LagReader:
+    """Reads end offsets and committed offsets. Not for several threads at once."""
+
+    def __init__(self, config: KafkaConfig) -> None:
+        self._config = config
+        self._admin: Any = None
+
+    def read(self) -> Mapping[str, int]:
+        """Records by topic between the group's committed offsets and the end; a topic that is not there has 0.
+
+        Raises:
+            Unavailable: the broker does not answer.
+            ConfigurationError: it refuses.
+        """
+        if self._admin is None:
+            settings = self._config.connection() | {"request_timeout_ms": ASK_MS}
+            self._admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
+        try:
+            with translated("ask for the lag"):
+                return self._ask()
+        except Unavailable:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the client. Never raises."""
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            quietly("close the client", admin.close)
+
+    def _ask(self) -> Mapping[str, int]:
+        wanted = set(self._config.clusters)
+        out = dict.fromkeys(wanted, 0)
+        there = self._admin.describe_topics(sorted(wanted & set(self._admin.list_topics())))
+        partitions = [
+            TopicPartition(topic["name"], one["partition_index"]) for topic in there for one in topic["partitions"]
+        ]
+        if not partitions:
+            return out
+        group = self._config.group_id
+        committed = self._admin.list_group_offsets({group: partitions})[group]
+        first = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
+        last = self._admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        for partition in partitions:
+            kept = committed.get(partition)
+            start = first[partition].offset if kept is None or kept.offset < 0 else kept.offset
+            out[partition.topic] += max(0, last[partition].offset - start)
+        return out

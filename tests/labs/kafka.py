@@ -1,0 +1,229 @@
+"""A real Apache Kafka broker of the test run's own: one node, KRaft, on loopback, gone afterwards.
+
+Its jars come from Maven Central once and lie in ~/.cache/faultline-labs (or $FAULTLINE_LABS). Needs Java 17 and Maven.
+"""
+
+import base64
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka import KafkaAdminClient
+from kafka.admin import NewTopic
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from tests.labs.need import missing, need
+
+POM = Path(__file__).with_name("kafka-broker.pom.xml")
+START_SECONDS = 60
+# Large records must reach the consumer to show what it does with them.
+LARGEST_REQUEST = 256 * 1024 * 1024
+# A broker for minutes: little memory, quick to start.
+JAVA = ("java", "-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=127.0.0.1:{controller}
+log.dirs={data}
+num.partitions=3
+socket.request.max.bytes={largest}
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+"""
+
+
+def jars() -> Path:
+    """The folder with the broker's jars, fetched if they are not there yet; skips where they can't be had."""
+    cache = Path(os.environ.get("FAULTLINE_LABS") or Path.home() / ".cache" / "faultline-labs")
+    target = cache / f"kafka-{_version()}"
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "kafka.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs, one download
+        if target.is_dir():
+            return target
+        need("mvn")
+        fetched = Path(tempfile.mkdtemp(prefix="kafka-", dir=cache))
+        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+        done = subprocess.run(
+            [*command, f"-DoutputDirectory={fetched}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+            cwd=cache,
+        )
+        if done.returncode != 0 or not any(fetched.glob("kafka_*.jar")):
+            shutil.rmtree(fetched)
+            missing(f"the broker's jars could not be fetched: {done.stdout.strip()[:300]}")
+        fetched.rename(target)
+    return target
+
+
+def _version() -> str:
+    return POM.read_text(encoding="utf-8").split("<version>", 1)[1].split("<", 1)[0]
+
+
+def free_port() -> int:
+    """A TCP port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Broker:
+    """A broker with its data; it can be killed and come back with all that it had acknowledged."""
+
+    folder: Path
+    libs: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> str:
+        """For bootstrap_servers."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers requests."""
+        properties = self.folder / "server.properties"
+        if not properties.exists():
+            self._format(properties)
+        with (self.folder / "broker.log").open("ab") as log:
+            # The broker must not outlive the tests, whatever ends them.
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *JAVA, *self._class_path(), "kafka.Kafka", str(properties)],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=self.folder,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                tail = (self.folder / "broker.log").read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"the broker did not come up: {tail}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End it in order."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it with -9, as a lost machine would."""
+        self._end(signal.SIGKILL)
+
+    def restart(self, down_s: float = 0.0) -> None:
+        """Kill it, wait, and start it again with its data."""
+        self.kill()
+        time.sleep(down_s)
+        self.start()
+
+    def create_topic(self, name: str, partitions: int = 3, **config: str) -> str:
+        """Make a topic; its name. `config`: topic settings, dots written as underscores."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        admin = self.admin()
+        try:
+            admin.create_topics([NewTopic(name, partitions, 1, topic_configs=settings)])
+        except TopicAlreadyExistsError:
+            pass
+        finally:
+            admin.close()
+        return name
+
+    def admin(self) -> KafkaAdminClient:
+        """A client to look into the broker with; close it."""
+        return KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=10_000)
+
+    def _answers(self) -> bool:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", self.port)) != 0:
+                return False
+        try:
+            admin = KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=2_000)
+        except KafkaError:
+            return False
+        try:
+            admin.list_topics()
+        except KafkaError:
+            return False
+        finally:
+            admin.close()
+        return True
+
+    def _format(self, properties: Path) -> None:
+        properties.write_text(
+            PROPERTIES.format(
+                port=self.port, controller=free_port(), data=self.folder / "data", largest=LARGEST_REQUEST
+            ),
+            encoding="utf-8",
+        )
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster = cluster if not cluster.startswith("-") else f"A{cluster[1:]}"  # an id, not an option
+        tool = [*JAVA, *self._class_path(), "kafka.tools.StorageTool", "format", "--standalone"]
+        done = subprocess.run(
+            [*tool, "-t", cluster, "-c", str(properties)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if done.returncode != 0:
+            properties.unlink()
+            raise RuntimeError(f"the broker's data folder could not be made: {done.stdout}")
+
+    def _class_path(self) -> list[str]:
+        return ["-cp", f"{self.libs}/*"]
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(30)
+        self.process = None
+
+
+@contextmanager
+def broker() -> Iterator[Broker]:
+    """A broker for the time of the block."""
+    need("java", "setpriv")
+    libs = jars()
+    folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
+    made = Broker(folder, libs, free_port())
+    try:
+        made.start()
+        yield made
+    finally:
+        made.kill()
+        shutil.rmtree(folder, ignore_errors=True)
