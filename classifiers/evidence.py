@@ -6,6 +6,7 @@ have begun it are ordered by how sure that is and then by time, so that on many 
 which the run went on for several steps is no beginning.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -29,6 +30,7 @@ _FEW_LINES: Final = 8
 _STRENGTH: Final = {"decisive": 0, "strong": 1, "weak": 2}
 _ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
 _BACK: Final = 2_000
+_FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Item:
     body: int = 0
     repeats: int = 0
     words: frozenset[str] = field(default_factory=frozenset)
+    scheduler: bool = False
 
     @property
     def bare(self) -> str:
@@ -154,6 +157,17 @@ def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Tr
     return mark_chains(text, [one for one in traces if one is not None])
 
 
+def _is_code(text: str, offset: int, body: str) -> bool:
+    """Whether the line is a frame of a traceback or the source that stands below one."""
+    bare = body.lstrip()
+    if bare.startswith(('File "', "raise ")):
+        return True
+    if bare == body:
+        return False
+    before = text.rfind("\n", 0, max(0, offset - 1)) + 1
+    return _FRAME.search(text, before, offset) is not None
+
+
 class Extractor:
     """Makes a case of raw logs. Holds the scanner only."""
 
@@ -227,13 +241,13 @@ class Extractor:
             if own is not None:
                 rank = own
             trace_here = traces.get(offset)
-            if trace_here is None and found.text.lstrip().startswith('File "'):
+            if trace_here is None and _is_code(text, offset, found.text[head.body :]):
                 continue
             exception = trace_here.type if trace_here is not None else exception_type(found.text)
             hits = _hits(found, raw, stream.stream, present)
             role, bucket = _judge(found, hits, trace_here, exception)
-            if stream.stream == SCHEDULER and not hits:
-                role, bucket = "context", 9.0
+            if stream.stream == SCHEDULER:
+                role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
             if is_report(found.text):
                 one = report(text, offset)
                 told += [one] if one is not None else []
@@ -258,6 +272,7 @@ class Extractor:
                     exception=exception,
                     body=head.body,
                     words=found.words,
+                    scheduler=stream.stream == SCHEDULER,
                 )
             )
 
@@ -303,7 +318,7 @@ class Extractor:
             if stream.stream == SCHEDULER or not text.strip() or index > _FEW_LINES:
                 continue
             for offset, number, line in _ends(text):
-                if (index, offset) in known or line.lstrip().startswith('File "'):
+                if (index, offset) in known or _is_code(text, offset, line):
                     continue
                 head = head_of(line)
                 items.append(

@@ -53,17 +53,30 @@ class Judgement:
 
 
 def _votes(items: Sequence[Item], axis: str) -> list[tuple[float, Mapping[str, float]]]:
-    """What entries say of an axis: (pull, weights), those on the first lines most."""
+    """What entries say of an axis: (pull, weights), those on the first lines most.
+
+    What the scheduler said counts in full where it is decisive or where the log says nothing, else less: a time limit
+    is also what a hang looks like from outside.
+    """
     out: list[tuple[float, Mapping[str, float]]] = []
-    beginning = [item for item in items if item.role == "initiating"]
-    leading = beginning or [item for item in items if item.hits]
+    own = [item for item in items if not item.scheduler]
+    beginning = [item for item in own if item.role == "initiating"]
+    leading = beginning or [item for item in own if item.hits]
     for place, item in enumerate(leading[: len(_PLACE)]):
-        part = _PLACE[place] * (1.0 if beginning else 0.5)
-        for hit in item.hits:
-            weights = _of(hit, axis)
-            if weights:
-                out.append((part * _PULL[hit.strength], weights))
+        part = _PLACE[place] * (1.0 if beginning else 0.6)
+        out += _pulls(item, axis, part)
+    for item in items:
+        if item.scheduler:
+            for hit in item.hits:
+                weights = _of(hit, axis)
+                full = hit.strength == "decisive" or not any(one.hits for one in leading)
+                if weights:
+                    out.append((_PULL[hit.strength] * (1.0 if full else 0.4), weights))
     return out
+
+
+def _pulls(item: Item, axis: str, part: float) -> list[tuple[float, Mapping[str, float]]]:
+    return [(part * _PULL[hit.strength], weights) for hit in item.hits if (weights := _of(hit, axis))]
 
 
 def _of(hit: Signature, axis: str) -> Mapping[str, float]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import ahocorasick_rs
 
-from classifiers.signatures import MAX_LINE, Catalogue, Signature
+from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. Lower case; a hit makes a line a candidate.
 ERROR_WORDS: Final = (
@@ -74,7 +74,7 @@ class Scanner:
         self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK})
         self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
         self._is_word = [pattern in self._words for pattern in self._patterns]
-        self._edge = [pattern in _WORD_EDGE for pattern in self._patterns]
+        self._edge = [pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns]
         self._traceback = self._patterns.index(TRACEBACK)
         self._automaton = ahocorasick_rs.AhoCorasick(
             self._patterns,

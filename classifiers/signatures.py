@@ -9,7 +9,8 @@ A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.
     [[signature]]
     id = "nvidia.ecc-uncorrectable"        # family "." then a-z 0-9 and dashes; unique in the catalogue
     title = "Uncorrectable ECC error reported by CUDA"
-    literals = ["uncorrectable ecc error"] # any one of them must be in the line, case ignored; >= 3 characters each
+    literals = ["uncorrectable ecc error"] # any one of them must be in the line, case ignored; >= 3 characters each;
+                                           # of five letters and digits or fewer: must stand between word edges
     pattern = '...'                        # optional regular expression, searched in that line (see below)
     role = "initiating"                    # initiating | cascade | teardown | context
     strength = "decisive"                  # decisive | strong | weak
@@ -58,6 +59,7 @@ Strength = Literal["decisive", "strong", "weak"]
 
 VERSION = 1
 MIN_LITERAL = 3
+SHORT = 5
 MAX_LINE = 2_000
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
@@ -120,9 +122,25 @@ class Signature:
     def finds(self, line: str) -> bool:
         """Whether the entry knows the line, conditions on the job left aside."""
         low = line.lower()
-        if not any(literal in low for literal in self.literals):
+        if not any(stands_in(literal, low) for literal in self.literals):
             return False
         return self.pattern is None or self.pattern.search(line[:MAX_LINE]) is not None
+
+
+def is_short(literal: str) -> bool:
+    """Whether a literal is so short that it may stand inside other words: then it must stand alone."""
+    return literal.isalnum() and len(literal) <= SHORT
+
+
+def stands_in(literal: str, low: str) -> bool:
+    """Whether a line (lower case) holds a literal, a short one between word edges."""
+    at = low.find(literal)
+    while at >= 0:
+        end = at + len(literal)
+        if not is_short(literal) or not ((at and low[at - 1].isalpha()) or (end < len(low) and low[end].isalpha())):
+            return True
+        at = low.find(literal, at + 1)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
