@@ -52,7 +52,7 @@ class Judgement:
     ruled: str | None
 
 
-def _votes(items: Sequence[Item], axis: str) -> list[tuple[float, Mapping[str, float]]]:
+def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Mapping[str, float]]]:
     """What entries say of an axis: (pull, weights), those on the first lines most.
 
     What the scheduler said counts in full where it is decisive or where the log says nothing, else less: a time limit
@@ -128,7 +128,7 @@ def judge(
     side_of = _sides()
     items = extracted.items
     classes = model.head("cause").classes
-    cause_votes = _votes(items, "cause")
+    cause_votes = votes(items, "cause")
     causes = _joined(text["cause"], classes, cause_votes)
     sides: dict[str, float] = dict.fromkeys(taxonomy.SIDES, 0.0)
     for code, probability in zip(classes, causes, strict=True):
@@ -144,9 +144,9 @@ def judge(
         one for one in ranked if one[0] != next(code for code, _ in ranked if side_of[code] == side)
     ]
     category_classes = model.head("category").classes
-    category = _ranked(_joined(text["category"], category_classes, _votes(items, "category")), category_classes)[0][0]
+    category = _ranked(_joined(text["category"], category_classes, votes(items, "category")), category_classes)[0][0]
     symptom_classes = model.head("symptom").classes
-    symptoms = _ranked(_joined(text["symptom"], symptom_classes, _votes(items, "symptom")), symptom_classes)
+    symptoms = _ranked(_joined(text["symptom"], symptom_classes, votes(items, "symptom")), symptom_classes)
     retry = _retry(text["retry"], model.head("retry").classes, items, ranked[:3], retry_given)
     pulls = [pull for pull, _ in cause_votes]
     ruled = next((hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None)
@@ -184,5 +184,5 @@ def _retry(
         for place, outlook in enumerate(classes):
             prior[place] += probability * given.get(code, {}).get(outlook, 0.0)
     mixed = np.sqrt(text * prior)
-    joined = _joined((mixed / mixed.sum()).astype(np.float32), classes, _votes(items, "retry"))
+    joined = _joined((mixed / mixed.sum()).astype(np.float32), classes, votes(items, "retry"))
     return _ranked(joined, classes)[0][0]

@@ -11,6 +11,7 @@ move P(retry | cause) and, by the intercepts, the prior of a site: 20 own cases 
 
 import platform
 import time
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ VERSION: Final = "1"
 OPERATOR_WEIGHT: Final = 3.0
 WEAK_CLASS: Final = 10
 _FOLDS: Final = 5
+FOLD_ITERATIONS: Final = 25
 _LEAST_SEEN: Final = 2
 _SHRINK: Final[Mapping[str, float]] = {"side": 1.0, "cause": 1.5, "category": 2.0, "symptom": 1.5, "retry": 1.0}
 _BLIND_WEIGHT: Final = 0.5
@@ -116,9 +118,13 @@ def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
     return out
 
 
-def _fold_of(kind: str, seed: int) -> int:
-    import zlib  # noqa: PLC0415
+def extractor_of(catalogue: Catalogue) -> Extractor:
+    """The extractor over a catalogue."""
+    return Extractor(Scanner(catalogue))
 
+
+def fold_of(kind: str, seed: int) -> int:
+    """Which fold a kind is in: all its cases are in the same."""
     return zlib.crc32(f"{seed}:{kind}".encode()) % _FOLDS
 
 
@@ -140,7 +146,7 @@ def samples(cases: Iterable[LabelledCase], extractor: Extractor, seed: int) -> l
                     extracted=extracted,
                     row=features(extracted),
                     weight=total * one.weight / mass,
-                    fold=_fold_of(case.kind, seed),
+                    fold=fold_of(case.kind, seed),
                     window=one.name,
                     example=case.id.startswith("entry:"),
                 )
@@ -298,7 +304,7 @@ def train(
     report = Report(cases=len(cases), kinds=len({case.kind for case in cases}))
     began = time.monotonic()
     entries = catalogue or signatures.packaged()
-    extractor = Extractor(Scanner(entries))
+    extractor = extractor_of(entries)
     everything = samples([*cases, *example_cases(entries)], extractor, seed)
     report.samples = len(everything)
     report.seconds["reading"] = time.monotonic() - began
@@ -310,7 +316,7 @@ def train(
         inside = [one for one in everything if one.fold != fold]
         outside = [one for one in everything if one.fold == fold and not one.example]
         if outside:
-            text = fit_text(inside, AXES, iterations=25)
+            text = fit_text(inside, AXES, iterations=FOLD_ITERATIONS)
             held += zip(outside, _judged(text, outside, given), strict=True)
     report.seconds["cross-validation"] = time.monotonic() - began
     calibration = _calibrated(held)

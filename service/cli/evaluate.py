@@ -1,0 +1,99 @@
+"""`faultline evaluate [--cases FILE] [--html REPORT]`: how right the classifier is, beside a dumb and a plain baseline."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from classifiers import artifact, comparison, dataset, evaluation, html_report, signatures
+from classifiers.artifact import ModelError
+from classifiers.dataset import DatasetError, LabelledCase
+from classifiers.evaluation import Evaluation
+from classifiers.pipeline import Diagnoser
+from service import settings
+from service.errors import FieldError, InvalidInput
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+NO_MODEL = 4
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure the classifier",
+        description="Without --cases: the packaged corpus, each kind of failure judged by a model that has not seen it.",
+    )
+    parser.add_argument(
+        "--cases", type=Path, help="labelled-case/1 lines, or flat lines for measuring (id, log, event, side ...)"
+    )
+    parser.add_argument("--html", type=Path, help="write a report with tables and plots")
+    parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
+
+
+def _read(file: Path) -> list[LabelledCase]:
+    try:
+        if file.name.endswith(".zst"):
+            return dataset.read_file(file)
+        return evaluation.read_cases(file.read_bytes(), file.name)
+    except OSError as error:
+        raise InvalidInput(f"{file}: {error.strerror}") from error
+    except DatasetError as error:
+        raise InvalidInput(str(error), (FieldError(error.field, error.expected, error.got),)) from error
+
+
+def table(evaluations: Sequence[Evaluation]) -> str:
+    """The figures as a plain table, a column a predictor."""
+    first = evaluations[0]
+    lines = [f"{'':34s}" + "".join(f"{one.name:>26s}" for one in evaluations)]
+    for axis, figures in first.axes.items():
+        if figures.cases:
+            name = f"{axis}: right of {figures.cases}"
+            lines.append(f"{name:34s}" + "".join(f"{one.axes[axis].accuracy:26.3f}" for one in evaluations))
+            name = f"{axis}: macro-F1"
+            lines.append(f"{name:34s}" + "".join(f"{one.axes[axis].macro_f1:26.3f}" for one in evaluations))
+    single = {
+        "answered": first.answered,
+        "side right when answered": first.right_when_answered,
+        "calibration error of the side": first.ece,
+        "AUROC of confidence": first.auroc,
+    }
+    if first.root_rank[1]:
+        single[f"root rank named, of {first.root_rank[1]}"] = first.root_rank[0]
+    if first.root_line[1]:
+        single[f"first line found, of {first.root_line[1]}"] = first.root_line[0]
+    lines += [f"{name:34s}{value:26.3f}" for name, value in single.items()]
+    weak = [
+        f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()
+    ]
+    if weak:
+        lines.append(f"weak, fewer than {evaluation.WEAK_CLASS} cases: " + ", ".join(weak))
+    return "\n".join(lines)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure, print the figures, write the report."""
+    catalogue = signatures.packaged()
+    try:
+        model = artifact.load(args.model or settings.read().model_dir)
+    except ModelError as error:
+        print(f"faultline: {error}", file=sys.stderr)
+        return NO_MODEL
+    if args.cases is not None:
+        cases, source = _read(args.cases), args.cases.name
+        verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
+        own = evaluation.measure("faultline", cases, [evaluation.answer_of(one) for one in verdicts])
+    else:
+        cases, source = dataset.packaged(), "the packaged corpus"
+        own = comparison.held_out(cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr))
+    evaluations = [own, *comparison.baselines(cases, catalogue)]
+    print(table(evaluations))
+    if args.html is not None:
+        try:
+            args.html.write_text(html_report.page(evaluations, source=source, model=model.label), encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"{args.html}: {error.strerror}") from error
+    return 0
