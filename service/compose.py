@@ -1,22 +1,32 @@
 """The composition root: the only module that knows all the others. Nothing is created at import."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from classifiers import artifact
 from classifiers.artifact import ModelError
 from classifiers.pipeline import Diagnoser
 from service.clock import Clock, SystemClock
 from service.diagnose import Diagnose
 from service.errors import ConfigurationError, FaultlineError
-from service.kafka.config import KafkaConfig
+from service.formats import recognise
+from service.ingest.consumer import Consumer
+from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
+from service.ingest.source import Source
+from service.kafka.config import KafkaConfig, instance_id
+from service.kafka.producer import Producer
+from service.kafka.source import KafkaSource
 from service.logs.fetch import LogFetcher
 from service.recommend import policy
 from service.settings import Settings
 from service.store.session import Store
 from service.telemetry import Telemetry
+from service.web.services import ModelInfo
+from service.web.services import Services as WebServices
 
 
 @dataclass
@@ -93,13 +103,55 @@ class Services:
             sasl_password=None if secret is None else secret.get_secret_value(),
         )
 
-    def lag(self) -> Mapping[str, int]:
-        """Records by topic not yet stored, as this process's consumer last saw them."""
-        [metric] = self.telemetry.lag.collect()
-        return {sample.labels["topic"]: int(sample.value) for sample in metric.samples}
+    @cached_property
+    def producer(self) -> Producer:
+        """Sends to the broker."""
+        return Producer(self.kafka)
+
+    def consumer(self, member: str | None = None) -> Consumer:
+        """The worker's loop on the broker; `member` is the static member's name in the group."""
+        return self.consumer_of(
+            KafkaSource(self.kafka, member=member), DeadLetterSender(self.producer, self.settings.dead_letter_topic)
+        )
+
+    def consumer_of(self, source: Source, dead_letters: DeadLetterTopic) -> Consumer:
+        """The worker's loop on any source."""
+        return Consumer(
+            source,
+            recognise.parse,
+            self.diagnose,
+            dead_letters,
+            clock=self.clock,
+            telemetry=self.telemetry,
+            idle=self.diagnose.revise_pending,
+            dead_letter_limit=self.settings.dead_letter_limit,
+        )
+
+    def member(self, number: int) -> str:
+        """The name of this machine's `number`-th static member, stable over restarts."""
+        return instance_id(self.settings.kafka_group_id, socket.gethostname(), number)
+
+    def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
+        """What the API and the pages need; `lag` where another process consumes."""
+        return WebServices(
+            store=self.store,
+            ingest=self.diagnose,
+            clock=self.clock,
+            telemetry=self.telemetry,
+            host=self.settings.host,
+            timezone=self.settings.timezone,
+            settings=self.settings.shown(),
+            model=ModelInfo(self.diagnoser.model, self.diagnoser.rules, self._manifest()),
+            lag=lag,
+        )
+
+    def _manifest(self) -> Mapping[str, Any]:
+        return artifact.manifest_of(self.settings.model_dir)
 
     def close(self) -> None:
         """Give back what was opened."""
+        if "producer" in self.__dict__:
+            self.producer.close()
         if "store" in self.__dict__:
             with suppress(FaultlineError):
                 self.store.close()
@@ -108,8 +160,3 @@ class Services:
 def build(settings: Settings, clock: Clock | None = None) -> Services:
     """The parts of one process."""
     return Services(settings, clock or SystemClock())
-
-
-def host() -> str:
-    """This machine's name, for the names of the group's static members."""
-    return socket.gethostname()
