@@ -30,23 +30,52 @@ def sqlite_time(at: datetime) -> str:
     return utc(at).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
-def append(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    """Insert `rows` (values in the order of `columns`), none of which is there yet."""
-    if not rows:
-        return
+def append(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    """Insert `rows` (values in the order of `columns`), none of which is there yet.
+
+    `rows` may be made while they are written: PostgreSQL then stores the earlier ones meanwhile.
+    """
     names = ", ".join(columns)
     if not is_postgres(connection):
         marks = ", ".join("?" * len(columns))
-        connection.exec_driver_sql(
-            f"INSERT INTO {table.name} ({names}) VALUES ({marks})",  # noqa: S608 - names of our own tables
-            [_for_sqlite(row) for row in rows],
-        )
+        prepared = [_for_sqlite(row) for row in rows]
+        if prepared:
+            statement = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"  # noqa: S608 - names of our own tables
+            connection.exec_driver_sql(statement, prepared)
+        return
+    ahead = iter(rows)
+    first = next(ahead, None)
+    if first is None:
         return
     driver: Any = connection.connection.dbapi_connection
-    with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
+    command = f"COPY {table.name} ({names}) FROM STDIN (FORMAT BINARY)"
+    with driver.cursor() as cursor, cursor.copy(command) as copy:
+        # Binary: logs are bytes already, and as text each would be two hexadecimal digits.
+        copy.set_types(_copy_types(table, tuple(columns)))
         write = copy.write_row
-        for row in rows:
+        write(first)
+        for row in ahead:
             write(row)
+
+
+@cache
+def _copy_types(table: Table, columns: tuple[str, ...]) -> list[str]:
+    """What PostgreSQL calls the columns' types, without lengths."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # the library's constructor has no types
+    return [_PLAIN[table.c[name].type.compile(dialect).partition("(")[0]] for name in columns]
+
+
+_PLAIN = {
+    "BIGINT": "int8",
+    "BIGSERIAL": "int8",
+    "INTEGER": "int4",
+    "VARCHAR": "text",
+    "TEXT": "text",
+    "BOOLEAN": "bool",
+    "FLOAT": "float8",
+    "BYTEA": "bytea",
+    "TIMESTAMP WITH TIME ZONE": "timestamptz",
+}
 
 
 def insert_jobs(connection: Connection, columns: Sequence[str], rows: Sequence[Row]) -> dict[str, int]:

@@ -36,6 +36,10 @@ _EQUAL = {
 }
 
 
+# No index serves `q`: it looks at this many rows that pass the other filters, and the cursor goes on from there.
+Q_WINDOW = 20_000
+
+
 def page(
     connection: Connection, filters: FailureFilter, *, limit: int, cursor: str | None, sort: FailureSort
 ) -> Page[FailureRow]:
@@ -45,26 +49,44 @@ def page(
         expected = "one of " + ", ".join(get_args(FailureSort))
         raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
     by_cost = sort == "-gpu_hours_lost"
-    falling = sort.startswith("-")
     narrowed, at, failure_id = _narrowed(filters, by_cost=by_cost)
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))
-    order = [at.desc(), failure_id.desc()] if falling else [at.asc(), failure_id.asc()]
+    narrowed = narrowed.order_by(*_order(at, failure_id, sort))
+    words = clean(filters.q or "").lower().split()
     # The page's rows are found in one index first; only they are joined with their attempts.
-    found = narrowed.order_by(*order).limit(limit + 1).subquery()
-    order = [found.c.at.desc(), found.c.id.desc()] if falling else [found.c.at.asc(), found.c.id.asc()]
+    if words:
+        window = narrowed.limit(Q_WINDOW).subquery()
+        found = (
+            select(window.c.id, window.c.at)
+            .join(failures, failures.c.id == window.c.id)
+            .where(*(func.lower(failures.c.headline).contains(word, autoescape=True) for word in words))
+            .order_by(*_order(window.c.at, window.c.id, sort))
+            .limit(limit + 1)
+            .subquery()
+        )
+    else:
+        found = narrowed.limit(limit + 1).subquery()
     rows = connection.execute(
         select(failures, *JOB_FACTS)
         .join(found, found.c.id == failures.c.id)
         .join(jobs, jobs.c.id == failures.c.id)
-        .order_by(*order)
+        .order_by(*_order(found.c.at, found.c.id, sort))
     ).all()
     items = tuple(row_of(row) for row in rows[:limit])
-    if len(rows) <= limit:
-        return Page(items)
-    last = items[-1]
-    position = last.gpu_hours_lost if by_cost else last.ended_at.isoformat()
-    return Page(items, cursors.encode(f"failures{sort}", position, last.id))
+    if len(rows) > limit:
+        last = items[-1]
+        return Page(items, _cursor(sort, last.gpu_hours_lost if by_cost else last.ended_at, last.id))
+    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if words else None
+    return Page(items, None if edge is None else _cursor(sort, edge.at, edge.id))
+
+
+def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: FailureSort) -> list[ColumnElement[Any]]:
+    return [at.desc(), failure_id.desc()] if sort.startswith("-") else [at.asc(), failure_id.asc()]
+
+
+def _cursor(sort: FailureSort, at: datetime | float, failure_id: int) -> str:
+    return cursors.encode(f"failures{sort}", at.isoformat() if isinstance(at, datetime) else at, failure_id)
 
 
 def _narrowed(filters: FailureFilter, *, by_cost: bool) -> tuple[Select[Any], ColumnElement[Any], ColumnElement[int]]:
@@ -75,25 +97,19 @@ def _narrowed(filters: FailureFilter, *, by_cost: bool) -> tuple[Select[Any], Co
     if filters.node is not None and not by_cost:
         at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
     wanted = select(failure_id.label("id"), at.label("at"))
-    conditions: list[ColumnElement[bool]] = []
-    for name, column in _EQUAL.items():
-        value = getattr(filters, name)
-        if value is not None:
-            conditions.append(column == clean(value))
+    conditions = [
+        column == clean(value) for name, column in _EQUAL.items() if (value := getattr(filters, name)) is not None
+    ]
     if filters.abstained is not None:
         conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
+    if filters.node is not None:
+        if by_cost or conditions:
+            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
+        conditions.append(failure_nodes.c.node == clean(filters.node))
     if filters.since is not None:
         conditions.append(ended_at >= utc(filters.since))
     if filters.until is not None:
         conditions.append(ended_at < utc(filters.until))
-    if filters.q is not None:
-        conditions.extend(
-            func.lower(failures.c.headline).contains(word.lower(), autoescape=True) for word in clean(filters.q).split()
-        )
-    if filters.node is not None:
-        conditions.append(failure_nodes.c.node == clean(filters.node))
-        if by_cost or len(conditions) > 1:
-            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
     return wanted.where(and_(*conditions)) if conditions else wanted, at, failure_id
 
 

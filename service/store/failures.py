@@ -54,8 +54,6 @@ class Failures:
         now = utc(self._clock.now())
         rows: list[bulk.Row] = []
         nodes: list[bulk.Row] = []
-        bodies: list[bulk.Row] = []
-        kept: list[bulk.Row] = []
         for failure in new:
             job, failure_id, verdict = failure.job, failure.outcome.id, failure.verdict
             if not failure.outcome.opens or failure_id is None:
@@ -77,13 +75,14 @@ class Failures:
                 )
             )
             nodes.extend((failure_id, node, ended_at) for node in _distinct(job.nodes))
-            bodies.append(_version(failure_id, 1, now, failure.source, verdict))
-            kept.append((failure_id, failure_id, pack(failure.event), pack_streams(failure.streams)))
         connection = self._connection
         bulk.append(connection, failures, (*_JOB_COLUMNS, *_VERDICT_COLUMNS), rows)
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
+        # Compressed while they are written, so that both sides work at once.
+        bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
+        kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
-        bulk.append(connection, logs, ("attempt_id", "failure_id", "event", "streams"), kept)
+        bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), kept)
 
     def revise(
         self,
@@ -212,7 +211,7 @@ class Failures:
             {"attempt_id": attempt_id, "failure_id": failure_id, "event": pack({}), **values}
         )
         if values:
-            insert = insert.on_conflict_do_update(index_elements=["attempt_id"], set_=values)
+            insert = insert.on_conflict_do_update(index_elements=["failure_id", "attempt_id"], set_=values)
         else:
             insert = insert.on_conflict_do_nothing()
         self._connection.execute(insert)
@@ -263,7 +262,9 @@ def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[A
 _VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
 
 
-def _version(failure_id: int, version: int, at: datetime, source: Source, verdict: Mapping[str, Any]) -> bulk.Row:
+def _version(
+    failure_id: int | None, version: int, at: datetime, source: Source, verdict: Mapping[str, Any]
+) -> bulk.Row:
     made_by = (short(str(verdict.get(name) or ""), 100) for name in ("model", "rules", "policy"))
     return (failure_id, version, at, source, *made_by, pack(verdict))
 

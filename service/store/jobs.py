@@ -83,6 +83,8 @@ class Jobs:
         return tuple(attempt_of(row) for row in found.mappings())
 
     def _retired(self, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
+        if not keys or self._connection.execute(select(retired_events.c.key_hash).limit(1)).first() is None:
+            return {}
         by_hash = {key_hash(clean(key)): key for key in keys}
         rows = bulk.by_keys(self._connection, "key_hash, digest", retired_events.name, by_hash, key="key_hash")
         return {by_hash[bytes(row[0])]: (bytes(row[0]), bytes(row[1])) for row in rows}

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, and_, or_, select, update
 
 from service.clock import Clock
 from service.store import bulk
-from service.store.packing import pack, unpack
+from service.store.packing import dump, unpack
 from service.store.records import OutboxMessage, StoredMessage
 from service.store.tables import outbox
 from service.store.types import short, utc
@@ -29,7 +29,7 @@ class Outbox:
             (
                 message.type,
                 short(message.key, 500),
-                pack(message.payload),
+                dump(message.payload),  # short-lived: not worth compressing
                 now,
                 now if message.available_at is None else utc(message.available_at),
                 0,

@@ -37,16 +37,21 @@ def decompress(data: bytes) -> bytes:
     return plain
 
 
-def pack(value: Any) -> bytes:
-    """JSON, compressed where long. Lone surrogates, which are no text, become U+FFFD."""
+def dump(value: Any) -> bytes:
+    """JSON. Lone surrogates, which are no text, become U+FFFD."""
     try:
-        return compress(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS))
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:
-        return compress(orjson.dumps(_encodable(value)))
+        return orjson.dumps(_encodable(value))
+
+
+def pack(value: Any) -> bytes:
+    """`dump`, compressed where long."""
+    return compress(dump(value))
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack` was given."""
+    """What `pack` or `dump` was given."""
     return orjson.loads(decompress(data))
 
 

@@ -219,8 +219,9 @@ class FailureDetail:
 class FailureFilter:
     """What the failures list is narrowed to; None asks nothing.
 
-    Codes and names match exactly. `group` is a fingerprint. `q`: every word must stand in the searchable text
-    (evidence lines, job name). `since` ≤ ended_at < `until`.
+    Codes and names match exactly. `group` is a fingerprint. `q`: every word must stand in the headline, the
+    evidence line that says most, in any case; a page may then hold fewer items than asked for and still have a
+    `next_cursor`. `since` ≤ ended_at < `until`.
     """
 
     side: str | None = None

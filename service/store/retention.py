@@ -107,9 +107,7 @@ class _Bodies(_Walk):
 
     def _remove(self, connection: Connection, ids: list[int]) -> int:
         return connection.execute(
-            update(verdicts)
-            .where(and_(verdicts.c.failure_id.in_(ids), verdicts.c.body.is_not(None)))
-            .values(body=None)
+            update(verdicts).where(and_(verdicts.c.failure_id.in_(ids), verdicts.c.body.is_not(None))).values(body=None)
         ).rowcount
 
 
@@ -137,11 +135,11 @@ class _Rows:
             ("key_hash", "digest"),
             [(key_hash(row.event_id), bytes(row.digest)) for row in old],
         )
+        # The failure first: whoever is about to add to it is waited for here, and what was added goes with it.
+        self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
         for table in (failure_nodes, verdicts, logs, pending_logs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
-        connection.execute(delete(logs).where(logs.c.attempt_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
-        self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
         return len(ids)
 

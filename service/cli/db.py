@@ -1,0 +1,43 @@
+"""`faultline db upgrade|check`: bring the database's schema up to date, or say whether it is."""
+
+import argparse
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from service import settings
+from service.store.session import Store
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("db", help="upgrade or check the database schema")
+    parser.add_argument(
+        "action",
+        choices=["upgrade", "check"],
+        help="upgrade: make or upgrade the schema; check: fail where it is not this version's",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Upgrade or check the database that FAULTLINE_DATABASE_URL names.
+
+    Raises:
+        ConfigurationError: a wrong URL, or (check) another schema than this version's.
+        Unavailable: the database does not answer.
+    """
+    url = settings.read().database_url.get_secret_value()
+    where = settings.without_credentials(url)
+    with closing(Store(url, pool_size=1)) as store:
+        if args.action == "check":
+            store.check()
+            print(f"{where}: the schema is up to date")
+            return 0
+        before, after = store.upgrade()
+    if before == after:
+        print(f"{where}: already at revision {after}")
+    else:
+        print(f"{where}: {'made' if before is None else f'upgraded from {before}'}, now at revision {after}")
+    return 0

@@ -1,0 +1,102 @@
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+from service.errors import ConfigurationError, Unavailable
+from service.store.schema import head
+from service.store.session import Store
+from service.store.tables import metadata
+from tests.labs.postgres import Postgres
+
+
+def test_an_upgrade_makes_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        with pytest.raises(ConfigurationError, match="faultline db upgrade"):
+            store.check()
+        assert store.upgrade() == (None, head())
+        store.check()
+        assert store.upgrade() == (head(), head())
+
+
+def test_migrations_make_what_the_tables_say(store: Store) -> None:
+    with store._engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True, "target_metadata": metadata}
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+def test_every_constraint_has_the_convention_s_name() -> None:
+    for table in metadata.tables.values():
+        for constraint in table.constraints:
+            assert constraint.name, f"{table.name}: {constraint}"
+
+
+def test_a_newer_database_is_refused(store: Store) -> None:
+    with store._engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'f00'"))
+    for act in (store.check, store.upgrade):
+        with pytest.raises(ConfigurationError, match=r"f00.*newer version"):
+            act()
+
+
+def test_a_schema_that_is_missing_is_said_so_by_any_use(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        if store.dialect == "sqlite":
+            Path(store._engine.url.database or "").touch()
+        with pytest.raises(ConfigurationError, match="faultline db upgrade"), store.reading() as reading:
+            reading.jobs.known(["a"])
+
+
+def test_an_upgrade_that_cannot_get_its_lock_gives_up_and_changes_nothing(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.store.schema._LOCK_TIMEOUT", "200ms")
+    name = "locked_out"
+    try:
+        with closing(Store(postgres.create(name))) as store, store._engine.connect() as other:
+            other.execute(text("SELECT pg_advisory_lock(:key)"), {"key": 0x6661756C74})
+            with pytest.raises(Unavailable):
+                store.upgrade()
+            assert postgres.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", name) == "0"
+    finally:
+        postgres.drop(name)
+
+
+def then_fail(act: Callable[..., None]) -> Callable[..., None]:
+    def acted(*arguments: Any) -> None:
+        act(*arguments)
+        raise ArithmeticError
+
+    return acted
+
+
+def test_a_failed_migration_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Store(empty_url)) as store:
+        monkeypatch.setattr("service.store.schema.command.upgrade", then_fail(command.upgrade))
+        with pytest.raises(ArithmeticError):
+            store.upgrade()
+        monkeypatch.undo()
+        with pytest.raises(ConfigurationError, match="has no schema yet"):
+            store.check()
+
+
+def test_the_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "private.sqlite3"
+    with closing(Store(f"sqlite:///{path}")) as store:
+        store.upgrade()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/no/such/folder.sqlite3")) as store:
+        with pytest.raises(ConfigurationError, match="folder.sqlite3"):
+            store.upgrade()
