@@ -64,7 +64,11 @@ def _stream(part: Part) -> tuple[str, int | None]:
 def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> None:
     """Status, times and, unless the copy is bare, what else the scheduler knows."""
     ended = world.now + timedelta(seconds=world.rng.randint(1, 40))
-    started = world.boot if world.boot > ended - timedelta(days=2) else ended - timedelta(seconds=world.rng.randint(9, 170_000))
+    started = (
+        world.boot
+        if world.boot > ended - timedelta(days=2)
+        else ended - timedelta(seconds=world.rng.randint(9, 170_000))
+    )
     event.update(
         schema="job-completion/1",
         cluster=world.get("cluster"),
@@ -81,7 +85,7 @@ def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> No
         facts["nodes"] = [world.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
     for key, value in facts.items():
         if kind.keep or not bare:
-            event.setdefault(key, world.fill(value) .replace("_", " ") if key == "message" else value)
+            event.setdefault(key, world.fill(value).replace("_", " ") if key == "message" else value)
 
 
 def _case(

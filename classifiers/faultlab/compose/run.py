@@ -47,7 +47,9 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
             event["logs"].append({"rank": None, "stream": "launcher", "tail": "\n".join(launcher)})
     else:
         tag = _tagger(rng.choice(["srun", "mpi", "bracket"])) if layout == "tagged" else (lambda _rank, line: line)
-        event["logs"] = [{"rank": 0, "stream": "stderr", "tail": _merged(world, daily, own, after, launcher, root, tag)}]
+        event["logs"] = [
+            {"rank": 0, "stream": "stderr", "tail": _merged(world, daily, own, after, launcher, root, tag)}
+        ]
     if node_lines:
         node = hosts[(root // per_node) % len(hosts)]
         if rng.random() < 0.75:
@@ -115,7 +117,9 @@ def _tagger(style: str) -> Any:
     def tag(rank: int, line: str) -> str:
         if line.startswith(("[1,", f"[rank{rank}]")):
             return line
-        return {"srun": f"{rank}: {line}", "mpi": f"[1,{rank}]<stderr>:{line}", "bracket": f"[rank{rank}]: {line}"}[style]
+        return {"srun": f"{rank}: {line}", "mpi": f"[1,{rank}]<stderr>:{line}", "bracket": f"[rank{rank}]: {line}"}[
+            style
+        ]
 
     return tag
 

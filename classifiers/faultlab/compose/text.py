@@ -6,6 +6,7 @@ Plain lines are the job's log. A line `@rank 3`, `@launcher` or `@node kernel` s
 """
 
 import random
+import re
 from dataclasses import dataclass, field
 
 from classifiers.faultlab.compose.values import World
@@ -33,10 +34,11 @@ class Written:
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
-def write(text: str, world: World, scenery: "Scenery", scene: str) -> Written:
-    """Fill a text and sort its lines by who says them."""
+def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bool = True) -> Written:
+    """Fill a text and sort its lines by who says them; `marked` lets lines be marked as a launcher marks them."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
+    mark = mark_for(text, scene, world) if marked else None
     for raw in text.strip("\n").split("\n"):
         first, _, rest = raw.partition(" ")
         if first == "@rank":
@@ -46,12 +48,16 @@ def write(text: str, world: World, scenery: "Scenery", scene: str) -> Written:
         elif first in ("~progress", "~noise"):
             parts[-1].lines += scenery.some(first[1:], scene, int(world.fill(rest)), world)
         else:
-            marked = raw.startswith(">>")
-            line = world.fill(raw.removeprefix(">>").removeprefix(" ") if marked else raw)
-            if marked and root is None:
+            is_root = raw.startswith(">>")
+            line = world.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
+            if mark and parts[-1].kind != "node" and line:
+                line = world.fill(mark) + line
+            if is_root and root is None:
                 root = (len(parts) - 1, len(parts[-1].lines))
             parts[-1].lines.append(line)
     kept = [at for at, part in enumerate(parts) if part.lines]
+    if root is None and len(kept) == 1 and len(parts[kept[0]].lines) == 1:
+        root = (kept[0], 0)
     where = None if root is None else (kept.index(root[0]), root[1])
     return Written([parts[at] for at in kept], where)
 
@@ -81,10 +87,51 @@ class Scenery:
             loss = max(0.05, loss * world.rng.uniform(0.985, 1.006))
             step += stride
             filled = template.replace("%step", str(step)).replace("%total", str(total)).replace("%loss", f"{loss:.4f}")
-            filled = filled.replace("%pct", str(100 * step // total)).replace("%rate", f"{world.rng.uniform(0.3, 9):.2f}")
+            filled = filled.replace("%pct", str(100 * step // total)).replace(
+                "%rate", f"{world.rng.uniform(0.3, 9):.2f}"
+            )
             told.append(world.fill(filled))
             world.wait(world.rng.uniform(0.5, 20))
         return told
+
+
+# How launchers, agents and logging libraries mark the lines that pass through them.
+MARKS = {
+    "pytorch": [
+        "[rank$rank]: ",
+        "$rank: ",
+        "$iso.$(100-999)Z ",
+        "[$pod] ",
+        "($gpu) ",
+        "$tsm ERROR ",
+        "[$node:$rank] ",
+        "$node: ",
+    ],
+    "horovod": ["[1,$rank]<stderr>:", "[1,$rank]<stdout>:", "[$rank]<stderr>:", "[1,$rank]<stderr>: "],
+    "ray": [
+        "(RayTrainWorker pid=$pid, ip=$ip) ",
+        "(train_fn pid=$pid) ",
+        "(pid=$pid, ip=$ip) ",
+        "(TorchTrainer pid=$pid) ",
+    ],
+    "mpi": ["[1,$rank]<stderr>:", "$rank: ", "[$node:$pid] "],
+    "tensorflow": ["$iso.$(100-999)Z ", "[worker-$rank] ", "$pod: ", "$tsm - ERROR - "],
+    "plain": ["$iso.$(100-999)Z ", "$node: ", "$sys $node app[$pid]: ", "[$pod] ", "$tsm ERROR ", "$hms | "],
+}
+FIXED = re.compile(r"\W+")
+LONG = 60
+
+
+def mark_for(text: str, scene: str, world: World) -> str | None:
+    """A mark to put before every line of a text, None for none.
+
+    A text with a long line that has no made-up value in it always gets one: software prints that line alike
+    everywhere, and a composed line shall be its own.
+    """
+    fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in text.split("\n"))
+    if not fixed and world.rng.random() > 0.25:
+        return None
+    return pick(world.rng, MARKS.get(scene, MARKS["plain"]))
 
 
 def pick(rng: random.Random, choices: list[str]) -> str:

@@ -42,7 +42,9 @@ class World:
             lambda: f"r{rng.randint(1, 30)}i{rng.randint(0, 3)}n{rng.randint(0, 17)}",
             lambda: f"cn-{rng.choice('abcd')}{rng.randint(1, 200):03d}",
             lambda: f"worker-{rng.randint(0, 63)}",
-            lambda: f"gke-pool-a100-{rng.getrandbits(32):08x}-{rng.choice('bcdfgh')}{rng.choice('jklmnp')}{rng.randint(2, 9)}x",
+            lambda: (
+                f"gke-pool-a100-{rng.getrandbits(32):08x}-{rng.choice('bcdfgh')}{rng.choice('jklmnp')}{rng.randint(2, 9)}x"
+            ),
             lambda: f"hgx{rng.randint(1, 64):02d}",
             lambda: f"aks-gpunp-{rng.randint(10**7, 10**8 - 1)}-vmss00000{rng.choice('0123456789ab')}",
         ]
@@ -54,7 +56,9 @@ class World:
         return {
             "node": self._host,
             "fqdn": lambda: f"{self._host()}.{rng.choice(['cluster.local', 'hpc.example', 'lab.example', 'orion'])}",
-            "ip": lambda: f"{rng.choice([10, 172, 192])}.{rng.randint(16, 31)}.{rng.randint(0, 250)}.{rng.randint(2, 250)}",
+            "ip": lambda: (
+                f"{rng.choice([10, 172, 192])}.{rng.randint(16, 31)}.{rng.randint(0, 250)}.{rng.randint(2, 250)}"
+            ),
             "port": lambda: str(rng.choice([29500, 29400, 12355, 6379, 8476, 23456, rng.randint(20000, 60999)])),
             "eport": lambda: str(rng.randint(32768, 60999)),
             "pid": lambda: str(rng.randint(300, 4_100_000)),
@@ -65,10 +69,40 @@ class World:
             "wd": self._work_dir,
             "script": lambda: rng.choice(SCRIPTS),
             "py": lambda: f"{self.get('env')}/bin/python{rng.choice(['', '3', '3.10', '3.11'])}",
-            "env": lambda: rng.choice([f"/opt/conda", f"/usr", f"/home/{self.get('user')}/miniconda3/envs/{self.get('proj')}", f"/venv/main", f"/home/{self.get('user')}/.venv", "/usr/local", f"/opt/conda/envs/ptca"]),  # fmt: skip
-            "pkg": lambda: f"{self.get('env')}/lib/python{rng.choice(['3.7', '3.8', '3.9', '3.10', '3.10', '3.11', '3.12'])}/{'dist-packages' if self.get('env') == '/usr/local' else 'site-packages'}",
-            "data": lambda: rng.choice([f"/data/{self.get('proj')}", f"/mnt/{rng.choice(['data', 'fsx', 'blob', 'nfs'])}/{self.get('user')}/{self.get('proj')}", f"/scratch/{self.get('user')}/data", f"/lustre/proj/{self.get('proj')}", f"./data", f"/datasets/{rng.choice(['imagenet', 'coco', 'pile', 'laion', 'librispeech'])}", f"/gpfs/{self.get('user')}/sets"]),  # fmt: skip
-            "ckpt": lambda: rng.choice([f"checkpoints/step_{rng.randint(1, 400)}00", f"/ckpt/{self.get('proj')}/global_step{rng.randint(100, 90000)}", f"outputs/{self.get('proj')}/epoch_{rng.randint(1, 80)}.pt", f"/mnt/ckpt/{self.get('user')}/last.ckpt", f"runs/{rng.randint(1, 99)}/model_{rng.randint(1, 40)}.pth"]),  # fmt: skip
+            "env": lambda: rng.choice(
+                [
+                    f"/opt/conda",
+                    f"/usr",
+                    f"/home/{self.get('user')}/miniconda3/envs/{self.get('proj')}",
+                    f"/venv/main",
+                    f"/home/{self.get('user')}/.venv",
+                    "/usr/local",
+                    f"/opt/conda/envs/ptca",
+                ]
+            ),  # fmt: skip
+            "pkg": lambda: (
+                f"{self.get('env')}/lib/python{rng.choice(['3.7', '3.8', '3.9', '3.10', '3.10', '3.11', '3.12'])}/{'dist-packages' if self.get('env') == '/usr/local' else 'site-packages'}"
+            ),
+            "data": lambda: rng.choice(
+                [
+                    f"/data/{self.get('proj')}",
+                    f"/mnt/{rng.choice(['data', 'fsx', 'blob', 'nfs'])}/{self.get('user')}/{self.get('proj')}",
+                    f"/scratch/{self.get('user')}/data",
+                    f"/lustre/proj/{self.get('proj')}",
+                    f"./data",
+                    f"/datasets/{rng.choice(['imagenet', 'coco', 'pile', 'laion', 'librispeech'])}",
+                    f"/gpfs/{self.get('user')}/sets",
+                ]
+            ),  # fmt: skip
+            "ckpt": lambda: rng.choice(
+                [
+                    f"checkpoints/step_{rng.randint(1, 400)}00",
+                    f"/ckpt/{self.get('proj')}/global_step{rng.randint(100, 90000)}",
+                    f"outputs/{self.get('proj')}/epoch_{rng.randint(1, 80)}.pt",
+                    f"/mnt/ckpt/{self.get('user')}/last.ckpt",
+                    f"runs/{rng.randint(1, 99)}/model_{rng.randint(1, 40)}.pth",
+                ]
+            ),  # fmt: skip
             "bus": lambda: f"0000:{hexes(2)}:00",
             "bdf": lambda: f"0000:{hexes(2)}:00.{rng.randint(0, 1)}",
             "gpu": lambda: str(rng.randint(0, 7)),
@@ -81,9 +115,15 @@ class World:
             "step": lambda: str(rng.randint(20, 98_000)),
             "ln": lambda: str(rng.randint(9, 1900)),
             "ms": lambda: str(rng.randint(100, 99_000)),
-            "pod": lambda: f"{self.get('proj')}-{rng.choice(['worker', 'master', 'node', 'launcher', 'train'])}-{rng.randint(0, 15)}",
-            "ns": lambda: rng.choice(["ml", "research", "team-vision", "kubeflow", "default", "nlp-prod", f"user-{self.get('user')}"]),
-            "img": lambda: f"{rng.choice(SERVICES[2:4])}/{rng.choice(['ml', 'team', 'base'])}/{self.get('proj')}:{rng.choice(['latest', 'v12', '1.4.2', '24.05-py3', 'dev'])}",
+            "pod": lambda: (
+                f"{self.get('proj')}-{rng.choice(['worker', 'master', 'node', 'launcher', 'train'])}-{rng.randint(0, 15)}"
+            ),
+            "ns": lambda: rng.choice(
+                ["ml", "research", "team-vision", "kubeflow", "default", "nlp-prod", f"user-{self.get('user')}"]
+            ),
+            "img": lambda: (
+                f"{rng.choice(SERVICES[2:4])}/{rng.choice(['ml', 'team', 'base'])}/{self.get('proj')}:{rng.choice(['latest', 'v12', '1.4.2', '24.05-py3', 'dev'])}"
+            ),
             "bucket": lambda: rng.choice(BUCKETS),
             "svc": lambda: rng.choice(SERVICES),
             "mod": lambda: rng.choice(MODELS),
