@@ -192,8 +192,8 @@ def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answe
         labels: dict[str, str] = {}
         for axis, default in fallback.items():
             scores: dict[str, float] = defaultdict(float)
-            for pull, weights in judge.votes(items, axis):
-                for code, weight in weights.items():
+            for pull, hit in judge.votes(items, axis):
+                for code, weight in judge.weights_of(hit, axis).items():
                     scores[code] += pull * weight
             labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default  # noqa: B023 - used at once
         labels["side"] = axes.side_of(labels["cause"])

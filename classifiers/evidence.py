@@ -15,7 +15,6 @@ from classifiers import progress, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.lines import head_of, inner_rank, is_labelled, is_mild, plain, time_of
-from classifiers.masking import mask
 from classifiers.scan import Found, Scanner, tidy
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
@@ -30,6 +29,7 @@ _FEW_LINES: Final = 8
 _STRENGTH: Final = {"decisive": 0, "strong": 1, "weak": 2}
 _ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
 _BACK: Final = 2_000
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 
 
@@ -370,7 +370,7 @@ def _fold(items: list[Item]) -> list[Item]:
         if item.role == "context" and item.bucket > 9:  # noqa: PLR2004 - tail lines are few
             out.append(item)
             continue
-        key = mask(item.bare[:400])
+        key = _NUMBER.sub("#", item.bare[:300])
         same = seen.get((key, item.rank))
         if same is not None:
             same.repeats += 1

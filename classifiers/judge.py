@@ -22,7 +22,6 @@ NONE: Final = "none"
 _PULL: Final[Mapping[str, float]] = {"decisive": 2.2, "strong": 1.1, "weak": 0.25}
 _PLACE: Final = (1.0, 0.35, 0.2)
 _FLOOR: Final = 0.01
-_SIDE_OF: Final[dict[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +51,31 @@ class Judgement:
     ruled: str | None
 
 
-def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Mapping[str, float]]]:
-    """What entries say of an axis: (pull, weights), those on the first lines most.
+def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Signature]]:
+    """What entries say of an axis: (pull, entry), those on the first lines most.
 
     What the scheduler said counts in full where it is decisive or where the log says nothing, else less: a time limit
     is also what a hang looks like from outside.
     """
-    out: list[tuple[float, Mapping[str, float]]] = []
+    out: list[tuple[float, Signature]] = []
     own = [item for item in items if not item.scheduler]
     beginning = [item for item in own if item.role == "initiating"]
     leading = beginning or [item for item in own if item.hits]
     for place, item in enumerate(leading[: len(_PLACE)]):
         part = _PLACE[place] * (1.0 if beginning else 0.6)
-        out += _pulls(item, axis, part)
+        out += [(part * _PULL[hit.strength], hit) for hit in item.hits if weights_of(hit, axis)]
+    log_speaks = any(one.hits for one in leading)
     for item in items:
         if item.scheduler:
             for hit in item.hits:
-                weights = _of(hit, axis)
-                full = hit.strength == "decisive" or not any(one.hits for one in leading)
-                if weights:
-                    out.append((_PULL[hit.strength] * (1.0 if full else 0.4), weights))
+                if weights_of(hit, axis):
+                    full = hit.strength == "decisive" or not log_speaks
+                    out.append((_PULL[hit.strength] * (1.0 if full else 0.4), hit))
     return out
 
 
-def _pulls(item: Item, axis: str, part: float) -> list[tuple[float, Mapping[str, float]]]:
-    return [(part * _PULL[hit.strength], weights) for hit in item.hits if (weights := _of(hit, axis))]
-
-
-def _of(hit: Signature, axis: str) -> Mapping[str, float]:
+def weights_of(hit: Signature, axis: str) -> Mapping[str, float]:
+    """What an entry says of an axis."""
     if axis == "cause":
         return hit.causes
     if axis == "category":
@@ -89,100 +85,78 @@ def _of(hit: Signature, axis: str) -> Mapping[str, float]:
     return {hit.retry: 1.0} if hit.retry is not None else {}
 
 
-def _joined(text: Floats, classes: Sequence[str], votes: Sequence[tuple[float, Mapping[str, float]]]) -> Floats:
-    """Class probabilities after the votes."""
-    if not votes:
-        return text
-    scores = np.log(np.maximum(text, 1e-6))
-    for pull, weights in votes:
-        said = np.array([weights.get(one, 0.0) for one in classes], dtype=np.float32)
-        if said.any():
-            scores = scores + pull * np.log((said + _FLOOR) / (1 + _FLOOR * len(classes)))
-    scores = np.exp(scores - scores.max())
-    out: Floats = (scores / scores.sum()).astype(np.float32)
-    return out
-
-
-def _ranked(probabilities: Floats, classes: Sequence[str]) -> list[tuple[str, float]]:
-    order = np.argsort(-probabilities)
+def _ranked(probabilities: Floats, classes: Sequence[str], most: int = 3) -> list[tuple[str, float]]:
+    order = np.argsort(-probabilities)[:most]
     return [(classes[place], float(probabilities[place])) for place in order]
 
 
-def _sides() -> dict[str, str]:
-    if not _SIDE_OF:
+class Judge:
+    """Holds a model's heads and P(retry | cause) as arrays, and of each entry what it adds to an axis' scores."""
+
+    def __init__(self, model: TextModel, retry_given: Mapping[str, Mapping[str, float]]) -> None:
         axes = taxonomy.load()
-        _SIDE_OF.update({code: axes.side_of(code) for code in axes.causes})
-    return _SIDE_OF
+        self._classes = {head.axis: head.classes for head in model.heads}
+        self._said: dict[tuple[str, str], Floats] = {}
+        sides = self._classes["side"]
+        self._side_of = [axes.side_of(code) for code in self._classes["cause"]]
+        self._to_side = np.array([[side == one for side in sides] for one in self._side_of], dtype=np.float32)
+        self._retry = np.array(
+            [
+                [retry_given.get(code, {}).get(one, 0.0) for one in self._classes["retry"]]
+                for code in self._classes["cause"]
+            ],
+            dtype=np.float32,
+        )
 
+    def _add(self, hit: Signature, axis: str) -> Floats:
+        found = self._said.get((hit.id, axis))
+        if found is None:
+            classes = self._classes[axis]
+            weights = weights_of(hit, axis)
+            said = np.array([weights.get(one, 0.0) for one in classes], dtype=np.float32)
+            found = np.log((said + _FLOOR) / (1 + _FLOOR * len(classes))) if said.any() else np.zeros_like(said)
+            self._said[hit.id, axis] = found
+        return found
 
-def judge(
-    extracted: Extracted,
-    model: TextModel,
-    text: Mapping[str, Floats],
-    known: float,
-    retry_given: Mapping[str, Mapping[str, float]],
-) -> Judgement:
-    """The labels of one case. `text`: its row of class probabilities an axis; `known`: share of features known;
-    `retry_given`: P(outlook | cause) from the corpus.
-    """  # noqa: D205 - one sentence a name
-    side_of = _sides()
-    items = extracted.items
-    classes = model.head("cause").classes
-    cause_votes = votes(items, "cause")
-    causes = _joined(text["cause"], classes, cause_votes)
-    sides: dict[str, float] = dict.fromkeys(taxonomy.SIDES, 0.0)
-    for code, probability in zip(classes, causes, strict=True):
-        sides[side_of[code]] += float(probability)
-    head = model.head("side")
-    for place, side in enumerate(head.classes):
-        sides[side] = sides[side] ** 0.7 * float(text["side"][place]) ** 0.3
-    total = sum(sides.values()) or 1.0
-    ordered = sorted(((value / total, side) for side, value in sides.items()), reverse=True)
-    side = ordered[0][1]
-    ranked = _ranked(causes, classes)
-    ranked = [one for one in ranked if side_of[one[0]] == side][:1] + [
-        one for one in ranked if one[0] != next(code for code, _ in ranked if side_of[code] == side)
-    ]
-    category_classes = model.head("category").classes
-    category = _ranked(_joined(text["category"], category_classes, votes(items, "category")), category_classes)[0][0]
-    symptom_classes = model.head("symptom").classes
-    symptoms = _ranked(_joined(text["symptom"], symptom_classes, votes(items, "symptom")), symptom_classes)
-    retry = _retry(text["retry"], model.head("retry").classes, items, ranked[:3], retry_given)
-    pulls = [pull for pull, _ in cause_votes]
-    ruled = next((hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None)
-    text_side = max(zip(text["side"], head.classes, strict=True))[1]
-    best, second = ordered[0][0], ordered[1][0]
-    signals = (
-        math.log(max(best, 1e-4) / max(1 - best, 1e-4)),
-        best - second,
-        1.0 if text_side == side else 0.0,
-        min(max(pulls, default=0.0), 2.2),
-        1.0 if items and items[0].role == "initiating" else 0.0,
-        known,
-        1.0 if is_distributed(extracted) else 0.0,
-    )
-    return Judgement(
-        side=side,
-        causes=tuple(ranked[:3]),
-        category=category,
-        symptoms=tuple(symptoms[:3]),
-        retry=retry,
-        signals=signals,
-        ruled=ruled,
-    )
+    def _joined(self, text: Floats, axis: str, items: Sequence[Item]) -> tuple[Floats, float]:
+        """Class probabilities after the votes, and the strongest pull."""
+        heard = votes(items, axis)
+        if not heard:
+            return text, 0.0
+        scores = np.log(np.maximum(text, 1e-6))
+        for pull, hit in heard:
+            scores = scores + pull * self._add(hit, axis)
+        scores = np.exp(scores - scores.max())
+        out: Floats = scores / scores.sum()
+        return out, max(pull for pull, _ in heard)
 
-
-def _retry(
-    text: Floats,
-    classes: Sequence[str],
-    items: Sequence[Item],
-    causes: Sequence[tuple[str, float]],
-    given: Mapping[str, Mapping[str, float]],
-) -> str:
-    prior = np.full(len(classes), 1e-3, dtype=np.float32)
-    for code, probability in causes:
-        for place, outlook in enumerate(classes):
-            prior[place] += probability * given.get(code, {}).get(outlook, 0.0)
-    mixed = np.sqrt(text * prior)
-    joined = _joined((mixed / mixed.sum()).astype(np.float32), classes, votes(items, "retry"))
-    return _ranked(joined, classes)[0][0]
+    def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
+        """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
+        items = extracted.items
+        codes, sides = self._classes["cause"], self._classes["side"]
+        causes, pull = self._joined(text["cause"], "cause", items)
+        shares = (causes @ self._to_side) ** 0.7 * text["side"] ** 0.3
+        shares = shares / shares.sum()
+        order = np.argsort(-shares)
+        side = sides[order[0]]
+        best, second = float(shares[order[0]]), float(shares[order[1]]) if len(order) > 1 else 0.0
+        ranked = _ranked(causes, codes, len(codes))
+        first = next(one for one in ranked if self._side_of[codes.index(one[0])] == side)
+        ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
+        category = _ranked(self._joined(text["category"], "category", items)[0], self._classes["category"])[0][0]
+        symptoms = _ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"])
+        mixed = np.sqrt(text["retry"] * (causes @ self._retry + 1e-3))
+        retry = _ranked(self._joined(mixed / mixed.sum(), "retry", items)[0], self._classes["retry"])[0][0]
+        ruled = next(
+            (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None
+        )
+        signals = (
+            math.log(max(best, 1e-4) / max(1 - best, 1e-4)),
+            best - second,
+            1.0 if sides[int(text["side"].argmax())] == side else 0.0,
+            min(pull, 2.2),
+            1.0 if items and items[0].role == "initiating" else 0.0,
+            known,
+            1.0 if is_distributed(extracted) else 0.0,
+        )
+        return Judgement(side, tuple(ranked), category, tuple(symptoms), retry, signals, ruled)

@@ -1,7 +1,7 @@
 """From raw cases to verdicts: extract evidence, make features, classify a whole batch at once, judge each."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from classifiers.case import RawCase, Verdict
 from classifiers.evidence import Extracted, Extractor
 from classifiers.features import features
 from classifiers.fingerprint import fingerprint
-from classifiers.judge import NONE, Judgement, judge
+from classifiers.judge import NONE, Judge, Judgement
 from classifiers.scan import Scanner
 from classifiers.signatures import Catalogue
 from classifiers.text import Floats
@@ -24,8 +24,8 @@ class Judged:
     """One case all the way: for evaluation and training, which look behind a verdict."""
 
     extracted: Extracted
-    row: Mapping[str, float]
     judgement: Judgement
+    weighed: tuple[tuple[str, float], ...]
 
 
 def rules_version(catalogue: Catalogue) -> str:
@@ -55,6 +55,7 @@ class Diagnoser:
     def __init__(self, model: Model, catalogue: Catalogue) -> None:
         self._model = model
         self._extractor = Extractor(Scanner(catalogue))
+        self._judge = Judge(model.text, model.retry_given)
         self.model = model.label
         self.rules = rules_version(catalogue)
 
@@ -81,9 +82,11 @@ class Diagnoser:
         matrix, known = text.matrix(rows)
         probabilities = text.probabilities(matrix)
         out = []
-        for place, (one, row) in enumerate(zip(extracted, rows, strict=True)):
+        for place, one in enumerate(extracted):
             own: dict[str, Floats] = {axis: values[place] for axis, values in probabilities.items()}
-            out.append(Judged(one, row, judge(one, text, own, float(known[place]), self._model.retry_given)))
+            judgement = self._judge.judge(one, own, float(known[place]))
+            weighed = text.speaks_for(matrix, place, "cause", judgement.causes[0][0])
+            out.append(Judged(one, judgement, tuple(weighed)))
         return out
 
     def _verdict(self, judged: Judged) -> Verdict:
@@ -93,9 +96,9 @@ class Diagnoser:
         cause = judgement.causes[0][0]
         category = None if judgement.category == NONE else judgement.category
         symptom = None if judgement.symptoms[0][0] == NONE else judgement.symptoms[0][0]
-        weighed = self._model.text.speaks_for(judged.row, "cause", cause)
+        weighed = judged.weighed
         if judgement.ruled is not None:
-            weighed = [(f"rule:{judgement.ruled}", 9.0), *weighed[:5]]
+            weighed = ((f"rule:{judgement.ruled}", 9.0), *weighed[:5])
         return Verdict(
             side=judgement.side,  # type: ignore[arg-type] # one of the three by construction
             cause=cause,
@@ -115,5 +118,5 @@ class Diagnoser:
             suspect=case.suspect,
             missing=case.missing,
             progress=case.progress,
-            weighed=tuple(weighed),
+            weighed=weighed,
         )

@@ -9,6 +9,12 @@ _STEP: Final = re.compile(
     r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*|num_updates\s+|it/s.*?\bstep\s+)"
     r"(?P<step>\d{1,12})(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
 )
+_STEP_AT: Final = re.compile(
+    r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*(?P<step>\d{1,12})"
+    r"(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
+)
+_WORDS: Final = ("step", "iter", "update", "batch")
+_TRIES: Final = 12
 _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s*[\"'`]?(?P<path>[\w.:/@+-]*[\w/]\.?[\w/-]+)"
@@ -36,6 +42,22 @@ def steps_after(text: str, offset: int, most: int = 20_000) -> int:
     return count
 
 
+def _last_step(text: str, low: str, begin: int) -> int | None:
+    """The step of the last report in the text from `begin` on; `low` is that part in lower case."""
+    best: tuple[int, int] | None = None
+    for word in _WORDS:
+        at = len(low)
+        for _ in range(_TRIES):
+            at = low.rfind(word, 0, at)
+            if at < 0 or (best is not None and at < best[0]):
+                break
+            hit = _STEP_AT.match(text, begin + at)
+            if hit is not None:
+                best = (at, int(hit["step"]))
+                break
+    return None if best is None else best[1]
+
+
 def find(texts: list[str]) -> Progress | None:
     """The last step and checkpoint in the last 64 KiB characters of any of the texts, None if neither is shown."""
     step: int | None = None
@@ -43,21 +65,11 @@ def find(texts: list[str]) -> Progress | None:
     for text in texts:
         begin = max(0, len(text) - _LOOK)
         low = text[begin:].lower()
-        if "step" in low or "iter" in low or "update" in low or "batch" in low:
-            stop = len(text)
-            for _ in range(40):  # the last report stands near the end: look at pieces from the back
-                start = max(begin, stop - 2_000)
-                hit = None
-                for hit in _STEP.finditer(text, start, stop):  # noqa: B007 - the last one counts
-                    pass
-                if hit is not None:
-                    found = int(hit["step"])
-                    if step is None or found > step:
-                        step = found
-                    break
-                if start == begin:
-                    break
-                stop = start
+        if len(low) != len(text) - begin:
+            continue  # letters that grow when lowered: positions would not agree
+        found = _last_step(text, low, begin)
+        if found is not None and (step is None or found > step):
+            step = found
         if any(word in low for word in _CHECKPOINT_WORDS):
             for hit in _CHECKPOINT.finditer(text, begin):
                 if "/" in hit["path"] or "." in hit["path"]:

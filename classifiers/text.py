@@ -39,9 +39,12 @@ class TextModel:
     weights: Floats
     intercept: Floats
     columns: Mapping[str, int] = field(default_factory=dict, repr=False)
+    means: Mapping[str, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", {name: column for column, name in enumerate(self.names)})
+        means = {head.axis: self.weights[:, head.begin : head.end].mean(axis=1) for head in self.heads}
+        object.__setattr__(self, "means", means)
 
     def matrix(self, rows: Sequence[Mapping[str, float]]) -> tuple[Any, Floats]:
         """The rows as a sparse matrix, and of each row the share of its words that the model knows."""
@@ -81,20 +84,18 @@ class TextModel:
                 return head
         raise KeyError(axis)
 
-    def speaks_for(self, row: Mapping[str, float], axis: str, label: str, most: int = 6) -> list[tuple[str, float]]:
-        """The features that spoke most for a label against the mean of the others, strongest first."""
+    def speaks_for(self, matrix: Any, row: int, axis: str, label: str, most: int = 6) -> list[tuple[str, float]]:
+        """The features of a row that spoke most for a label against the mean of the others, strongest first."""
         head = self.head(axis)
         if label not in head.classes:
             return []
-        mine = head.begin + head.classes.index(label)
-        found = []
-        for name, value in row.items():
-            column = self.columns.get(name)
-            if column is not None and name != "bias":
-                part = self.weights[column, head.begin : head.end]
-                found.append((name, float(value * (self.weights[column, mine] - part.mean()))))
-        found.sort(key=lambda one: -one[1])
-        return [one for one in found[:most] if one[1] > 0]
+        begin, end = matrix.indptr[row], matrix.indptr[row + 1]
+        columns, values = matrix.indices[begin:end], matrix.data[begin:end]
+        mine = self.weights[columns, head.begin + head.classes.index(label)]
+        told = values * (mine - self.means[axis][columns])
+        order = np.argsort(-told)[: most + 1]
+        found = [(self.names[columns[place]], float(told[place])) for place in order if told[place] > 0]
+        return [one for one in found if one[0] != "bias"][:most]
 
 
 def softmax(scores: Floats) -> Floats:

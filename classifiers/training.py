@@ -264,10 +264,9 @@ def _judged(
 ) -> list[judge.Judgement]:
     matrix, known = text.matrix([sample.row for sample in chosen])
     probabilities = text.probabilities(matrix)
+    judging = judge.Judge(text, given)
     return [
-        judge.judge(
-            sample.extracted, text, {axis: values[n] for axis, values in probabilities.items()}, float(known[n]), given
-        )
+        judging.judge(sample.extracted, {axis: values[n] for axis, values in probabilities.items()}, float(known[n]))
         for n, sample in enumerate(chosen)
     ]
 
