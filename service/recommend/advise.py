@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from classifiers import taxonomy
 from classifiers.case import JobFacts, Verdict
@@ -43,27 +44,27 @@ def holds(rule: Rule, verdict: Verdict, job: JobFacts) -> bool:
     )
 
 
-def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[str, float]:
-    """P(mitigation): (local count + k × prior) / (local total + k).
-
-    The prior is the fitted table of Gao et al. for the cause, averaged with that of the failure category (Zhang et
-    al.) where there is one. M11 ("no clear record") advises nothing and is left out.
+@cache
+def prior(cause: str, category: str | None) -> Mapping[str, float]:
+    """P(mitigation) by the papers: the fitted table of Gao et al. for the cause, averaged with that of the failure
+    category (Zhang et al.) where there is one. M11 ("no clear record") advises nothing and is left out.
     """
     axes = taxonomy.load()
-    tables = [axes.causes[verdict.cause].extra["mitigations"]]
-    if verdict.category is not None:
-        tables.append(axes.categories[verdict.category].extra["mitigations"])
-    codes = [code for code in axes.mitigations if code != "M11"]
-    prior = {code: sum(table.get(code, 0.0) for table in tables) for code in codes}
-    total_prior = sum(prior.values()) or 1.0
-    total = sum(history.resolved_by.get(code, 0) for code in codes)
-    weight = total + prior_weight
+    tables = [axes.causes[cause].extra["mitigations"]]
+    if category is not None:
+        tables.append(axes.categories[category].extra["mitigations"])
+    weights = {code: sum(table.get(code, 0.0) for table in tables) for code in axes.mitigations if code != "M11"}
+    total = sum(weights.values()) or 1.0
+    return {code: weight / total for code, weight in weights.items()}
+
+
+def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[str, float]:
+    """P(mitigation): (local count + k × prior) / (local total + k)."""
+    shares = prior(verdict.cause, verdict.category)
+    weight = sum(history.resolved_by.get(code, 0) for code in shares) + prior_weight
     if weight == 0:
-        return {code: share / total_prior for code, share in prior.items()}
-    return {
-        code: (history.resolved_by.get(code, 0) + prior_weight * share / total_prior) / weight
-        for code, share in prior.items()
-    }
+        return dict(shares)
+    return {code: (history.resolved_by.get(code, 0) + prior_weight * share) / weight for code, share in shares.items()}
 
 
 def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) -> Advice:
@@ -93,10 +94,9 @@ def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) ->
         ((score, code) for code, score in scores.items() if score > 0), key=lambda item: (-item[0], item[1])
     )
     total = sum(score for score, _ in ranked) or 1.0
+    words = wording.Words(verdict)
     return Advice(
-        mitigations=tuple(
-            Mitigation(code, score / total, wording.mitigation(code, verdict)) for score, code in ranked[:SHOWN]
-        ),
+        mitigations=tuple(Mitigation(code, score / total, words.mitigation(code)) for score, code in ranked[:SHOWN]),
         decision=decision,
         resubmit=decision in RESUBMITTING,
         reasons=tuple(reasons),
