@@ -46,8 +46,10 @@ def holds(rule: Rule, verdict: Verdict, job: JobFacts) -> bool:
 
 @cache
 def prior(cause: str, category: str | None) -> Mapping[str, float]:
-    """P(mitigation) by the papers: the fitted table of Gao et al. for the cause, averaged with that of the failure
-    category (Zhang et al.) where there is one. M11 ("no clear record") advises nothing and is left out.
+    """P(mitigation) by the papers.
+
+    The table fitted to Gao et al. for the cause, averaged with that of the failure category (Zhang et al.) where there
+    is one. M11 ("no clear record") advises nothing and is left out.
     """
     axes = taxonomy.load()
     tables = [axes.causes[cause].extra["mitigations"]]
