@@ -49,6 +49,10 @@ class SignalStop:
         select.select([self._reader], [], [], timeout)
         return self._set
 
+    def fileno(self) -> int:
+        """A descriptor that is readable once the end was asked for."""
+        return self._reader
+
     def close(self) -> None:
         """Give the pipe back."""
         os.close(self._reader)

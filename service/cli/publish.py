@@ -1,0 +1,117 @@
+"""`faultline publish`: put events from files on the topic, for epilog scripts and rehearsals."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from service import compose, settings
+from service.clock import Clock, SystemClock
+from service.errors import ConfigurationError, FaultlineError, InvalidInput
+from service.events import MAX_EVENT_BYTES
+from service.ingest.lines import lines
+from service.kafka.producer import Producer
+from service.kafka.record import Message
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+SOME_BAD = 3
+PIECE = 500
+PIECE_BYTES = 8 * 1024 * 1024
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("publish", help="put events from files on the topic")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")
+    parser.add_argument("--topic", help="default: the first of FAULTLINE_KAFKA_TOPICS")
+    parser.add_argument("--rate", type=float, metavar="N", help="at most N events a second")
+    parser.add_argument("--quiet", action="store_true", help="say only what went wrong")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Publish every line; exit code 3: some lines were not JSON objects and were left out."""
+    services = compose.build(settings.read())
+    config = services.kafka
+    if args.rate is not None and args.rate <= 0:
+        raise ConfigurationError(f"--rate: expected more than 0, got {args.rate}")
+    topic = args.topic or next(iter(config.clusters))
+    bad: list[str] = []
+    sent = 0
+    producer = Producer(config)
+    try:
+        for piece in pieces(args.files, args.rate, bad):
+            producer.send(topic, piece)
+            sent += len(piece)
+    except FaultlineError as error:
+        print(f"faultline: {error.detail}; {sent} events were published before", file=sys.stderr)
+        return 1
+    finally:
+        producer.close()
+    for line in bad:
+        print(f"faultline: {line}", file=sys.stderr)
+    if not args.quiet:
+        print(f"published {sent} events on {topic}")
+    return SOME_BAD if bad else 0
+
+
+def pieces(
+    names: Sequence[str], rate: float | None, bad: list[str], clock: Clock | None = None
+) -> Iterator[list[Message]]:
+    """The messages of files in pieces to send at once, at most `rate` a second; what is no event is told to `bad`."""
+    clock = clock or SystemClock()
+    began, given = clock.monotonic(), 0
+    most = PIECE if rate is None else max(1, min(PIECE, int(rate / 10)))
+    piece: list[Message] = []
+    size = 0
+    for message in messages(names, bad):
+        piece.append(message)
+        size += len(message.value or b"")
+        if len(piece) < most and size < PIECE_BYTES:
+            continue
+        yield piece
+        given += len(piece)
+        piece, size = [], 0
+        if rate is not None:
+            clock.sleep(max(0.0, began + given / rate - clock.monotonic()))
+    if piece:
+        yield piece
+
+
+def messages(names: Sequence[str], bad: list[str]) -> Iterator[Message]:
+    """One message a line, unchanged, keyed so that a job's attempts stay in order."""
+    for name in names:
+        try:
+            for line in lines(name):
+                place = f"{name}:{line.number}"
+                if line.too_long:
+                    bad.append(f"{place}: larger than {MAX_EVENT_BYTES} bytes")
+                elif (found := _object(line.value)) is None:
+                    bad.append(f"{place}: expected a JSON object")
+                else:
+                    yield Message(line.value, key_of(found))
+        except InvalidInput as error:
+            bad.append(error.detail)
+
+
+def key_of(event: dict[str, Any]) -> bytes | None:
+    """cluster/job_id, from the native event or from Slurm's record; None where there is neither."""
+    cluster, job = event.get("cluster"), event.get("job_id", event.get("jobid"))
+    if not isinstance(job, str | int):
+        return None
+    return (f"{cluster}/{job}" if isinstance(cluster, str) else str(job)).encode("utf-8", "replace")
+
+
+def _object(value: bytes) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        try:  # orjson refuses what some writers produce, such as lone surrogates
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None

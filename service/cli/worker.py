@@ -1,0 +1,159 @@
+"""`faultline worker`: consume job completions from Kafka, in one process or several."""
+
+import argparse
+import gc
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prometheus_client import start_http_server
+
+from service import compose, settings
+from service.errors import ConfigurationError, FaultlineError, Unavailable
+from service.ingest.backoff import Backoff
+from service.ingest.deadletter import TooManyDeadLetters
+from service.ingest.slots import Slot, claim
+from service.ingest.stop import SignalStop, Stop
+from service.ingest.team import Team
+from service.kafka.config import instance_id
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+log = logging.getLogger(__name__)
+
+FAILED = 1
+USAGE = 2
+TOO_MANY_DEAD_LETTERS = 5
+MOST_PROCESSES = 64
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("worker", help="consume job completions from Kafka")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="members of the group here (default 1)")
+    parser.add_argument("--name", help="what the members are named after (default: this host's name)")
+    parser.add_argument("--metrics-port", type=int, metavar="PORT", help="show metrics on 127.0.0.1:PORT and following")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Consume until SIGTERM or SIGINT. Exit code 5: too many dead letters in a row."""
+    read = settings.read()
+    if not 1 <= args.processes <= MOST_PROCESSES:
+        raise ConfigurationError(f"--processes: expected 1 to {MOST_PROCESSES}, got {args.processes}")
+    if args.processes > 1 and read.database_url.get_secret_value().startswith("sqlite"):
+        raise ConfigurationError(
+            f"--processes {args.processes}: SQLite takes one writer at a time, so more than one process needs"
+            " PostgreSQL (FAULTLINE_DATABASE_URL=postgresql://...)"
+        )
+    config = compose.build(read).kafka  # what is wrong with it is said before anything starts
+    log_to_stderr()
+    host = args.name or socket.gethostname()
+    slots: list[Slot] = []
+    for _ in range(args.processes):
+        slots.append(claim(f"{config.group_id}-{host}", slots[-1].number + 1 if slots else 0))
+    stop = SignalStop()
+    stop.listen()
+
+    def one(number: int, stop: Stop) -> int:
+        member = instance_id(config.group_id, host, number)
+        return consume(read, stop, member, None if args.metrics_port is None else args.metrics_port + number)
+
+    if len(slots) == 1:
+        return one(slots[0].number, stop)
+    gc.freeze()  # what is there now stays shared between the processes
+    return Team([slot.number for slot in slots], one, frozenset({USAGE, TOO_MANY_DEAD_LETTERS})).run(stop)
+
+
+def consume(read: settings.Settings, stop: Stop, member: str, metrics_port: int | None) -> int:
+    """One member's life, from the parts to the exit code; errors end up as one clear line."""
+    services = compose.build(read)
+    try:
+        with _metrics(services, metrics_port):
+            run_worker(services, stop, member=member)
+    except TooManyDeadLetters as error:
+        return _say(error, TOO_MANY_DEAD_LETTERS)
+    except ConfigurationError as error:
+        return _say(error, USAGE)
+    except FaultlineError as error:
+        return _say(error, FAILED)
+    finally:
+        services.close()
+    return 0
+
+
+def run_worker(services: compose.Services, stop: Stop, *, member: str | None = None) -> None:
+    """Consume until `stop` is set; for a process of its own, or a thread beside the API.
+
+    Args:
+        services: the parts; store, diagnose and kafka are used.
+        stop: a threading.Event, for one.
+        member: the static member's name; None: one after this host that is free.
+
+    Raises:
+        TooManyDeadLetters: so many unreadable records in a row that it stopped.
+        ConfigurationError: model, schema, broker or settings are not as needed.
+    """
+    config = services.kafka
+    host = socket.gethostname()
+    slot = claim(f"{config.group_id}-{host}") if member is None else None
+    name = member if slot is None else instance_id(config.group_id, host, slot.number)
+    try:
+        consumer = services.consumer(name)
+        if not _ready(services.store.check, stop):
+            return
+        log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
+        consumer.run(stop)
+        log.info("%s has left the group", name)
+    finally:
+        if slot is not None:
+            slot.close()
+
+
+def log_to_stderr() -> None:
+    """Log lines of this process; each lost connection is told by the consumer, once, and not by Kafka's client too."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def _ready(check: Callable[[], None], stop: Stop) -> bool:
+    """Wait until the database answers; False: stopped before."""
+    backoff = Backoff()
+    while not stop.is_set():
+        try:
+            check()
+        except Unavailable as error:
+            pause = backoff.next()
+            log.warning("%s; trying again in %.1f s", error.detail, pause)
+            stop.wait(pause)
+        else:
+            return True
+    return False
+
+
+class _metrics:  # noqa: N801 - reads as a with statement's function
+    """The metrics of one process on loopback, where a port is given."""
+
+    def __init__(self, services: compose.Services, port: int | None) -> None:
+        self._services = services
+        self._port = port
+
+    def __enter__(self) -> None:
+        if self._port is None:
+            return
+        try:
+            self._server, _ = start_http_server(self._port, "127.0.0.1", self._services.telemetry.registry)
+        except OSError as error:
+            raise ConfigurationError(f"--metrics-port: {self._port} can't be used: {error.strerror}") from None
+
+    def __exit__(self, *exception: object) -> None:
+        if self._port is not None and hasattr(self, "_server"):
+            self._server.shutdown()
+            self._server.server_close()
+
+
+def _say(error: FaultlineError, code: int) -> int:
+    print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
+    return code
