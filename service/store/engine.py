@@ -163,7 +163,10 @@ def errors_translated(engine: Engine) -> Iterator[None]:
     except PoolTimeout:
         raise Unavailable("every database connection is in use") from None
     except DBAPIError as error:
-        raise _meaning(engine, error.orig, lost=error.connection_invalidated) or error from error.orig
+        known = _meaning(engine, error.orig, lost=error.connection_invalidated)
+        if known is None:
+            raise
+        raise known from error
     except driver_error as error:
         known = _meaning(engine, error, lost=False)
         if known is None:

@@ -107,15 +107,19 @@ def test_all_connections_in_use_is_unavailable(url: str, monkeypatch: pytest.Mon
             pass
 
 
+def _add_and(store: Store, happens: Callable[[], object]) -> None:
+    with store.unit_of_work() as work:
+        outcomes = work.jobs.add([job("during")])
+        happens()
+        work.failures.add([NewFailure(outcomes[0], job("during"), verdict())])
+
+
 def test_a_server_killed_in_the_middle_leaves_nothing_half_done_and_comes_back() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()
         put(store, [job("before")])
-        with pytest.raises(Unavailable), store.unit_of_work() as work:
-            work.jobs.add([job("during")])
-            running.kill()
-            work.failures.add([])
-            work.jobs.known(["during"])
+        with pytest.raises(Unavailable):
+            _add_and(store, running.kill)
         with pytest.raises(Unavailable):
             store.ping()
         running.start()
@@ -129,19 +133,15 @@ def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(pos
     url = postgres.create(name, template="template_migrated")
     try:
         with closing(Store(url)) as store:
-            with pytest.raises(Unavailable), store.unit_of_work() as work:
-                outcomes = work.jobs.add([job("a")])
-                postgres.sql(
-                    f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608
-                )
-                work.failures.add([NewFailure(outcomes[0], job("a"), verdict())])
-            outcomes = put(store, [job("a")])
-            assert outcomes[0].kind == "new"
+            end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            with pytest.raises(Unavailable):
+                _add_and(store, lambda: postgres.sql(end))
+            assert put(store, [job("during")])[0].kind == "new"
     finally:
         postgres.drop(name)
 
 
-def test_a_restarted_server_costs_no_error(postgres: Postgres) -> None:
+def test_a_restarted_server_costs_no_error() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()
         put(store, [job("a")])

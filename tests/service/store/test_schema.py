@@ -97,6 +97,6 @@ def test_the_file_is_its_owner_s_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    with closing(Store(f"sqlite:///{tmp_path}/no/such/folder.sqlite3")) as store:
-        with pytest.raises(ConfigurationError, match="folder.sqlite3"):
-            store.upgrade()
+    url = f"sqlite:///{tmp_path}/no/such/folder.sqlite3"
+    with closing(Store(url)) as store, pytest.raises(ConfigurationError, match=r"folder\.sqlite3"):
+        store.upgrade()
