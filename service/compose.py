@@ -17,7 +17,7 @@ from service.formats import recognise
 from service.ingest.consumer import Consumer
 from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
 from service.ingest.source import Source
-from service.kafka.config import KafkaConfig, instance_id
+from service.kafka.config import KafkaConfig
 from service.kafka.producer import Producer
 from service.kafka.source import KafkaSource
 from service.logs.fetch import LogFetcher
@@ -127,10 +127,6 @@ class Services:
             dead_letter_limit=self.settings.dead_letter_limit,
         )
 
-    def member(self, number: int) -> str:
-        """The name of this machine's `number`-th static member, stable over restarts."""
-        return instance_id(self.settings.kafka_group_id, socket.gethostname(), number)
-
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
         """What the API and the pages need; `lag` where another process consumes."""
         return WebServices(
@@ -160,3 +156,8 @@ class Services:
 def build(settings: Settings, clock: Clock | None = None) -> Services:
     """The parts of one process."""
     return Services(settings, clock or SystemClock())
+
+
+def host() -> str:
+    """This machine's name, for the names of the group's static members."""
+    return socket.gethostname()

@@ -1,0 +1,1 @@
+"""A believable day on a cluster, played through the whole service."""
