@@ -11,6 +11,7 @@ move P(retry | cause) and, by the intercepts, the prior of a site: 20 own cases 
 
 import platform
 import time
+import warnings
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ import numpy as np
 import scipy
 import sklearn
 from scipy.sparse import csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from classifiers import dataset, judge, signatures, taxonomy
@@ -41,7 +43,7 @@ VERSION: Final = "1"
 OPERATOR_WEIGHT: Final = 3.0
 WEAK_CLASS: Final = 10
 _FOLDS: Final = 5
-FOLD_ITERATIONS: Final = 25
+FOLD_ITERATIONS: Final = 15
 _LEAST_SEEN: Final = 2
 _SHRINK: Final[Mapping[str, float]] = {"side": 1.0, "cause": 1.5, "category": 2.0, "symptom": 1.5, "retry": 1.0}
 _BLIND_WEIGHT: Final = 0.5
@@ -207,7 +209,7 @@ def _targets(chosen: Sequence[Sample], axis: str) -> tuple[list[int], list[str],
     return rows, labels, weights
 
 
-def fit_text(chosen: Sequence[Sample], axes: Sequence[str], *, iterations: int = 60) -> TextModel:
+def fit_text(chosen: Sequence[Sample], axes: Sequence[str], *, iterations: int = 40) -> TextModel:
     """The linear heads of some axes over the samples, each also without its catalogue features."""
     rows = [sample.row for sample in chosen]
     columns = _vocabulary(rows, [sample.case.id for sample in chosen])
@@ -218,10 +220,12 @@ def fit_text(chosen: Sequence[Sample], axes: Sequence[str], *, iterations: int =
     for axis in axes:
         picked, labels, weights = _targets(chosen, axis)
         stacked = scipy.sparse.vstack([seeing[picked], blind[picked]]).tocsr()
-        model = LogisticRegression(C=_SHRINK[axis], max_iter=iterations, tol=1e-3)
+        model = LogisticRegression(C=_SHRINK[axis], solver="saga", max_iter=iterations, tol=1e-3, random_state=0)
         mean = len(weights) / sum(weights)
         doubled = np.asarray([*weights, *(weight * _BLIND_WEIGHT for weight in weights)]) * mean
-        model.fit(stacked, [*labels, *labels], sample_weight=doubled)
+        with warnings.catch_warnings():  # so many rounds are enough: more would follow single cases
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(stacked, [*labels, *labels], sample_weight=doubled)
         classes = tuple(str(one) for one in model.classes_)
         coefficients, intercept = model.coef_, model.intercept_
         if len(classes) == 2:  # noqa: PLR2004 - two classes come as one row
