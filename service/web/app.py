@@ -1,0 +1,77 @@
+"""The web application: the API under /api/v1, the pages, and what protects both."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.resources import files
+
+from anyio import CapacityLimiter
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from service.errors import FaultlineError
+from service.web.api import dead_letters, events, failures, health, schemas
+from service.web.pages import dead_letters as dead_letter_pages
+from service.web.pages import failure as failure_page
+from service.web.pages import failures as failures_page
+from service.web.pages import login, model, overview, settings
+from service.web.problems import respond
+from service.web.services import Services
+from service.web.sessions import Sessions
+from service.web.shell import Shell
+
+PREFIX = "/api/v1"
+INGESTING_AT_ONCE = 4  # batches posted by HTTP that are handled side by side; others wait for their turn
+API = (events, failures, dead_letters, schemas)
+PAGES = (overview, failures_page, failure_page, dead_letter_pages, model, settings, login)
+
+
+def create_app(services: Services) -> FastAPI:
+    """The application over the parts it is given; it owns none of them and closes none."""
+    app = FastAPI(
+        title="Faultline",
+        summary="Says why a deep-learning job failed and what to do next.",
+        version=version("faultline"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+        generate_unique_id_function=_operation,
+    )
+    app.state.services = services
+    app.state.sessions = Sessions(services.clock)
+    app.state.ingesting = CapacityLimiter(INGESTING_AT_ONCE)
+    api = APIRouter()
+    for part in API:
+        api.include_router(part.router)
+    app.include_router(api, prefix=PREFIX)
+    app.include_router(health.router, prefix=PREFIX)
+    app.include_router(health.router, include_in_schema=False)
+    app.include_router(_openapi(app), prefix=PREFIX, include_in_schema=False)
+    for page in PAGES:
+        app.include_router(page.router, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=str(files("service.web").joinpath("static"))), name="static")
+    for kind in (FaultlineError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, respond)
+    app.add_middleware(Shell, loopback=services.loopback)
+    return app
+
+
+def _operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _openapi(app: FastAPI) -> APIRouter:
+    """The API's own description; open to all, it holds no data."""
+    router = APIRouter()
+    document: Callable[[], dict[str, object]] = app.openapi
+
+    @router.get("/openapi.json")
+    def openapi() -> Response:
+        return JSONResponse(document())
+
+    return router

@@ -1,0 +1,54 @@
+"""GET /dead-letters: what could not be read, and a button that reads it again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service.web import intake, views
+from service.web.auth import ACT, READ, check_form
+from service.web.pages.forms import Text
+from service.web.pages.templating import render
+from service.web.services import Given
+
+router = APIRouter()
+OUTCOMES = {
+    "accepted": "it was read and stored.",
+    "duplicate": "it was read; the same event was stored before.",
+    "conflict": "it was read; another event with its id was stored before and stays.",
+    "skipped": "it was read; it is not the end of a job.",
+}
+
+
+@router.get("/dead-letters", dependencies=[READ])
+def dead_letters(
+    request: Request,
+    services: Given,
+    cursor: Text = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    resent: Text = None,
+    outcome: Text = None,
+) -> HTMLResponse:
+    """One page of the letters."""
+    page = views.dead_letters(services, limit=limit, cursor=cursor or None)
+    said = OUTCOMES.get(outcome or "")
+    told = {
+        "page": page,
+        "cursor": cursor,
+        "limit": limit,
+        "message": f"Letter {resent}: {said}" if said and (resent or "").isdigit() else None,
+    }
+    return render(request, "dead_letters.html", told)
+
+
+@router.post("/dead-letters/{letter_id}/resend", dependencies=[ACT])
+def resend(
+    request: Request,
+    services: Given,
+    letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Read one again, then show the list."""
+    check_form(request, form_token)
+    done = intake.resend(services, letter_id)
+    return RedirectResponse(f"/dead-letters?resent={letter_id}&outcome={done.outcome}", 303)

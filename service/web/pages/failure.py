@@ -1,0 +1,99 @@
+"""GET /failures/{id}: what it is, how sure, what to do, who else, prove it."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse
+
+from service.errors import FieldError, NotFound
+from service.store.records import FailureDetail, FailureRow
+from service.web import views
+from service.web.auth import READ
+from service.web.pages.excerpt import excerpts
+from service.web.pages.templating import render
+from service.web.services import Given
+
+router = APIRouter(dependencies=[READ])
+NOT_ASKED = ": does not apply"
+Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
+
+
+@router.get("/failures/{failure_id}")
+def failure(request: Request, services: Given, failure_id: Id) -> HTMLResponse:
+    """One failure."""
+    detail = views.failure(services, failure_id)
+    verdict = detail.verdict or {}
+    shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ())
+    reasons = verdict.get("reasons") or ()
+    told = {
+        "detail": detail,
+        "row": detail.row,
+        "verdict": detail.verdict,
+        "answer": answer(detail),
+        "suspect": suspect(verdict.get("suspect")),
+        "applies": [reason for reason in reasons if not reason.endswith(NOT_ASKED)],
+        "asked": reasons,
+        "excerpts": shown,
+        "left_out": left_out,
+        "events": [
+            (kept.attempt_id, orjson.dumps(kept.event, option=orjson.OPT_INDENT_2, default=str).decode())
+            for kept in detail.logs
+        ],
+        "also": also(detail.row),
+        "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
+        "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
+    }
+    return render(request, "failure.html", told)
+
+
+@router.get("/failures/{failure_id}/logs/{attempt_id}/{index}")
+def log(
+    services: Given,
+    failure_id: Id,
+    attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    index: Annotated[int, Path(ge=0, le=100_000)],
+) -> PlainTextResponse:
+    """A whole log stream as it was read, as plain text.
+
+    Raises:
+        NotFound: no such stream.
+    """
+    for kept in views.failure(services, failure_id).logs:
+        if kept.attempt_id == attempt_id and index < len(kept.streams):
+            return PlainTextResponse(kept.streams[index].text.encode("utf-8", "replace"))
+    raise NotFound(f"no such log of failure {failure_id}", (FieldError("index", "a stream of this failure"),))
+
+
+def answer(detail: FailureDetail) -> str:
+    """The first line: what happened, in words. The line it began with is left to the evidence below it."""
+    said = (detail.verdict or {}).get("explanation") or detail.row.headline
+    first = next((e["text"] for e in (detail.verdict or {}).get("evidence") or () if e["role"] == "initiating"), None)
+    if first:
+        # The owner's sentence ends with "It began with: <line>"; here that line stands right below.
+        head, found, _ = str(said).rpartition(str(first)[:40])
+        before, colon, _ = head.rstrip().rpartition(". ")
+        if found and head.rstrip().endswith(":") and colon:
+            return f"{before}."
+    return str(said)
+
+
+def suspect(found: Mapping[str, Any] | None) -> str:
+    """Where it most likely began."""
+    parts = found or {}
+    named = (("node", "node"), ("gpu", "GPU"), ("rank", "rank"))
+    return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)
+
+
+def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
+    """Lists that a reader may want next: words and filters."""
+    links = [("the same kind", {"group": row.fingerprint})]
+    if row.suspect_node:
+        links.append((f"on node {row.suspect_node}", {"node": row.suspect_node}))
+    elif len(row.nodes) == 1:
+        links.append((f"on node {row.nodes[0]}", {"node": row.nodes[0]}))
+    if row.user:
+        links.append((f"of {row.user}", {"user": row.user}))
+    links.append(("with this cause", {"cause": row.cause}))
+    return links

@@ -1,0 +1,75 @@
+"""GET /: how much fails, of what, at what cost, and whether the figures can be trusted."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+
+from service.events import FAILURE_STATUSES
+from service.store.records import HourCount
+from service.web import views
+from service.web.auth import READ
+from service.web.pages.forms import Scoped, scoped
+from service.web.pages.templating import render
+from service.web.services import Given
+from service.web.views import DEFAULT_RANGE, Narrowed
+
+router = APIRouter(dependencies=[READ])
+RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
+LATEST = 12
+COSTLIEST = 5
+CAUSES = 8
+CHART = (480, 56)  # width and height of the hourly chart in its own units
+
+
+@router.get("/")
+def overview(request: Request, services: Given, scope: Annotated[Scoped, Depends(scoped)]) -> HTMLResponse:
+    """The overview."""
+    since = scope.since or DEFAULT_RANGE
+    stats = views.stats(
+        services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team
+    )
+    values = {name: value for name, value in scope.where().items() if value}
+    narrowed = Narrowed(values, since=since, until=scope.until)
+    chart = bars(stats.hours)
+    told = {
+        "ranges": RANGES,
+        "since": since,
+        "scope": scope.where(),
+        "span": {"since": since, "until": scope.until},
+        "stats": stats,
+        "others": {
+            status: count
+            for status, count in stats.by_status.items()
+            if status not in FAILURE_STATUSES and status != "succeeded" and count
+        },
+        "causes": stats.by_cause[:CAUSES],
+        "more_causes": len(stats.by_cause) - CAUSES,
+        "bars": chart,
+        "chart": CHART,
+        "pipeline": views.pipeline(services),
+        "latest": views.failures(services, narrowed, limit=LATEST).items,
+        "costliest": [
+            row
+            for row in views.failures(services, narrowed, limit=COSTLIEST, sort="-gpu_hours_lost").items
+            if row.gpu_hours_lost > 0
+        ],
+    }
+    return render(request, "overview.html", told)
+
+
+def bars(hours: tuple[HourCount, ...]) -> list[dict[str, object]]:
+    """The hourly chart: a bar an hour, as high as its failed jobs, in the chart's own units."""
+    most = max((hour.failed for hour in hours), default=0)
+    width, height = CHART
+    step = width / max(len(hours), 1)
+    return [
+        {
+            "x": round(number * step + 1, 2),
+            "width": round(max(step - 2, 1), 2),
+            "height": round(height * hour.failed / most, 2) if most else 0,
+            "y": round(height - (height * hour.failed / most if most else 0), 2),
+            "hour": hour,
+        }
+        for number, hour in enumerate(hours)
+    ]

@@ -1,0 +1,18 @@
+"""GET /settings: what is in force, without secrets."""
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from service.web.auth import ADMIN
+from service.web.pages.templating import render
+from service.web.services import Given
+
+router = APIRouter(dependencies=[ADMIN])
+
+
+@router.get("/settings")
+def settings(request: Request, services: Given) -> HTMLResponse:
+    """The settings in force, and the API tokens without their secrets."""
+    with services.store.reading() as reading:
+        tokens = reading.tokens.list()
+    return render(request, "settings.html", {"settings": services.settings, "tokens": tokens})

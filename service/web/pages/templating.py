@@ -1,0 +1,115 @@
+"""Templates → pages. Everything shown passes `visible` and is escaped; nobody can forget either."""
+
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from service.web.pages import show, words
+from service.web.services import Services
+from service.web.sessions import FORM_COOKIE
+
+
+
+@cache
+def environment() -> Environment:
+    """The templates as installed."""
+    made = Environment(
+        loader=PackageLoader("service.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=show.visible,
+    )
+    made.filters |= {
+        "cut": show.cut,
+        "number": show.number,
+        "gpu_hours": show.gpu_hours,
+        "percent": show.percent,
+        "span": show.span,
+        "plain": show.without_colour,
+        "segment": lambda text: quote(str(text), safe=""),
+        "path": lambda text: quote(str(text), safe="/"),
+    }
+    made.globals |= {
+        "word": words.word,
+        "title": words.title,
+        "definition": words.definition,
+        "confidence": words.confidence,
+        "query": query,
+        "version": version("faultline"),
+        "style": _style(),
+    }
+    return made
+
+
+def query(*parts: Mapping[str, Any], **changes: Any) -> str:
+    """A query string of what is set, the later part winning; empty or None leaves a name out."""
+    merged: dict[str, Any] = {}
+    for part in (*parts, changes):
+        merged |= part
+    kept = {name: value for name, value in merged.items() if value not in (None, "")}
+    return f"?{urlencode(kept)}" if kept else ""
+
+
+def _style() -> str:
+    """The style sheet's address, which changes with its content."""
+    content = files("service.web").joinpath("static/faultline.css").read_bytes()
+    return f"/static/faultline.css?v={sha256(content).hexdigest()[:12]}"
+
+
+def render(
+    request: Request,
+    template: str,
+    told: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HTMLResponse:
+    """A page. A browser gets a random cookie with its first one; forms repeat it (against forged requests)."""
+    services = cast("Services", request.app.state.services)
+    now, zone = services.clock.now(), services.zone
+    form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
+
+    def when(at: datetime) -> str:
+        return show.exact(at, zone)
+
+    content = environment().get_template(template).render(
+        {
+            **(told or {}),
+            "principal": getattr(request.state, "principal", None),
+            "form_token": form,
+            "path": request.url.path,
+            "now": now,
+            "zone": services.timezone,
+            "when": when,
+            "ago": lambda at: show.ago(at, now),
+        }
+    )
+    response = HTMLResponse(content, status, headers)
+    if FORM_COOKIE not in request.cookies:
+        set_cookie(request, response, FORM_COOKIE, form)
+    return response
+
+
+def set_cookie(request: Request, response: HTMLResponse | Any, name: str, value: str, *, seconds: int | None = None) -> None:
+    """A cookie that no script reads and no other site's page sends along."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
