@@ -89,16 +89,16 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
     for case in dataset.packaged():
-        by_cause[case.labels.cause or ""].append(case)
+        by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}
     day = [
         fleet.job(rng.randint(60, DAY_S), rng.choice((1, 1, 1, 2, 4, 8))) | {"status": "succeeded"}
         for _ in range(SUCCEEDED)
     ]
-    for cause in rng.choices(list(causes), weights=list(causes.values()), k=FAILED):
-        day.append(failed(fleet, rng.choice(by_cause[cause]), rng.randint(300, DAY_S)))
-    for ago_s in (20 * 3600, 11 * 3600, 5 * 3600, 2 * 3600):  # the lemon
-        day.append(failed(fleet, rng.choice(by_cause["HW.GPU.2"]), ago_s, [LEMON]))
+    drawn = rng.choices(list(causes), weights=list(causes.values()), k=FAILED)
+    day.extend(failed(fleet, rng.choice(by_cause[cause]), rng.randint(300, DAY_S)) for cause in drawn)
+    lost = [20 * 3600, 11 * 3600, 5 * 3600, 2 * 3600]  # the lemon
+    day.extend(failed(fleet, rng.choice(by_cause["HW.GPU.2"]), ago_s, [LEMON]) for ago_s in lost)
     outage = rng.choice(by_cause["SYS.5"])
     day.extend(failed(fleet, outage, 3 * 3600 + rng.randint(0, 1500)) for _ in range(14))
     bug = rng.choice(by_cause["USER.1"])
@@ -109,9 +109,10 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Write the stream."""
-    lines = b"\n".join(orjson.dumps(job) for job in compose())
+    jobs = compose()
+    lines = b"\n".join(orjson.dumps(job) for job in jobs)
     TARGET.write_bytes(zstandard.ZstdCompressor(level=19).compress(lines))
-    print(f"{TARGET.name}: {lines.count(b'\n') + 1} job completions, {TARGET.stat().st_size // 1024} KiB")  # noqa: T201
+    print(f"{TARGET.name}: {len(jobs)} job completions, {TARGET.stat().st_size // 1024} KiB")  # noqa: T201
 
 
 if __name__ == "__main__":
