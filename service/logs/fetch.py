@@ -1,30 +1,217 @@
 """The logs of a batch of finished jobs: inline tails and fetched ones, bounded, cleaned and redacted."""
 
+import threading
+import time
+from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 from classifiers.case import LogStream
+from classifiers.redaction import redact
 from service.events import JobCompletion, LogRef
+from service.logs.clean import decode, without_beginnings
+from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
+from service.logs.local import NotThere, open_log, path_of
+from service.logs.remote import Remote
+from service.logs.roots import Refused, Roots, parse_roots
+
+STREAM = "stderr"  # what a log is taken for that does not say
+# A job of a thousand ranks, or a batch of such jobs, has no more room than this in all; each log's end gets shorter.
+EVENT_BYTES = 16 * 1024 * 1024
+BATCH_BYTES = 256 * 1024 * 1024
+TAIL_LEAST_BYTES = 8 * 1024
+THREADS = 16
+_STUCK_MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One event's logs. `streams`: redacted, in the event's order; an unreadable one is empty and says why in
-    `missing`. `pending`: those that had not arrived when time was up or are not there yet, worth a later try."""
+    """One event's logs.
+
+    `streams`: redacted, in the event's order; an unreadable one is empty and says why in `missing`. `pending`: those
+    that had not arrived when time was up or are not there yet, worth a later try; they stand in `streams` too.
+    """
 
     streams: tuple[LogStream, ...] = ()
     pending: tuple[LogRef, ...] = ()
 
 
+@dataclass(slots=True)
+class _Read:
+    """One log to be read by URI, and what came of it."""
+
+    ref: LogRef
+    user: str | None
+    tail_bytes: int
+    stream: LogStream | None = None
+    pending: bool = False
+
+
 class LogFetcher:
-    """Reads logs from where the operator allows it.
+    """Reads logs from where the operator allows it; safe for use by several threads."""
 
-    `roots` is the allow-list (FAULTLINE_LOG_ROOTS): absolute directories or URLs; nothing outside them is read.
-    """
+    def __init__(self, roots: Sequence[str], *, threads: int = THREADS) -> None:
+        """`roots`: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs; nothing outside is read.
 
-    def __init__(self, roots: Sequence[str]) -> None:
-        raise NotImplementedError
+        Raises:
+            ConfigurationError: a root is neither.
+        """
+        self._roots: Roots = parse_roots(roots)
+        self._remote = Remote(self._roots)
+        self._threads = threads
+        self._stuck: list[threading.Thread] = []
 
     def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
         """One `Fetched` for each event, in order, after at most about `deadline_s` seconds; never raises."""
-        raise NotImplementedError
+        total = sum(len(event.logs) for event in events)
+        plans: list[list[LogStream | _Read]] = []
+        waiting: deque[_Read] = deque()
+        for event in events:
+            room = min(TAIL_BYTES, EVENT_BYTES // max(len(event.logs), 1), BATCH_BYTES // max(total, 1))
+            plan: list[LogStream | _Read] = []
+            for ref in event.logs:
+                if ref.uri is None or ref.tail is not None or ref.missing is not None:
+                    plan.append(_inline(ref, max(room, TAIL_LEAST_BYTES)))
+                else:
+                    waiting.append(_Read(ref, event.user, max(room, TAIL_LEAST_BYTES)))
+                    plan.append(waiting[-1])
+            plans.append(plan)
+        if waiting:
+            self._read_all(waiting, deadline_s)
+        return [_fetched(plan, deadline_s) for plan in plans]
+
+    def close(self) -> None:
+        """Let go of connections; threads that a dead file system holds end with the process."""
+        self._remote.close()
+
+    def _read_all(self, waiting: deque[_Read], deadline_s: float) -> None:
+        """Read side by side until all are there or time is up.
+
+        The threads are this batch's own and daemons: one that hangs in a dead network file system harms nobody else.
+        """
+        ends = time.monotonic() + deadline_s
+        self._stuck = [thread for thread in self._stuck if thread.is_alive()]
+        count = min(self._threads, len(waiting), _STUCK_MOST - len(self._stuck))
+        cancelled = threading.Event()
+        threads = [
+            threading.Thread(target=self._work, args=(waiting, cancelled), name=f"log-{index}", daemon=True)
+            for index in range(count)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(ends - time.monotonic(), 0))
+        cancelled.set()
+        self._stuck += [thread for thread in threads if thread.is_alive()]
+
+    def _work(self, waiting: deque[_Read], cancelled: threading.Event) -> None:
+        while not cancelled.is_set():
+            try:
+                read = waiting.popleft()
+            except IndexError:
+                return
+            self._read(read, cancelled)
+
+    def _read(self, read: _Read, cancelled: threading.Event) -> None:
+        uri = read.ref.uri or ""
+        try:
+            with self._opened(uri, read.user) as (file, size):
+                windows = _excerpt(file, size, read.tail_bytes, cancelled)
+            if not cancelled.is_set():
+                read.stream = _stream(read.ref, windows)
+        except NotThere as refused:
+            read.pending = True
+            read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
+        except Refused as refused:
+            read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
+        except OSError as error:
+            read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
+
+    def _opened(self, uri: str, user: str | None) -> AbstractContextManager[tuple[Any, int | None]]:
+        if uri.startswith("/") or uri[:5].lower() == "file:":
+            return open_log(path_of(uri), self._roots, user)
+        return self._remote.open_log(uri)
+
+
+def _inline(ref: LogRef, tail_bytes: int) -> LogStream:
+    if ref.tail is None:
+        return _missing(ref, redact(ref.missing) if ref.missing else "neither a tail nor a uri is given")
+    data = ref.tail.encode("utf-8", "replace")
+    excerpt = Excerpt(tail_bytes)
+    for start in range(0, len(data), PIECE_BYTES):
+        excerpt.feed(data[start : start + PIECE_BYTES])
+    return _stream(ref, excerpt.windows())
+
+
+def _excerpt(file: Any, size: int | None, tail_bytes: int, cancelled: threading.Event) -> list[Window]:
+    """Read at most the last 64 MiB (of a log whose length nobody tells: the first).
+
+    A log that grows meanwhile is read up to the size it had, one that shrinks up to its end.
+    """
+    skipped = 0
+    if size is not None and size > SCAN_BYTES:
+        skipped = size - SCAN_BYTES
+        file.seek(skipped)
+    excerpt = Excerpt(tail_bytes, whole=not skipped)
+    left = SCAN_BYTES if size is None else size - skipped
+    while left > 0 and not cancelled.is_set():
+        piece = file.read(min(PIECE_BYTES, left))
+        if not piece:
+            break
+        excerpt.feed(piece)
+        left -= len(piece)
+    return excerpt.windows()
+
+
+def _stream(ref: LogRef, windows: Sequence[Window]) -> LogStream:
+    """One text of all windows, each redacted by itself so that its place in the text is known."""
+    parts: list[str] = []
+    places: list[tuple[int, int | None]] = []
+    length = 0
+    for window in windows:
+        text = without_beginnings(redact(decode(window.data)), window)
+        if parts and not parts[-1].endswith("\n"):
+            parts.append("\n")
+            length += 1
+        places.append((length, window.first_line))
+        parts.append(text)
+        length += len(text)
+    return LogStream(
+        "".join(parts),
+        rank=ref.rank,
+        node=ref.node,
+        stream=ref.stream or STREAM,
+        first_line=places[0][1] if places else 1,
+        windows=tuple(places) if len(places) > 1 else (),
+    )
+
+
+def _missing(ref: LogRef, reason: str) -> LogStream:
+    return LogStream("", rank=ref.rank, node=ref.node, stream=ref.stream or STREAM, first_line=None, missing=reason)
+
+
+def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> Fetched:
+    streams: list[LogStream] = []
+    pending: list[LogRef] = []
+    for item in plan:
+        if isinstance(item, LogStream):
+            streams.append(item)
+            continue
+        if item.stream is None:
+            streams.append(_missing(item.ref, f"{_shown(item.ref.uri or '')}: not arrived within {deadline_s:g} s"))
+        else:
+            streams.append(item.stream)
+        if item.stream is None or item.pending:
+            pending.append(item.ref)
+    return Fetched(tuple(streams), tuple(pending))
+
+
+def _shown(uri: str) -> str:
+    """The URI for people: without its query (which may be a signature), without credentials, not endless."""
+    scheme, separator, rest = uri.partition("://")
+    if separator:
+        host, slash, path = rest.partition("?")[0].partition("/")
+        uri = f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    return redact(uri)[:300].replace("\x00", "\ufffd")

@@ -1,0 +1,125 @@
+"""What is kept of a log: its end and the window around its first error, each with its line number in the file.
+
+The log is read once, piece by piece, whatever its size; no more than a few windows are held.
+"""
+
+from dataclasses import dataclass
+
+from service.logs.markers import first, load_markers
+
+TAIL_BYTES = 256 * 1024
+SCAN_BYTES = 64 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+# Of the window around the first error this share stands before it, so that what led there is seen.
+_WINDOW_SHARE = 8
+_BEFORE_SHARE = 4
+_NEWLINE = ord("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Bytes of a log; `first_line` is the 1-based number of its first line, None where it is not known.
+
+    `cut`: something stood before it. `in_line`: it even begins within a line.
+    """
+
+    data: bytes
+    first_line: int | None
+    cut: bool = False
+    in_line: bool = False
+
+
+@dataclass(slots=True)
+class _Capture:
+    """The window around one error while it is being read: `begin` is its place in the log."""
+
+    begin: int
+    first_line: int
+    in_line: bool
+    data: bytearray
+
+
+class Excerpt:
+    """Takes a log's pieces in order, then gives its windows."""
+
+    def __init__(self, tail_bytes: int = TAIL_BYTES, *, whole: bool = True) -> None:
+        """`whole`: the first piece is the log's beginning, so line numbers are known."""
+        self._tail_bytes = tail_bytes
+        self._window_bytes = tail_bytes // _WINDOW_SHARE
+        self._whole = whole
+        self._held = bytearray()  # the last bytes read
+        self._held_at = 0  # place of _held in what was read
+        self._lines = 0  # newlines before _held
+        self._strong: _Capture | None = None
+        self._weak: _Capture | None = None
+
+    def feed(self, piece: bytes) -> None:
+        """The next bytes of the log."""
+        unsearched = max(len(self._held) - load_markers().longest + 1, 0)
+        self._held += piece
+        for capture in (self._strong, self._weak):
+            if capture is not None:
+                capture.data += piece[: self._window_bytes - len(capture.data)]
+        if self._strong is None and (len(self._held) > self._tail_bytes or self._held_at or not self._whole):
+            self._search(0 if self._held_at == 0 else unsearched)
+        surplus = len(self._held) - self._tail_bytes
+        if surplus > 0:
+            self._lines += self._held.count(b"\n", 0, surplus)
+            self._held_at += surplus
+            del self._held[:surplus]
+
+    def _search(self, start: int) -> None:
+        data = bytes(memoryview(self._held)[start:])
+        found = first(load_markers().strong, data)
+        if found is not None:
+            self._strong = self._captured(start + found)
+        elif self._weak is None:
+            found = first(load_markers().weak, data)
+            self._weak = None if found is None else self._captured(start + found)
+
+    def _captured(self, at: int) -> _Capture:
+        begin, in_line = self._line_start(max(at - self._window_bytes // _BEFORE_SHARE, 0), at)
+        return _Capture(
+            self._held_at + begin,
+            self._lines + self._held.count(b"\n", 0, begin),
+            in_line,
+            self._held[begin : begin + self._window_bytes],
+        )
+
+    def _line_start(self, begin: int, end: int) -> tuple[int, bool]:
+        """The first start of a line at `begin` or later, before `end`; else `begin`, within a line."""
+        if begin == 0 and self._held_at == 0 and self._whole:
+            return 0, False
+        if begin > 0 and self._held[begin - 1] == _NEWLINE:
+            return begin, False
+        newline = self._held.find(b"\n", begin, end)
+        return (begin, True) if newline < 0 else (newline + 1, False)
+
+    def windows(self) -> list[Window]:
+        """The window around the first error, where the end does not hold it, and the end."""
+        cut, in_line = self._line_start(0, len(self._held) // 2)
+        tail, tail_at = bytes(memoryview(self._held)[cut:]), self._held_at + cut
+        end = Window(
+            tail,
+            self._number(self._lines + self._held.count(b"\n", 0, cut)),
+            cut=self._cut_at(tail_at),
+            in_line=in_line,
+        )
+        capture = self._strong or self._weak
+        if capture is None or capture.begin >= tail_at:
+            return [end]
+        data, touching = bytes(capture.data), capture.begin + len(capture.data) >= tail_at
+        if touching:
+            data = data[: tail_at - capture.begin] + tail
+        else:
+            data = data[: (data.rfind(b"\n") if b"\n" in data else data.rfind(b" ")) + 1] or data
+        around = Window(
+            data, self._number(capture.first_line), cut=self._cut_at(capture.begin), in_line=capture.in_line
+        )
+        return [around] if touching else [around, end]
+
+    def _cut_at(self, place: int) -> bool:
+        return place > 0 or not self._whole
+
+    def _number(self, newlines_before: int) -> int | None:
+        return newlines_before + 1 if self._whole else None

@@ -1,0 +1,110 @@
+"""Opening a log on this machine's file systems, for which a job's user chose the path.
+
+The file is first opened as a mere reference (O_PATH), which neither waits for a FIFO nor wakes a device; what was
+opened is then judged by itself, so that nothing can be exchanged between the check and the read.
+"""
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import unquote
+
+from service.logs.roots import Refused, Roots, split
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class NotThere(Refused):
+    """No such file, now; it may come."""
+
+
+def path_of(uri: str) -> str:
+    """The path of a `file:` URI, or of a plain absolute path.
+
+    Raises:
+        Refused: another host's, relative, or with a null byte.
+    """
+    if uri.startswith("/"):
+        path = uri
+    else:
+        parts = split(uri)
+        if parts.netloc not in {"", "localhost"}:
+            raise Refused("a file of another host")
+        path = unquote(parts.path, errors="surrogateescape")
+    if not path.startswith("/") or "\x00" in path:
+        raise Refused("not an absolute path")
+    return path
+
+
+@contextmanager
+def open_log(path: str, roots: Roots, user: str | None) -> Iterator[tuple[BinaryIO, int]]:
+    """The opened file and its size.
+
+    Args:
+        path: absolute.
+        roots: where files may be read.
+        user: the job's user; where the system knows that name the file must be theirs.
+
+    Raises:
+        Refused: not a regular file of that user in a root; `NotThere` if there is none.
+        OSError: the file system said no while reading.
+    """
+    reference = _reference(path)
+    try:
+        found = os.fstat(reference)
+        for is_kind, name in _KINDS:
+            if is_kind(found.st_mode):
+                raise Refused(f"not a regular file but {name}")
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused("not a regular file")
+        if found.st_nlink == 0:
+            raise NotThere("deleted meanwhile")
+        if found.st_nlink > 1:
+            raise Refused("the file has a second name (hard link)")
+        roots.check_path(_resolved(reference))
+        _check_owner(found.st_uid, user)
+        opened = os.open(f"/proc/self/fd/{reference}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except PermissionError:
+        raise Refused("permission denied") from None
+    finally:
+        os.close(reference)
+    with os.fdopen(opened, "rb", buffering=0) as file:
+        yield file, found.st_size
+
+
+def _reference(path: str) -> int:
+    try:
+        return os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotThere("no such file") from None
+    except PermissionError:
+        raise Refused("permission denied") from None
+    except (OSError, ValueError) as error:
+        raise Refused(f"can't be opened ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _resolved(descriptor: int) -> str:
+    """Where the opened file really is, with every link on the way resolved."""
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+
+def _check_owner(uid: int, user: str | None) -> None:
+    if user is None:
+        return
+    try:
+        expected = pwd.getpwnam(user).pw_uid
+    except (KeyError, ValueError):
+        return  # not a user of this system: the roots alone decide
+    if uid != expected:
+        raise Refused(f"the file does not belong to the job's user {user}")

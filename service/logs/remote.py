@@ -1,0 +1,129 @@
+"""Opening a log by URL through fsspec (https, s3, gs, abfs ...), within the allow-list and never beyond it."""
+
+import contextlib
+import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urljoin
+
+import fsspec
+
+from service.logs.excerpt import SCAN_BYTES
+from service.logs.local import NotThere
+from service.logs.roots import Refused, Roots, split
+
+_WEB = ("http", "https")
+_BLOCK_BYTES = 4 * 1024 * 1024
+_CONNECT_S = 10.0
+_WHOLE_S = 60.0
+_GONE = (404, 410)
+_DENIED = (401, 403)
+_CHAIN_MOST = 8
+
+
+class Remote:
+    """The file systems behind the allow-list's URLs, each made when first asked for."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+        self._systems: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def open_log(self, url: str) -> Iterator[tuple[Any, int | None]]:
+        """The opened log and its size, None where the server does not tell it.
+
+        Raises:
+            Refused: not allowed, or the driver could not read it; `NotThere` if there is none.
+        """
+        self._roots.check_url(url)
+        scheme = split(url).scheme.lower()
+        system = self._system(scheme)
+        try:
+            file, size = self._opened(system, scheme, url)
+            with file:
+                yield file, size
+        except Refused:
+            raise
+        except Exception as error:  # noqa: BLE001 - drivers raise what they like; one log never stops a batch
+            raise _refusal(error) from None
+
+    def close(self) -> None:
+        """Let go of connections."""
+        with self._lock:
+            systems, self._systems = self._systems, {}
+        for system in systems.values():
+            session = getattr(system, "_session", None)
+            if session is not None and hasattr(system, "close_session"):
+                with contextlib.suppress(Exception):
+                    system.close_session(system.loop, session)
+
+    def _opened(self, system: Any, scheme: str, url: str) -> tuple[Any, int | None]:
+        if scheme not in _WEB:
+            file = system.open(url, "rb", block_size=_BLOCK_BYTES)
+            return file, getattr(file, "size", None)
+        size = system.info(url).get("size")
+        if size is not None and size > SCAN_BYTES:  # its end is read by ranges
+            return system.open(url, "rb", block_size=_BLOCK_BYTES, size=size), size
+        return system.open(url, "rb", block_size=0), None
+
+    def _system(self, scheme: str) -> Any:
+        with self._lock:
+            if scheme not in self._systems:
+                self._systems[scheme] = self._make(scheme)
+            return self._systems[scheme]
+
+    def _make(self, scheme: str) -> Any:
+        if scheme in _WEB and importlib.util.find_spec("aiohttp") is None:
+            raise Refused("reading logs by http needs the extra faultline[logs-http]")
+        options = {"get_client": self._web_client} if scheme in _WEB else {}
+        try:
+            return fsspec.filesystem(scheme, skip_instance_cache=True, **options)
+        except (ValueError, ImportError) as error:
+            raise Refused(f"no driver for {scheme}: {_said(error)}") from None
+
+    async def _web_client(self, **options: Any) -> Any:
+        """A session that follows a redirect only where the allow-list would have allowed the target itself."""
+        import aiohttp  # noqa: PLC0415 - an extra; only who reads logs by http has it
+
+        async def check(_session: Any, _context: Any, step: aiohttp.TraceRequestRedirectParams) -> None:
+            target = step.response.headers.get("Location") or step.response.headers.get("URI") or ""
+            try:
+                self._roots.check_url(urljoin(str(step.url), target))
+            except Refused as refused:
+                raise Refused(f"redirected away: {refused}") from None
+
+        trace = aiohttp.TraceConfig()
+        trace.on_request_redirect.append(check)
+        return aiohttp.ClientSession(
+            trace_configs=[trace],
+            timeout=aiohttp.ClientTimeout(total=_WHOLE_S, sock_connect=_CONNECT_S),
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            **options,
+        )
+
+
+def _refusal(error: BaseException) -> Refused:
+    """What a driver's complaint means; fsspec calls every failure of a first request FileNotFoundError."""
+    chain: list[BaseException] = [error]
+    while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < _CHAIN_MOST:
+        chain.append(deeper)
+    for one in chain:
+        if isinstance(one, Refused):
+            return one
+    told = [one for one in chain if isinstance(getattr(one, "status", None), int)]
+    status = told[0].status if told else None  # type: ignore[attr-defined]  # looked for just above
+    if status in _GONE or (isinstance(error, FileNotFoundError) and len(chain) == 1):
+        return NotThere("no such log")
+    if isinstance(error, PermissionError) or status in _DENIED:
+        return Refused("permission denied")
+    return Refused(f"could not be read ({_said(chain[1] if isinstance(error, FileNotFoundError) else error)})")
+
+
+def _said(error: BaseException) -> str:
+    """The error's kind, without its text: that may hold the URL with its signature."""
+    status = getattr(error, "status", None)
+    return type(error).__name__ + (f" {status}" if isinstance(status, int) else "")

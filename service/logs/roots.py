@@ -1,0 +1,136 @@
+"""The allow-list of places that logs may be read from."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from service.errors import ConfigurationError
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# What the kernel shows here is no log, whatever root it is reached by.
+_KERNELS_OWN = ("/proc", "/sys", "/dev")
+
+
+class Refused(Exception):
+    """A log that may not or can't be read; the text says why, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRoot:
+    """Everything below `path` on one host (or in one bucket) by one scheme."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """The parsed allow-list: `local` holds directories with their links resolved."""
+
+    local: tuple[str, ...] = ()
+    remote: tuple[RemoteRoot, ...] = ()
+
+    def _check_any(self) -> None:
+        if not self.local and not self.remote:
+            raise Refused("no place is set that logs may be read from (FAULTLINE_LOG_ROOTS)")
+
+    def check_path(self, path: str) -> None:
+        """Whether a resolved absolute path lies in a root.
+
+        Raises:
+            Refused: it does not, or is the kernel's.
+        """
+        self._check_any()
+        allowed = [root for root in self.local if _below(path, root)]
+        if not allowed:
+            raise Refused("outside the places that logs may be read from")
+        if any(_below(path, own) and not any(_below(root, own) for root in allowed) for own in _KERNELS_OWN):
+            raise Refused("not a log: a file of the kernel's own")
+
+    def check_url(self, url: str) -> None:
+        """Whether a URL (also one that a server redirects to) lies in a root.
+
+        Raises:
+            Refused: it does not, or is spelled so that this can't be told.
+        """
+        self._check_any()
+        asked = remote_root(split(url))
+        if asked.scheme not in {root.scheme for root in self.remote}:
+            raise Refused(f"scheme {asked.scheme!r} is not among those that logs may be read by")
+        for root in self.remote:
+            same_place = (root.scheme, root.host, root.port) == (asked.scheme, asked.host, asked.port)
+            if same_place and asked.path[: len(root.path)] == root.path and len(asked.path) > len(root.path):
+                return
+        raise Refused("outside the places that logs may be read from")
+
+
+def split(url: str) -> SplitResult:
+    """A URL's parts.
+
+    Raises:
+        Refused: it is none.
+    """
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise Refused("not a URL") from None
+    if any(ord(letter) < ord(" ") for letter in url) or "\\" in url:
+        raise Refused("a URL with control characters or backslashes")
+    return parts
+
+
+def remote_root(parts: SplitResult) -> RemoteRoot:
+    """Where a URL points, without query and credentials.
+
+    Raises:
+        Refused: it holds credentials, or a path with `..` in any spelling.
+    """
+    if parts.username is not None or parts.password is not None:
+        raise Refused("a URL with credentials")
+    path = parts.path
+    while (plain := unquote(path)) != path:
+        path = plain
+    steps = tuple(step for step in path.replace("\\", "/").split("/") if step)
+    if any(step in {".", ".."} for step in steps):
+        raise Refused("a path with . or ..")
+    scheme = parts.scheme.lower()
+    host = (parts.hostname or "").lower() if scheme in _DEFAULT_PORTS else parts.netloc
+    return RemoteRoot(scheme, host, parts.port or _DEFAULT_PORTS.get(scheme), steps)
+
+
+def parse_roots(roots: Sequence[str]) -> Roots:
+    """The allow-list as given by FAULTLINE_LOG_ROOTS.
+
+    Raises:
+        ConfigurationError: an entry is neither an absolute directory nor a URL with a host.
+    """
+    local: list[str] = []
+    remote: list[RemoteRoot] = []
+    for root in roots:
+        wrong = ""
+        try:
+            parts = split(root)
+            if parts.scheme in {"", "file"} and not parts.netloc and parts.path.startswith("/"):
+                path = unquote(parts.path) if parts.scheme else root
+                local.append(os.path.realpath(path))
+            elif parts.scheme and parts.netloc:
+                remote.append(remote_root(parts))
+            else:
+                wrong = "neither an absolute directory nor a URL with a host"
+        except Refused as refused:
+            wrong = str(refused)
+        if wrong:
+            raise ConfigurationError(
+                f"FAULTLINE_LOG_ROOTS: {root!r} is {wrong}: expected such as /scratch/logs, s3://bucket/prefix or "
+                "https://logs.example/path"
+            )
+    return Roots(tuple(local), tuple(remote))
+
+
+def _below(path: str, root: str) -> bool:
+    return Path(path).is_relative_to(root)

@@ -1,0 +1,151 @@
+import os
+import pwd
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.logs.local import NotThere, open_log, path_of
+from service.logs.roots import Refused, parse_roots
+
+ME = pwd.getpwuid(os.getuid()).pw_name
+ANOTHER = "daemon" if ME != "daemon" else "bin"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    path = tmp_path / "secret.txt"
+    path.write_text("password=hunter2\n")
+    return path
+
+
+def read(path: Path | str, root: Path, user: str | None = None) -> bytes:
+    with open_log(str(path), parse_roots([str(root)]), user) as (file, size):
+        data = file.read()
+    assert size == len(data)
+    return data
+
+
+def refusal(path: Path | str, root: Path, user: str | None = None) -> str:
+    with pytest.raises(Refused) as caught:
+        read(path, root, user)
+    return str(caught.value)
+
+
+def test_a_regular_file_in_a_root_is_read(root: Path) -> None:
+    (root / "a.log").write_text("text\n")
+    assert read(root / "a.log", root) == b"text\n"
+    assert read(root / "a.log", root, ME) == b"text\n"
+    assert read(root / "a.log", root, "nobody-the-system-knows") == b"text\n"
+
+
+def test_another_users_file_is_refused(root: Path) -> None:
+    (root / "a.log").write_text("text\n")
+    assert f"does not belong to the job's user {ANOTHER}" in refusal(root / "a.log", root, ANOTHER)
+
+
+def test_a_symbolic_link_is_refused_wherever_it_leads(root: Path, outside: Path) -> None:
+    (root / "out").symlink_to(outside)
+    (root / "a.log").write_text("text\n")
+    (root / "in").symlink_to("a.log")
+    assert "symbolic link" in refusal(root / "out", root)
+    assert "symbolic link" in refusal(root / "in", root)
+
+
+def test_a_linked_directory_is_followed_only_to_where_reading_is_allowed(root: Path, outside: Path) -> None:
+    (root / "out").symlink_to(outside.parent)
+    (root / "real").mkdir()
+    (root / "real" / "a.log").write_text("text\n")
+    (root / "in").symlink_to("real")
+    assert "outside" in refusal(root / "out" / outside.name, root)
+    assert read(root / "in" / "a.log", root) == b"text\n"
+
+
+def test_steps_up_and_out_are_refused(root: Path, outside: Path) -> None:
+    assert "outside" in refusal(f"{root}/../{outside.name}", root)
+
+
+def test_a_hard_link_is_refused(root: Path, outside: Path) -> None:
+    (root / "hard").hardlink_to(outside)
+    assert "hard link" in refusal(root / "hard", root)
+
+
+def test_a_fifo_is_refused_at_once(root: Path) -> None:
+    os.mkfifo(root / "fifo")
+    assert "a FIFO" in refusal(root / "fifo", root)
+
+
+def test_directories_sockets_and_devices_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "a directory" in refusal(root, root)
+    monkeypatch.chdir(root)  # a socket's name has to be short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s")
+        assert "a socket" in refusal(root / "s", root)
+    assert "a device" in refusal("/dev/zero", Path("/dev"))
+
+
+def test_the_kernels_files_are_no_logs_even_where_everything_is_allowed() -> None:
+    assert "kernel" in refusal("/proc/self/environ", Path("/"))
+
+
+def test_what_is_not_there_may_come(root: Path) -> None:
+    for missing in (root / "none.log", root / "none" / "a.log"):
+        with pytest.raises(NotThere):
+            read(missing, root)
+
+
+def test_an_endless_name_is_refused(root: Path) -> None:
+    assert "can't be opened" in refusal(root / ("x" * 300), root)
+
+
+@pytest.fixture
+def unreadable(root: Path) -> Iterator[Path]:
+    path = root / "a.log"
+    path.write_text("text\n")
+    path.chmod(0)
+    os.chown(path, 2, 2)
+    folder = root.parent.parent
+    modes = [(parent, parent.stat().st_mode) for parent in (root, root.parent, folder, folder.parent)]
+    for parent, mode in modes:
+        parent.chmod(mode | 0o755)
+    yield path
+    for parent, mode in modes:
+        parent.chmod(mode)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else for a moment")
+def test_a_file_that_we_may_not_read_is_refused(unreadable: Path) -> None:
+    os.seteuid(1)
+    try:
+        message = refusal(unreadable, unreadable.parent)
+    finally:
+        os.seteuid(0)
+    assert message == "permission denied"
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("/a/b", "/a/b"),
+        ("file:///a/b%20c", "/a/b c"),
+        ("file:/a", "/a"),
+        ("file://localhost/a", "/a"),
+        ("FILE:///a%23", "/a#"),
+    ],
+)
+def test_uris_of_files(uri: str, path: str) -> None:
+    assert path_of(uri) == path
+
+
+@pytest.mark.parametrize("uri", ["file://other/a", "file:a", "file:", "file:///a%00b", "/a\x00b"])
+def test_what_is_no_path_of_this_machine_is_refused(uri: str) -> None:
+    with pytest.raises(Refused):
+        path_of(uri)
