@@ -1,15 +1,16 @@
 """`make bench`: speed and memory, absolute and as ratios within this one run. Numbers, not tests.
 
-usage: python -m tests.bench [pipeline|classify|page ...] [--events N] [--failures N]
+usage: python -m tests.bench [pipeline|classify|page ...]
 """
 
 import argparse
 import os
 import platform
+from collections.abc import Callable
 
-from tests.bench import pipeline
+from tests.bench import page, pipeline
 
-SECTIONS = {"pipeline": pipeline.run}
+SECTIONS: dict[str, Callable[[], object]] = {"pipeline": pipeline.run, "page": page.run}
 
 
 def machine() -> str:
