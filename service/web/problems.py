@@ -123,7 +123,9 @@ def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:
             where = where[1:]
         cause = problem.get("ctx", {}).get("error")
         missing = problem["type"] == "missing"
-        expected = "this field is required" if missing else str(cause or problem["msg"]).removeprefix("Input should be ")
+        expected = (
+            "this field is required" if missing else str(cause or problem["msg"]).removeprefix("Input should be ")
+        )
         got = problem.get("input")
         shown = None if missing or not isinstance(got, str | int | float | bool) else repr(got)[:_GOT]
         places.append(FieldError(".".join(where), expected, shown))

@@ -80,7 +80,12 @@ def pipeline(services: Services) -> Pipeline:
 
 
 def failures(
-    services: Services, narrowed: Narrowed, *, limit: int = 50, cursor: str | None = None, sort: FailureSort = "-ended_at"
+    services: Services,
+    narrowed: Narrowed,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    sort: FailureSort = "-ended_at",
 ) -> Page[FailureRow]:
     """One page of failures.
 

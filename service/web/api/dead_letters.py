@@ -22,9 +22,7 @@ def get_dead_letters(services: Given, limit: Limit = 50, cursor: Cursor = None) 
     return DeadLettersPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.post(
-    "/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503)
-)
+@router.post("/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
 def resend_dead_letter(
     services: Given,
     letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],

@@ -34,7 +34,7 @@ def get_failures(
 def get_failure(
     services: Given,
     failure_id: FailureId,
-    logs: Annotated[bool, Query(description="with the logs' text as read")] = False,
+    logs: Annotated[bool, Query(description="with the logs' text as read")] = False,  # noqa: FBT002 - a query parameter
 ) -> FailureAnswer:
     """One failure with its verdict, every version of it, its event, logs and attempts."""
     return answer(views.failure(services, failure_id), texts=logs)
@@ -59,10 +59,8 @@ def get_stats(
     queue: Text = None,
     team: Text = None,
 ) -> StatsAnswer:
-    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours, and the pipeline's health."""
-    stats = views.stats(
-        services, since, until, cluster=cluster or None, queue=queue or None, team=team or None
-    )
+    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; the pipeline's health."""
+    stats = views.stats(services, since, until, cluster=cluster or None, queue=queue or None, team=team or None)
     return StatsAnswer(stats=stats, pipeline=views.pipeline(services))
 
 

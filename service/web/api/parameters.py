@@ -12,7 +12,9 @@ Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor
 Since = Annotated[When | None, Query(description="ended at or after")]
 Until = Annotated[When | None, Query(description="ended before")]
 Text = Annotated[str | None, Query(max_length=200)]
-Names = Literal["side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status", "q"]
+Names = Literal[
+    "side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status", "q"
+]
 
 
 def narrowed(

@@ -41,7 +41,7 @@ class Excerpt:
 
 
 def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
-    """The lines of a stream with their numbers as the file has them; a stream of several windows starts anew in each."""
+    """The lines of a stream with their numbers as the file has them; each window of a stream starts anew."""
     windows = sorted(stream.windows) or [(0, stream.first_line)]
     lines: list[tuple[int | None, str]] = []
     number, offset, following = stream.first_line, 0, 0
@@ -57,7 +57,9 @@ def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
     return lines
 
 
-def excerpt(stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0) -> Excerpt:
+def excerpt(
+    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0
+) -> Excerpt:
     """The part of a stream that is shown; `evidence` as in verdict/1, of all streams."""
     lines = numbered(stream)
     mine = [

@@ -38,9 +38,8 @@ def failures(
     asked: dict[str, str] = dict(filters.values)
     if filters.abstained is not None:
         asked["abstained"] = str(filters.abstained).lower()
-    for name, value in (("since", filters.since), ("until", filters.until)):
-        if value is not None:
-            asked[name] = value
+    times = {"since": filters.since, "until": filters.until}
+    asked |= {name: value for name, value in times.items() if value is not None}
     told = {
         "page": page,
         "asked": asked,

@@ -26,9 +26,7 @@ CHART = (480, 56)  # width and height of the hourly chart in its own units
 def overview(request: Request, services: Given, scope: Annotated[Scoped, Depends(scoped)]) -> HTMLResponse:
     """The overview."""
     since = scope.since or DEFAULT_RANGE
-    stats = views.stats(
-        services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team
-    )
+    stats = views.stats(services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
     values = {name: value for name, value in scope.where().items() if value}
     narrowed = Narrowed(values, since=since, until=scope.until)
     chart = bars(stats.hours)

@@ -16,7 +16,7 @@ _VISIBLE = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in
 _VISIBLE |= {0x7F: "\u2421"}
 _VISIBLE |= {code: f"[U+{code:04X}]" for code in range(0x80, 0xA0)}
 _VISIBLE |= {ord(char): f"[U+{ord(char):04X}]" for char in _UNSEEN + "\u2028\u2029"}
-_VISIBLE |= {code: "\ufffd" for code in range(0xD800, 0xE000)}
+_VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 # What colours a terminal says nothing on a page.
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 

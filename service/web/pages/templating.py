@@ -19,7 +19,6 @@ from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 
 
-
 @cache
 def environment() -> Environment:
     """The templates as installed."""
@@ -84,17 +83,21 @@ def render(
     def when(at: datetime) -> str:
         return show.exact(at, zone)
 
-    content = environment().get_template(template).render(
-        {
-            **(told or {}),
-            "principal": getattr(request.state, "principal", None),
-            "form_token": form,
-            "path": request.url.path,
-            "now": now,
-            "zone": services.timezone,
-            "when": when,
-            "ago": lambda at: show.ago(at, now),
-        }
+    content = (
+        environment()
+        .get_template(template)
+        .render(
+            {
+                **(told or {}),
+                "principal": getattr(request.state, "principal", None),
+                "form_token": form,
+                "path": request.url.path,
+                "now": now,
+                "zone": services.timezone,
+                "when": when,
+                "ago": lambda at: show.ago(at, now),
+            }
+        )
     )
     response = HTMLResponse(content, status, headers)
     if FORM_COOKIE not in request.cookies:
@@ -102,7 +105,9 @@ def render(
     return response
 
 
-def set_cookie(request: Request, response: HTMLResponse | Any, name: str, value: str, *, seconds: int | None = None) -> None:
+def set_cookie(
+    request: Request, response: HTMLResponse | Any, name: str, value: str, *, seconds: int | None = None
+) -> None:
     """A cookie that no script reads and no other site's page sends along."""
     response.set_cookie(
         name,

@@ -45,6 +45,6 @@ def definition(code: str | None) -> str:
     """A taxonomy code's definition, empty where it is not known."""
     axes = taxonomy.load()
     for axis in (axes.causes, axes.categories, axes.symptoms):
-        if code in axis:
+        if code is not None and code in axis:
             return axis[code].definition
     return ""

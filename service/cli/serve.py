@@ -1,0 +1,187 @@
+"""`faultline serve`: the API and the dashboard, with --with-worker also the worker, in one process."""
+
+import argparse
+import errno
+import logging
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from service import compose, settings
+from service.cli.worker import log_to_stderr, run_worker
+from service.errors import ConfigurationError, FaultlineError
+from service.ingest.beside import Beside
+from service.web.app import create_app
+from service.web.services import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+log = logging.getLogger(__name__)
+
+FAILED = 1
+BACKLOG = 2048
+GRACE_S = 20  # requests in hand get this long to end after SIGTERM
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "serve",
+        help="run the API and the dashboard, with --with-worker also the worker",
+        description="Beyond loopback it starts only where an API token exists (faultline token create).",
+    )
+    parser.add_argument("--host", help="the address to listen on (FAULTLINE_HOST, default 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="the port, 0 for a free one (FAULTLINE_PORT, default 8080)")
+    parser.add_argument("--with-worker", action="store_true", help="consume from Kafka in this process too")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; requests in hand are finished.
+
+    Raises:
+        ConfigurationError: the port is taken, no token exists beyond loopback, no model, another schema.
+    """
+    read = settings.read()
+    given = {name: value for name in ("host", "port") if (value := getattr(args, name)) is not None}
+    if not 0 <= given.get("port", 0) <= 65_535:  # noqa: PLR2004 - what a port can be
+        raise ConfigurationError(f"--port: expected 0 to 65535, got {given['port']}")
+    read = read.model_copy(update=given)
+    log_to_stderr()
+    parts = compose.build(read)
+    try:
+        return _serve(parts, with_worker=args.with_worker)
+    finally:
+        parts.close()
+
+
+def _serve(parts: compose.Services, *, with_worker: bool) -> int:
+    host, port = parts.settings.host, parts.settings.port
+    with bound(host, port) as listening:
+        parts.store.check()
+        require_token(parts, host)
+        app = create_app(parts.web())
+        name, taken = listening.getsockname()[:2]
+        shown = f"[{name}]" if ":" in name else name
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                host=host,
+                port=taken,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=True,
+                forwarded_allow_ips="127.0.0.1",
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+        print(f"Faultline is at http://{shown}:{taken}", file=sys.stderr, flush=True)
+        with _side_work(parts, server, with_worker=with_worker) as failed, _signals_kept():
+            server.run(sockets=[listening])
+        return FAILED if failed else 0
+
+
+@contextmanager
+def bound(host: str, port: int) -> "Iterator[socket.socket]":
+    """A socket that listens.
+
+    Raises:
+        ConfigurationError: the address is taken, or none of this machine.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+    except socket.gaierror as error:
+        raise ConfigurationError(f"FAULTLINE_HOST: {host} is no address: {error.strerror}") from None
+    with socket.socket(family, kind) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(address)
+            listening.listen(BACKLOG)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise ConfigurationError(
+                    f"port {port} on {host} is taken: stop what listens there, or choose another (--port)"
+                ) from None
+            raise ConfigurationError(f"can't listen on {host} port {port}: {error.strerror}") from None
+        yield listening
+
+
+def require_token(parts: compose.Services, host: str) -> None:
+    """Return where the server may be reached: on loopback, or where a token exists.
+
+    Raises:
+        ConfigurationError: others could reach it, and it would let everybody in or nobody.
+    """
+    if is_loopback(host):
+        return
+    with parts.store.reading() as reading:
+        if reading.tokens.any():
+            return
+    raise ConfigurationError(
+        f"{host} can be reached from other machines, and there is no API token yet: make one first "
+        "(faultline token create NAME --scope read,act), or listen on 127.0.0.1"
+    )
+
+
+@contextmanager
+def _side_work(
+    parts: compose.Services, server: uvicorn.Server, *, with_worker: bool
+) -> "Iterator[list[BaseException]]":
+    """The worker, or without one the late logs of what is posted; a worker that ends for good ends the server too."""
+    failed: list[BaseException] = []
+    if not with_worker:
+        beside = Beside(parts.diagnose.revise_pending)
+        beside.start()
+        try:
+            yield failed
+        finally:
+            beside.close()
+        return
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            run_worker(parts, stop)
+        except FaultlineError as error:
+            print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
+            failed.append(error)
+        except BaseException as error:  # a dead worker under a live page would go unnoticed
+            log.exception("the worker failed")
+            failed.append(error)
+        finally:
+            server.should_exit = True
+
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    try:
+        yield failed
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def _signals_kept() -> "Iterator[None]":
+    """uvicorn raises the signal again once it is done; the parts still have to be closed then."""
+
+    def nothing(number: int, frame: "FrameType | None") -> None:
+        del number, frame
+
+    before = {number: signal.signal(number, nothing) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,74 @@
+"""`faultline token create|list|revoke`: who may talk to the API."""
+
+import argparse
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from service import compose, settings
+from service.store.session import Store
+from service.store.tokens import SCOPES
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("token", help="create, list or revoke API tokens")
+    actions = parser.add_subparsers(dest="action", required=True)
+    create = actions.add_parser("create", help="make a token; its secret is printed this once and stored hashed")
+    create.add_argument("name")
+    create.add_argument(
+        "--scope",
+        required=True,
+        help=f"comma separated: {', '.join(SCOPES)}. ingest: send events; read: see everything but the settings; "
+        "act: send dead letters again; admin: all of it",
+    )
+    actions.add_parser("list", help="all tokens, without their secrets")
+    revoke = actions.add_parser("revoke", help="make a token worthless from now on")
+    revoke.add_argument("name")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked.
+
+    Raises:
+        FaultlineError: an unknown scope, a name that is taken or not known, no database.
+    """
+    services = compose.build(settings.read())
+    try:
+        services.store.check()
+        if args.action == "create":
+            _create(services.store, args.name, args.scope)
+        elif args.action == "revoke":
+            with services.store.unit_of_work() as work:
+                work.tokens.revoke(args.name)
+            print(f'token "{args.name}" is revoked')
+        else:
+            _list(services.store)
+    finally:
+        services.close()
+    return 0
+
+
+def _create(store: Store, name: str, scopes: str) -> None:
+    wanted = {scope.strip() for scope in scopes.split(",") if scope.strip()}
+    with store.unit_of_work() as work:
+        _, secret = work.tokens.create(name, wanted)
+    print(f'token "{name}" is made; this is its secret, shown this once:', file=sys.stderr)
+    print(secret)
+
+
+def _list(store: Store) -> None:
+    with store.reading() as reading:
+        tokens = reading.tokens.list()
+    if not tokens:
+        print("no tokens", file=sys.stderr)
+    for token in tokens:
+        state = f"revoked {_day(token.revoked_at)}" if token.revoked_at else f"last used {_day(token.last_used_at)}"
+        print(f"{token.name}\t{','.join(sorted(token.scopes))}\tmade {_day(token.created_at)}\t{state}")
+
+
+def _day(at: datetime | None) -> str:
+    return "never" if at is None else f"{at:%Y-%m-%d %H:%M} UTC"
