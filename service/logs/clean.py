@@ -49,8 +49,8 @@ def without_beginnings(text: str, window: Window) -> str:
     """A redacted window without what may be the rest of a secret that began before it.
 
     Within a line that is the rest of the line, or of a long one everything up to the first white space after a kilobyte
-    (so much stood before that word when secrets were looked for), where there is none as much as a secret is long. At the start of a line only the body of a
-    private key can go on.
+    (so much stood before that word when secrets were looked for), where there is none as much as a secret is long. At
+    the start of a line only the body of a private key can go on.
     """
     if window.in_line:
         newline = text.find("\n", 0, _HEAD_CHARS + _SECRET_CHARS)
