@@ -17,7 +17,7 @@ from service.ingest.deadletter import TooManyDeadLetters
 from service.ingest.slots import Slot, claim
 from service.ingest.stop import SignalStop, Stop
 from service.ingest.team import Team
-from service.kafka.config import instance_id
+from service.kafka.config import KafkaConfig, instance_id
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     host = args.name or socket.gethostname()
     slots: list[Slot] = []
     for _ in range(args.processes):
-        slots.append(claim(f"{config.group_id}-{host}", slots[-1].number + 1 if slots else 0))
+        slots.append(claim(_together(config, host), slots[-1].number + 1 if slots else 0))
     stop = SignalStop()
     stop.listen()
 
@@ -98,7 +98,7 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
     """
     config = services.kafka
     host = socket.gethostname()
-    slot = claim(f"{config.group_id}-{host}") if member is None else None
+    slot = claim(_together(config, host)) if member is None else None
     name = member if slot is None else instance_id(config.group_id, host, slot.number)
     try:
         consumer = services.consumer(name)
@@ -110,6 +110,11 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
     finally:
         if slot is not None:
             slot.close()
+
+
+def _together(config: KafkaConfig, host: str) -> str:
+    """What the workers share that must have different numbers."""
+    return "\n".join((config.group_id, host, *config.bootstrap_servers))
 
 
 def log_to_stderr() -> None:
