@@ -139,6 +139,8 @@ def _inline(ref: LogRef, tail_bytes: int) -> LogStream:
     if ref.tail is None:
         return _missing(ref, redact(ref.missing) if ref.missing else "neither a tail nor a uri is given")
     data = ref.tail.encode("utf-8", "replace")
+    if len(data) <= tail_bytes:
+        return _stream(ref, [Window(data, 1)])
     excerpt = Excerpt(tail_bytes)
     for start in range(0, len(data), PIECE_BYTES):
         excerpt.feed(data[start : start + PIECE_BYTES])
