@@ -31,6 +31,7 @@ from service.store.tables import failure_nodes, failures, jobs, logs, verdicts
 from service.store.types import clean, short, utc
 
 HEADLINE = 300  # characters
+_HIGHEST_ID = 2**63 - 1
 _JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
 _VERDICT_COLUMNS = (
     *("version", "source", "side", "cause", "category", "symptom", "platform_symptom", "confidence", "abstained"),
@@ -175,16 +176,18 @@ class Failures:
         return page(self._connection, filters or FailureFilter(), limit=limit, cursor=cursor, sort=sort)
 
     def _row(self, failure_id: int) -> FailureRow:
-        found = self._connection.execute(
-            select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
-        ).first()
+        found = None
+        if 0 < failure_id <= _HIGHEST_ID:
+            found = self._connection.execute(
+                select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
+            ).first()
         if found is None:
             raise NotFound(f"no failure {failure_id}")
         return row_of(found)
 
     def _hold(self, failure_id: int) -> Any:
         found = None
-        if 0 < failure_id < 2**63:
+        if 0 < failure_id <= _HIGHEST_ID:
             found = self._connection.execute(
                 select(failures.c.version, failures.c.source, failures.c.ended_at)
                 .where(failures.c.id == failure_id)
