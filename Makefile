@@ -33,7 +33,7 @@ $(DEV_STAMP): pyproject.toml | $(STAMP)
 
 $(MODEL)/.trained: $(STAMP) $(wildcard classifiers/*.py classifiers/*.toml classifiers/signatures/*.toml classifiers/corpus/*/*.jsonl)
 	@echo "training the model ..."
-	@$(BIN)/faultline train --quiet
+	@$(BIN)/faultline train
 	@touch $@
 
 install: $(MODEL)/.trained ## make .venv with .venv/bin/faultline and a trained model

@@ -1,7 +1,7 @@
 """Plays the bundled stream: a day's backlog at once, then its last hour again and again as it would come in."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
@@ -41,12 +41,11 @@ class Player:
         self._jobs = stream()
         self._put = 0
 
-    def backlog(self, progress: Callable[[int, int], None]) -> int:
+    def backlog(self) -> int:
         """Put the whole day, ending now; returns how many."""
         now = self._clock.now()
         for job in self._jobs:
             self._send(at(job, now - timedelta(seconds=job["ended_ago_s"])))
-            progress(self._put, len(self._jobs))
         return self._put
 
     def live(self, stop: threading.Event) -> None:

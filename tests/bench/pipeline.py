@@ -135,5 +135,5 @@ def run(total: int = 10_000) -> dict[str, float]:
 
 
 def _count(connection: psycopg.Connection, table: str) -> int:
-    row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # type: ignore[call-overload]  # our own names
+    row = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     return int(row[0]) if row else 0

@@ -71,7 +71,7 @@ def test_the_wheel_trains_classifies_migrates_and_serves(installed: Path) -> Non
         check=True,
     ).stdout
     assert found.count(str(installed / "site")) == 3
-    run(installed, "train", "--quiet")
+    run(installed, "train")
     verdict = json.loads(run(installed, "classify", "-", stdin=json.dumps(EVENT)))
     assert (verdict["side"], verdict["category"], verdict["resubmit"]) == ("user", "EE.2", False)
     run(installed, "db", "upgrade")

@@ -1,0 +1,142 @@
+"""`make demo`: an empty database, the worker, the API, the dashboard, and a day of job completions played."""
+
+import argparse
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from service import compose, settings
+from service.clock import SystemClock
+from service.demo.player import PARTITIONS, TOPIC, Player
+from service.errors import FaultlineError
+from service.ingest.memory_source import MemoryBroker, MemorySource
+from service.web.app import create_app
+
+HOST = "127.0.0.1"
+FOLDER = Path("var/demo")
+STEP = 100
+
+
+class TopicInMemory:
+    """Dead letters of the demo: the table shows them, no broker keeps them."""
+
+    def send(self, rejected: object) -> None:
+        """Nothing to do."""
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(text, flush=True)  # noqa: T201 -- this is a command
+
+
+def port_is_taken(port: int) -> bool:
+    """Whether something listens there already."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return True
+    return False
+
+
+def handled(services: compose.Services) -> int:
+    """Job completions the worker has committed."""
+    samples = (sample for metric in services.telemetry.events.collect() for sample in metric.samples)
+    return int(sum(sample.value for sample in samples if sample.name.endswith("_total")))
+
+
+class Parts:
+    """What runs beside the player: when one part ends by an error, all end."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.stop = stop
+        self.failed: dict[str, Exception] = {}
+        self._threads: list[threading.Thread] = []
+
+    def start(self, name: str, action: Callable[[], object]) -> None:
+        """Run `action` in a thread of its own."""
+
+        def guarded() -> None:
+            try:
+                action()
+            except Exception as error:  # noqa: BLE001 -- told by the main thread
+                self.failed[name] = error
+                self.stop.set()
+
+        thread = threading.Thread(target=guarded, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def join(self) -> None:
+        """Wait for their end."""
+        self.stop.set()
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+
+def main() -> int:
+    """Run the demo until interrupted; 2 where the port is taken."""
+    parser = argparse.ArgumentParser(prog="make demo")
+    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the demo's database goes; emptied first")
+    args = parser.parse_args()
+    if port_is_taken(args.port):
+        say(f"port {args.port} is taken; choose another one: make demo DEMO_PORT={args.port + 1}")
+        return 2
+    shutil.rmtree(args.folder, ignore_errors=True)
+    args.folder.mkdir(parents=True)
+    database = (args.folder / "faultline.sqlite3").resolve()
+    services = compose.build(
+        settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
+    )
+    try:
+        return run(services, args.port)
+    except FaultlineError as error:
+        say(f"demo: {error.detail}")
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        services.close()
+
+
+def run(services: compose.Services, port: int) -> int:
+    """Play and serve."""
+    services.store.upgrade()
+    say("database made and migrated")
+    say(f"model loaded: {services.diagnoser.model}")
+    broker = MemoryBroker({TOPIC: PARTITIONS})
+    consumer = services.consumer_of(MemorySource(broker, "demo", [TOPIC]), TopicInMemory())
+    server = uvicorn.Server(uvicorn.Config(create_app(services.web()), host=HOST, port=port, log_level="warning"))
+    parts = Parts(threading.Event())
+    parts.start("worker", lambda: consumer.run(parts.stop))
+    parts.start("server", server.run)
+    say("worker, API and dashboard started")
+    player = Player(broker, SystemClock())
+    total = player.backlog()
+    try:
+        shown = -STEP
+        while not parts.stop.wait(0.1) and (done := handled(services)) < total:
+            if done >= shown + STEP:
+                shown = done
+                say(f"diagnosed and stored {done} of {total} job completions")
+        if not parts.failed:
+            say(f"diagnosed and stored {total} of {total} job completions\n")
+            say(f"Open http://{HOST}:{port}/ (new jobs keep arriving; Ctrl-C ends the demo)")
+            player.live(parts.stop)
+    finally:
+        server.should_exit = True
+        parts.join()
+    for name, error in parts.failed.items():
+        say(f"the {name} stopped: {error}")
+    return 1 if parts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
