@@ -12,9 +12,28 @@ from pathlib import Path
 # name -> words for pip install. Lab interpreters are no part of the product and of no CI run.
 RECIPES: Mapping[str, tuple[str, ...]] = {
     "torch": ("torch", "numpy", "transformers", "accelerate", "lightning", "deepspeed"),
-    "jax": ("jax", "flax", "optax"),
+    "jax": ("jax", "flax", "optax", "orbax-checkpoint"),
+    "data": (
+        "numpy",
+        "pandas",
+        "scikit-learn",
+        "pyarrow",
+        "requests",
+        "boto3",
+        "aiohttp",
+        "httpx",
+        "fsspec",
+        "huggingface_hub",
+        "wandb",
+        "mlflow-skinny",
+        "tqdm",
+        "pyyaml",
+        "hydra-core",
+        "h5py",
+        "pillow",
+    ),
     "tensorflow": ("tensorflow",),
-    "ray": ("ray[train]",),
+    "ray": ("ray[train]", "pandas"),
     "mpi": ("mpi4py", "numpy"),
 }
 
