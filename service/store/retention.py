@@ -81,7 +81,8 @@ class _Walk:
         wanted = select(failures.c.ended_at, failures.c.id).where(failures.c.ended_at < self._before)
         if self._position is not None:
             at, last = self._position
-            wanted = wanted.where(tuple_(failures.c.ended_at, failures.c.id) > (literal(at, UtcDateTime), last))
+            here, there = tuple_(failures.c.ended_at, failures.c.id), tuple_(literal(at, UtcDateTime), literal(last))
+            wanted = wanted.where(here > there)
         old = connection.execute(wanted.order_by(failures.c.ended_at, failures.c.id).limit(BATCH)).all()
         if old:
             self.removed += self._remove(connection, [row.id for row in old])

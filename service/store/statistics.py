@@ -15,7 +15,9 @@ from service.store.types import utc
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
-_HOUR = 3600
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HOUR = timedelta(hours=1)
+_SECONDS = 3600
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 
 
@@ -126,9 +128,9 @@ class Statistics:
     def _hours(self, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> tuple[HourCount, ...]:
         if since >= until:
             return ()
-        last = int((until - timedelta(microseconds=1)).timestamp()) // _HOUR
+        last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
         if until - since > SERIES:
-            since = datetime.fromtimestamp((last + 1) * _HOUR - SERIES.total_seconds(), UTC)
+            since = _EPOCH + last * _HOUR - (SERIES - _HOUR)
         finished: Counter[int] = Counter()
         failed: Counter[int] = Counter()
         hour = self._hour_of(jobs.c.ended_at)
@@ -149,15 +151,15 @@ class Statistics:
         ):
             sides.setdefault(row.hour, Counter())[row.side] += row.jobs
         return tuple(
-            HourCount(datetime.fromtimestamp(h * _HOUR, UTC), finished[h], failed[h], dict(sides.get(h, {})))
-            for h in range(int(since.timestamp()) // _HOUR, last + 1)
+            HourCount(_EPOCH + h * _HOUR, finished[h], failed[h], dict(sides.get(h, {})))
+            for h in range((since - _EPOCH) // _HOUR, last + 1)
         )
 
     def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
         """Hours since 1970."""
         if bulk.is_postgres(self._connection):
-            return cast(func.floor(cast(func.extract("epoch", at), Float) / _HOUR), BigInteger)
-        return cast(func.strftime("%s", at), BigInteger) // _HOUR
+            return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
+        return cast(func.strftime("%s", at), BigInteger) // _SECONDS
 
 
 def _within(table: Any, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> list[ColumnElement[bool]]:
