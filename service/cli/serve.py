@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
-from service.cli.worker import log_to_stderr, run_worker
+from service.cli.worker import FAILED, TOO_MANY_DEAD_LETTERS, USAGE, log_to_stderr, run_worker
 from service.errors import ConfigurationError, FaultlineError
 from service.ingest.beside import Beside
+from service.ingest.deadletter import TooManyDeadLetters
 from service.web.app import create_app
 from service.web.services import is_loopback
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FAILED = 1
 BACKLOG = 2048
 GRACE_S = 20  # requests in hand get this long to end after SIGTERM
 
@@ -77,6 +77,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
                 host=host,
                 port=taken,
                 lifespan="off",
+                ws="none",
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -88,7 +89,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
         print(f"Faultline is at http://{shown}:{taken}", file=sys.stderr, flush=True)
         with _side_work(parts, server, with_worker=with_worker) as failed, _signals_kept():
             server.run(sockets=[listening])
-        return FAILED if failed else 0
+        return _code(failed[0]) if failed else 0
 
 
 @contextmanager
@@ -172,9 +173,16 @@ def _side_work(
         thread.join()
 
 
+def _code(error: BaseException) -> int:
+    """The exit code after the worker ended for good, the same as its own command's."""
+    if isinstance(error, TooManyDeadLetters):
+        return TOO_MANY_DEAD_LETTERS
+    return USAGE if isinstance(error, ConfigurationError) else FAILED
+
+
 @contextmanager
 def _signals_kept() -> "Iterator[None]":
-    """uvicorn raises the signal again once it is done; the parts still have to be closed then."""
+    """Uvicorn raises the signal again once it is done; the parts still have to be closed then."""
 
     def nothing(number: int, frame: "FrameType | None") -> None:
         del number, frame

@@ -20,7 +20,6 @@ SORTS: dict[FailureSort, str] = {
     "ended_at": "oldest first",
     "-gpu_hours_lost": "most GPU-hours lost first",
 }
-FIRST_FILTERS = ("side", "q")
 MORE_FILTERS = ("cluster", "queue", "team", "user", "node")
 
 
@@ -50,7 +49,6 @@ def failures(
         "causes": by_side(),
         "statuses": views.statuses(),
         "more": MORE_FILTERS,
-        "more_open": any(name in asked for name in (*MORE_FILTERS, "status", "abstained", "until", "cause")),
     }
     return render(request, "failures.html", told)
 

@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
+from classifiers import taxonomy
 from service.events import FAILURE_STATUSES
-from service.store.records import HourCount
+from service.store.records import HourCount, Share
 from service.web import views
 from service.web.auth import READ
 from service.web.pages.forms import Scoped, scoped
@@ -36,6 +37,7 @@ def overview(request: Request, services: Given, scope: Annotated[Scoped, Depends
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
         "stats": stats,
+        "sides": in_order(stats.by_side),
         "others": {
             status: count
             for status, count in stats.by_status.items()
@@ -54,6 +56,13 @@ def overview(request: Request, services: Given, scope: Annotated[Scoped, Depends
         ],
     }
     return render(request, "overview.html", told)
+
+
+def in_order(shares: tuple[Share, ...]) -> list[Share]:
+    """The sides always in the same order, those without a failure too, so that the table stands still."""
+    found = {share.key: share for share in shares}
+    sides = [*taxonomy.load().sides, *(key for key in found if key not in taxonomy.load().sides)]
+    return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
 def bars(hours: tuple[HourCount, ...]) -> list[dict[str, object]]:

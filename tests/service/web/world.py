@@ -1,0 +1,165 @@
+"""A whole service over a real SQLite store: real parsing, logs and advice; only the classifier is written by hand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from classifiers.case import Evidence, RawCase, Suspect, Verdict
+from service.diagnose import Diagnose
+from service.logs.fetch import LogFetcher
+from service.recommend import policy
+from service.store.session import Store
+from service.telemetry import Telemetry
+from service.web.app import create_app
+from service.web.services import ModelInfo, Services
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+HERE = "http://127.0.0.1:8080"
+GUESS = Verdict(
+    side="user",
+    cause="USER.1",
+    cause_top=("USER.1", "USER.4"),
+    category="EE.2",
+    symptom=None,
+    symptom_top=(),
+    platform_symptom="crash",
+    confidence=0.91,
+    abstained=False,
+    retry_outlook="futile",
+    fingerprint="1:module",
+    explanation="The job's own code, configuration or data made it fail. A library is not installed.",
+    model="by hand 1",
+    rules="by hand 1",
+    weighed=(("modulenotfounderror", 2.5),),
+)
+HARDWARE = replace(
+    GUESS,
+    side="hardware",
+    cause="HW.GPU.1",
+    cause_top=("HW.GPU.1", "HW.NODE.1"),
+    category=None,
+    confidence=0.97,
+    retry_outlook="helps_elsewhere",
+    fingerprint="1:xid",
+    explanation="Node gpu018 lost GPU 3 (Xid 79). The other ranks failed because of it.",
+    suspect=Suspect(rank=1, node="gpu018", gpu=3),
+    missing=("rank 3 said nothing",),
+)
+SYSTEM = replace(
+    GUESS,
+    side="system",
+    cause="SYS.5",
+    cause_top=("SYS.5",),
+    category=None,
+    confidence=0.72,
+    retry_outlook="helps",
+    fingerprint="1:nfs",
+    explanation="A service that the job needs was down or too busy for a while.",
+)
+OPEN = replace(
+    GUESS, confidence=0.41, abstained=True, fingerprint="1:open", explanation="The evidence does not settle it."
+)
+BY_WORD = {"Xid": HARDWARE, "Stale file handle": SYSTEM, "ModuleNotFoundError": GUESS}
+
+
+@dataclass
+class Clock:
+    at: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+class ByWord:
+    """A classifier that knows three words, and is undecided about everything else."""
+
+    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
+        return [self._one(case) for case in cases]
+
+    def _one(self, case: RawCase) -> Verdict:
+        found, telling = OPEN, ""
+        evidence = []
+        for stream in case.streams:
+            for number, line in enumerate(stream.text.splitlines(), stream.first_line or 1):
+                word = next((word for word in BY_WORD if word in line), None)
+                if word is not None and not telling:
+                    found, telling = BY_WORD[word], line
+                    evidence.append(Evidence(line, "initiating", stream.rank, stream.node, stream.stream, number, word))
+                elif "Error" in line or "<" in line:
+                    evidence.append(Evidence(line, "cascade", stream.rank, stream.node, stream.stream, number))
+        return replace(found, evidence=tuple(evidence))
+
+
+@dataclass
+class World:
+    store: Store
+    clock: Clock
+    services: Services
+    app: FastAPI
+
+    def client(self, token: str | None = None, *, base_url: str = HERE) -> TestClient:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return TestClient(self.app, base_url=base_url, headers=headers, follow_redirects=False)
+
+    def token(self, *scopes: str, name: str = "") -> str:
+        with self.store.unit_of_work() as work:
+            _, secret = work.tokens.create(name or "-".join(scopes), scopes)
+        return secret
+
+
+def make_world(folder: Path, **changes: Any) -> World:
+    clock = Clock()
+    store = Store(f"sqlite:///{folder}/store.sqlite3", clock=clock)
+    store.upgrade()
+    telemetry = Telemetry()
+    services = Services(
+        store=store,
+        ingest=Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry),
+        clock=clock,
+        telemetry=telemetry,
+        settings={"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},
+        model=ModelInfo("by hand 1", "by hand 1", {"name": "by hand", "digests": {"model": "abc"}}),
+    )
+    services = replace(services, **changes)
+    return World(store, clock, services, create_app(services))
+
+
+def event(job: str = "7", **changes: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "schema": "job-completion/1",
+        "cluster": "orion",
+        "job_id": job,
+        "attempt": 0,
+        "name": "vit-g pretrain",
+        "user": "ana",
+        "team": "vision",
+        "queue": "gpu",
+        "status": "failed",
+        "exit_code": 1,
+        "gpus": 8,
+        "nodes": ["gpu018"],
+        "started_at": (NOW - timedelta(hours=3)).isoformat(),
+        "ended_at": (NOW - timedelta(minutes=30)).isoformat(),
+        "logs": [log("importing\nModuleNotFoundError: No module named 'flash_attn'\nbye")],
+    }
+    return plain | changes
+
+
+def log(tail: str, rank: int | None = 0, **changes: Any) -> dict[str, Any]:
+    return {"rank": rank, "node": "gpu018", "stream": "stderr", "tail": tail} | changes
+
+
+def lines(*events: Mapping[str, Any] | bytes) -> bytes:
+    return b"\n".join(one if isinstance(one, bytes) else orjson.dumps(one) for one in events)
