@@ -1,0 +1,40 @@
+"""`make demo`'s program: an empty folder becomes a served day; a taken port is one clear line."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from tests.labs.kafka import free_port
+
+
+def test_the_demo_fills_an_empty_database_and_says_what_to_open(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "service.demo", "--port", str(port), "--folder", str(tmp_path / "demo")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            assert demo.stdout is not None
+            told = next(line for line in demo.stdout if line.startswith("Open "))
+            assert f"http://127.0.0.1:{port}/" in told
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/stats") as answer:
+                stats = json.load(answer)["stats"]
+            assert stats["failed"] > 50
+            assert {share["key"] for share in stats["by_side"]} >= {"hardware", "system", "user"}
+        finally:
+            demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=30) == 0
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "service.demo", "--port", str(port), "--folder", str(tmp_path / "demo")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len((done.stdout + done.stderr).splitlines()) == 1
+    assert f"port {port} is taken" in done.stdout

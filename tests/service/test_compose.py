@@ -1,0 +1,43 @@
+"""The composition root: parts are made when asked for, and what can't be made is said clearly."""
+
+from pathlib import Path
+
+import pytest
+
+from service import compose, settings
+from service.errors import ConfigurationError
+
+
+def build(tmp_path: Path, **environ: str) -> compose.Services:
+    return compose.build(settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", **environ}))
+
+
+def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
+    services = build(tmp_path, FAULTLINE_MODEL_DIR=str(tmp_path / "nothing"))
+    services.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_is_not_there_is_named_by_its_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_MODEL_DIR"):
+        _ = build(tmp_path, FAULTLINE_MODEL_DIR=str(tmp_path / "nothing")).diagnoser
+
+
+def test_no_broker_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_KAFKA_BOOTSTRAP_SERVERS"):
+        _ = build(tmp_path).kafka
+
+
+def test_kafka_settings_reach_the_client(tmp_path: Path) -> None:
+    config = build(
+        tmp_path,
+        FAULTLINE_KAFKA_BOOTSTRAP_SERVERS="a:9092,b:9092",
+        FAULTLINE_KAFKA_TOPICS="slurm=orion",
+        FAULTLINE_KAFKA_SECURITY_PROTOCOL="SASL_SSL",
+        FAULTLINE_KAFKA_SASL_MECHANISM="SCRAM-SHA-512",
+        FAULTLINE_KAFKA_SASL_USERNAME="faultline",
+        FAULTLINE_KAFKA_SASL_PASSWORD="hunter2",
+    ).kafka
+    assert config.clusters == {"slurm": "orion"}
+    assert config.connection()["sasl_plain_password"] == "hunter2"
+    assert "hunter2" not in repr(config)
