@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from service.store.session import Store
+from service.store.tables import metadata
 from tests.labs.postgres import Postgres, server
 
 _numbers = count()
-TEMPLATE = "template_migrated"
+MIGRATED = "migrated"
 
 
 class FixedClock:
@@ -39,7 +40,7 @@ def clock() -> FixedClock:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     with server() as running:
-        url = running.create(TEMPLATE)
+        url = running.create(MIGRATED)
         store = Store(url)
         store.upgrade()
         store.close()
@@ -81,10 +82,10 @@ def url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
         shutil.copy(request.getfixturevalue("migrated_file"), path)
         yield f"sqlite:///{path}"
         return
+    # One database for all: making one costs more than most tests do. What a test left is removed after it.
     running: Postgres = request.getfixturevalue("postgres")
-    name = f"test_{next(_numbers)}"
-    yield running.create(name, template=TEMPLATE)
-    running.drop(name)
+    yield running.url(MIGRATED)
+    running.sql("; ".join(f"DELETE FROM {table}" for table in metadata.tables), MIGRATED)
 
 
 @pytest.fixture

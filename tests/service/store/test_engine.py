@@ -12,6 +12,7 @@ from service.store import engine
 from service.store.records import NewFailure
 from service.store.session import Store
 from tests.labs.postgres import Postgres, server
+from tests.service.store.conftest import MIGRATED
 from tests.service.store.made import job, put, verdict
 
 
@@ -130,7 +131,7 @@ def test_a_server_killed_in_the_middle_leaves_nothing_half_done_and_comes_back()
 
 def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(postgres: Postgres) -> None:
     name = "ended"
-    url = postgres.create(name, template="template_migrated")
+    url = postgres.create(name, template=MIGRATED)
     try:
         with closing(Store(url)) as store:
             end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"

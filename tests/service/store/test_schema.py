@@ -40,12 +40,14 @@ def test_every_constraint_has_the_convention_s_name() -> None:
             assert constraint.name, f"{table.name}: {constraint}"
 
 
-def test_a_newer_database_is_refused(store: Store) -> None:
-    with store._engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = 'f00'"))
-    for act in (store.check, store.upgrade):
-        with pytest.raises(ConfigurationError, match=r"f00.*newer version"):
-            act()
+def test_a_newer_database_is_refused(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        store.upgrade()
+        with store._engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = 'f00'"))
+        for act in (store.check, store.upgrade):
+            with pytest.raises(ConfigurationError, match=r"f00.*newer version"):
+                act()
 
 
 def test_a_schema_that_is_missing_is_said_so_by_any_use(empty_url: str) -> None:
