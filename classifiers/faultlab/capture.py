@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -174,7 +175,13 @@ class Lab:
             sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
         }  # fmt: skip
         scrub = identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())
-        kernel = tuple(scrub(line) for line in fresh_kernel if any(word in line.lower() for word in _KERNEL))
+        pids = {str(member.process.pid) for member in outcome.members}
+        pids |= {note.name.removeprefix("session") for note in (base / "notes").glob("session*")}
+        kernel = tuple(
+            scrub(line)
+            for line in fresh_kernel
+            if any(word in line.lower() for word in _KERNEL) and (token in line or pids & set(re.findall(r"\d+", line)))
+        )
         shown = tuple(Stream(s.rank, s.node, s.name, scrub(s.text)) for s in streams)
         return Captured(plan, seed, who, logs, shown, kernel, outcome)
 
@@ -184,7 +191,7 @@ class Lab:
     ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip
         work = base / "work"
         members: list[runner.Member] = []
-        watching = runner.Watch(members, faults.during(declared), token, work, base / "notes")
+        watching = runner.Watch(members, faults.during(declared), token, work, base / "notes", base / "logs")
         many = len(launch.starts(plan, who, values, logs, base / "logs")) > 1
         console: tuple[int, int] | None = None
         if logs == "console" and many:
@@ -196,8 +203,8 @@ class Lab:
             pipes = {"stdout": console} if console else {"stdout": os.pipe()}
             if not console and not who.merged:
                 pipes["stderr"] = os.pipe()
-            out = pipes["stdout"][1]  # type: ignore[index]
-            err = pipes["stderr"][1] if "stderr" in pipes else out  # type: ignore[index]
+            out = pipes["stdout"][1]
+            err = pipes["stderr"][1] if "stderr" in pipes else out
             full = {**env, **start.env}
             process: runner.Process
             if self._zygotes is not None and start.python and plan.preload and not plan.fresh:
@@ -208,8 +215,8 @@ class Lab:
             members.append(member)
             if not console:
                 for name, pipe in pipes.items():
-                    os.close(pipe[1])  # type: ignore[index]
-                    watching.add(os.fdopen(pipe[0], "rb"), member, name)  # type: ignore[index]
+                    os.close(pipe[1])
+                    watching.add(os.fdopen(pipe[0], "rb"), member, name)
         if console:
             os.close(console[1])
         outcome = runner.watch(members, watching, token, base / "notes", plan.timeout_s)

@@ -53,7 +53,7 @@ def _torchrun(plan: Plan, values: Mapping[str, str], logs: str, folder: Path) ->
     each = max(plan.ranks // plan.nodes, 1)
     starts = []
     for node in range(plan.nodes):
-        words = [values["python"], "-m", "torch.distributed.run", f"--nproc-per-node={each}"]
+        words = [values["python"], str(Path(values["python"]).with_name("torchrun")), f"--nproc-per-node={each}"]
         given = " ".join(plan.launcher_args)
         if "--nnodes" not in given:
             words.append(f"--nnodes={plan.nodes}")
@@ -88,10 +88,10 @@ def starts(plan: Plan, who: Identity, values: Mapping[str, str], logs: str, fold
         case "torchrun":
             return _torchrun(plan, values, logs, folder)
         case "mpirun":
-            words = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(plan.ranks))
+            mpirun = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(plan.ranks))
             own = tuple(fill(word, values) for word in plan.launcher_args)
             env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-            return [Start((*words, *own, *python), env, None, 0, python=False)]
+            return [Start((*mpirun, *own, *python), env, None, 0, python=False)]
         case "bash":
             return [Start(("bash", values["script"], *args), {}, 0, 0, python=False)]
         case _:

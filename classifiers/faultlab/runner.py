@@ -15,6 +15,7 @@ from classifiers.faultlab.launch import Start
 
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
 _GRACE_S = 3.0
+_LOOK_S = 0.1
 
 
 class Process(Protocol):
@@ -94,7 +95,10 @@ def _pid_of(rank: int, members: Sequence[Member], token: str, notes: Path) -> in
 class Watch:
     """Reads the pipes of all members at once and strikes pending faults when their line or moment comes."""
 
-    def __init__(self, members: list[Member], pending: list[faults.Pending], token: str, work: Path, notes: Path) -> None:
+    def __init__(
+        self, members: list[Member], pending: list[faults.Pending], token: str, work: Path, notes: Path, follow: Path
+    ) -> None:
+        self._follow, self._read, self._looked = follow, dict[Path, int](), 0.0
         self._members, self._pending, self._token, self._work, self._notes = members, pending, token, work, notes
         self._selector = selectors.DefaultSelector()
         self._began = time.monotonic()
@@ -128,7 +132,23 @@ class Watch:
             if not chunk:
                 self._selector.unregister(key.fileobj)
         self._strike(None, None)
+        if any(wait.after is not None and not wait.done for wait in self._pending):
+            self._look()
         return bool(self._selector.get_map())
+
+    def _look(self) -> None:
+        """What torchrun's workers wrote into files of their own since the last look."""
+        if time.monotonic() - self._looked < _LOOK_S:
+            return
+        self._looked = time.monotonic()
+        for file in self._follow.glob("*/*/attempt_*/*/std*.log"):
+            with file.open("rb") as stream:
+                stream.seek(self._read.get(file, 0))
+                chunk = stream.read()
+            whole, _, _ = chunk.rpartition(b"\n")
+            self._read[file] = self._read.get(file, 0) + (len(whole) + 1 if whole else 0)
+            for line in whole.decode("utf-8", "replace").split("\n"):
+                self._strike(line, None)
 
     def _strike(self, line: str | None, rank: int | None) -> None:
         for wait in self._pending:

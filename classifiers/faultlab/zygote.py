@@ -7,6 +7,8 @@ in such a fork as well, and starts its workers here instead of by exec; all else
 """
 
 import array
+import atexit
+import gc
 import importlib.util
 import json
 import os
@@ -16,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import types
 
 
@@ -105,12 +108,12 @@ def become(request, out, err, address, inside):
     if words[0] == "-m":
         sys.argv = words[1:]
         sys.path[0] = os.getcwd()
-        if words[1] == "torch.distributed.run":
-            _torchrun_forks(address)
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         return
     sys.argv = words
     script = os.path.abspath(words[0])
+    if os.path.basename(script) == "torchrun":
+        _torchrun_forks(address)
     sys.path[0] = os.path.dirname(script)
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=script, __builtins__=__builtins__, __annotations__={})
@@ -128,6 +131,27 @@ def become(request, out, err, address, inside):
             raise
         sys.excepthook(type(error), error, error.__traceback__)
         raise SystemExit(1) from None
+
+
+def leave(code):
+    """End the fork. With a process group its destructors speak, so the interpreter ends in full; else at once."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        gc.unfreeze()
+        raise SystemExit(code)
+    if code is None or isinstance(code, int):
+        number = code or 0
+    else:
+        print(code, file=sys.stderr)
+        number = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(number & 0xFF)
 
 
 def _receive(asked):
@@ -187,8 +211,14 @@ def main():
     sys.modules["lab_zygote"] = sys.modules["__main__"]
     for name in modules:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # forks share the modules' pages as long as nobody touches them
     request, out, err = serve(address, inside)
-    become(request, out, err, address, inside)
+    try:
+        become(request, out, err, address, inside)
+    except SystemExit as ending:
+        leave(ending.code)
+    leave(0)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Job:
     def __init__(self, **defaults):
         parser = argparse.ArgumentParser()
         parser.add_argument("--model", default="mlp")
-        parser.add_argument("--log", default="print", choices=STYLES)
+        parser.add_argument("--style", default="print", choices=STYLES)
         parser.add_argument("--steps", type=int, default=60)
         parser.add_argument("--at", type=int, default=20)
         parser.add_argument("--every", type=int, default=1)
@@ -102,7 +102,7 @@ class Job:
         self.speaks = self.rank == 0 or self.args.all_ranks_log
         self.bar = None
         self.model = self.make = self.criterion = self.optimizer = None
-        if self.args.log in {"logging", "hydra", "loguru", "mm"}:
+        if self.args.style in {"logging", "hydra", "loguru", "mm"}:
             forms = {
                 "logging": "%(asctime)s %(levelname)s %(name)s: %(message)s",
                 "hydra": "[%(asctime)s][%(name)s][%(levelname)s] - %(message)s",
@@ -110,12 +110,12 @@ class Job:
                 "mm": "%(asctime)s - mmengine - %(levelname)s - %(message)s",
             }
             stamps = {"mm": "%m/%d %H:%M:%S", "loguru": "%Y-%m-%d %H:%M:%S"}
-            logging.basicConfig(level=logging.INFO, format=forms[self.args.log], datefmt=stamps.get(self.args.log), stream=sys.stderr)
+            logging.basicConfig(level=logging.INFO, format=forms[self.args.style], datefmt=stamps.get(self.args.style), stream=sys.stderr)
         self.logger = logging.getLogger("train" if self.world == 1 else f"train.r{self.rank}")
 
     def say(self, text):
         """One line in the job's style."""
-        style = self.args.log
+        style = self.args.style
         if not self.speaks or style == "quiet":
             return
         if style in {"logging", "hydra", "loguru", "mm"}:
@@ -171,7 +171,7 @@ class Job:
         """The step's line in the job's style."""
         if step % self.args.every or not self.speaks:
             return
-        style, total, lr = self.args.log, self.args.steps, self.args.lr
+        style, total, lr = self.args.style, self.args.steps, self.args.lr
         speed = self.draw.uniform(80, 120)
         if style == "tqdm":
             if self.bar is None:

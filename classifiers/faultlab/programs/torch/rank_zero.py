@@ -1,0 +1,10 @@
+from engine import Job, torch
+
+job = Job(steps=600)
+dist = job.join(seconds=8)
+job.prepare()
+model = job.parallel()
+for step, (x, y) in job.steps():
+    if job.rank == job.who and step == job.at:
+        print(step / (job.at - step))
+    job.report(step, job.learn(x, y))

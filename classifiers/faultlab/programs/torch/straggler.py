@@ -1,0 +1,12 @@
+from engine import Job, torch
+
+job = Job(steps=600)
+dist = job.join(seconds=8)
+job.prepare()
+model = job.parallel()
+for step, (x, y) in job.steps():
+    if job.rank == job.who and step >= job.at:
+        import time
+
+        time.sleep(12)
+    job.report(step, job.learn(x, y))
