@@ -1,9 +1,132 @@
-"""Every route × no token and each scope; nothing is open that was not meant to be."""
+"""Every route × no token and each scope; what browsers are told; a new route can't be forgotten."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
 from starlette.routing import Mount
+
+from service.store.tokens import SCOPES
+from service.web.sessions import FORM_COOKIE
+from service.web.shell import HEADERS
+from tests.service.web.world import World, event, lines
+
+PUBLIC = "public"
+# Who may use each route. A route that is not listed here fails the first test.
+WANTED = {
+    ("POST", "/api/v1/events"): "ingest",
+    ("GET", "/api/v1/failures"): "read",
+    ("GET", "/api/v1/failures/{failure_id}"): "read",
+    ("GET", "/api/v1/jobs/{cluster}/{job_id:path}"): "read",
+    ("GET", "/api/v1/stats"): "read",
+    ("GET", "/api/v1/dead-letters"): "read",
+    ("POST", "/api/v1/dead-letters/{letter_id}:resend"): "act",
+    ("GET", "/api/v1/schemas"): "read",
+    ("GET", "/api/v1/schemas/{name:path}"): "read",
+    ("GET", "/api/v1/health/live"): PUBLIC,
+    ("GET", "/api/v1/health/ready"): PUBLIC,
+    ("GET", "/api/v1/metrics"): "read",
+    ("GET", "/api/v1/openapi.json"): PUBLIC,
+    ("GET", "/health/live"): PUBLIC,
+    ("GET", "/health/ready"): PUBLIC,
+    ("GET", "/metrics"): "read",
+    ("GET", "/"): "read",
+    ("GET", "/failures"): "read",
+    ("GET", "/failures/{failure_id}"): "read",
+    ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}"): "read",
+    ("GET", "/dead-letters"): "read",
+    ("POST", "/dead-letters/{letter_id}/resend"): "act",
+    ("GET", "/model"): "read",
+    ("GET", "/settings"): "admin",
+    ("GET", "/login"): PUBLIC,
+    ("POST", "/login"): PUBLIC,
+    ("POST", "/logout"): PUBLIC,
+}
+VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0"}
+
+
+def routes(app: FastAPI) -> Iterator[tuple[str, str]]:
+    for route in iter_route_contexts(app.routes):
+        if isinstance(route.route, Mount):
+            assert route.path == "/static"
+            continue
+        assert route.path is not None
+        for method in route.methods or ():
+            if method != "HEAD":
+                yield method, route.path
+
+
+def filled(path: str) -> str:
+    return re.sub(r"{(\w+)(:path)?}", lambda found: VALUES.get(found[1], "1"), path)
+
+
+def test_every_route_is_listed_with_who_may_use_it(world: World) -> None:
+    assert set(routes(world.app)) == set(WANTED)
+
+
+@pytest.fixture
+def stocked(guarded: World) -> World:
+    secret = guarded.token("ingest", name="stock")
+    with guarded.client(secret) as client:
+        assert client.post("/api/v1/events", content=lines(event(), b"{broken")).status_code == 200
+    return guarded
+
+
+def ask(client: TestClient, method: str, path: str) -> int:
+    client.cookies.set(FORM_COOKIE, "form")
+    form = {"form_token": "form"} if method == "POST" and not path.startswith("/api/") else None
+    return client.request(method, filled(path), data=form).status_code
+
+
+@pytest.mark.parametrize(("method", "path"), list(WANTED))
+def test_each_route_wants_its_scope_and_no_other_opens_it(stocked: World, method: str, path: str) -> None:
+    wanted = WANTED[method, path]
+    with stocked.client() as nobody:
+        status = ask(nobody, method, path)
+        if wanted == PUBLIC:
+            assert status not in {403}
+        elif path.startswith(("/api/", "/metrics")) or method == "POST":
+            assert status == 401
+        else:
+            assert status == 303  # to the login
+    with stocked.client("flt_wrong") as stranger:
+        status = ask(stranger, method, path)
+        assert status in ({200, 303, 401} if wanted == PUBLIC else {401, 303})
+    for scope in SCOPES:
+        with stocked.client(stocked.token(scope)) as client:
+            status = ask(client, method, path)
+        if wanted in {PUBLIC, scope} or scope == "admin":
+            assert status not in {403, 500}, scope
+        else:
+            assert status == 403, scope
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/failures", "/nothing", "/login", "/static/faultline.css", "/api/v1/stats", "/api/v1/nothing", "/metrics"]
+)
+def test_every_answer_tells_browsers_what_never_to_do(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_answers_with_data_are_not_kept_by_caches(client: TestClient) -> None:
+    assert client.get("/api/v1/failures").headers["Cache-Control"] == "no-store"
+    assert client.get("/").headers["Cache-Control"] == "no-store"
+
+
+def test_pages_hold_no_script_no_inline_style_and_no_foreign_address(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event()))
+    for path in ("/", "/failures", "/failures/1", "/dead-letters", "/model", "/settings", "/login", "/nothing"):
+        text = client.get(path).text
+        assert "<script" not in text
+        assert "style=" not in text
+        assert not re.search(r'(?:src|href|action)="(?:https?:)?//', text), path
