@@ -1,5 +1,7 @@
 """What every test may ask for."""
 
+import warnings
+
 import pytest
 
 pytest_plugins = ["tests.labs.fixtures"]
@@ -8,3 +10,7 @@ pytest_plugins = ["tests.labs.fixtures"]
 def pytest_configure(config: pytest.Config) -> None:
     # kafka-python reads its protocol's schemas that way when it is imported.
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
+    # It leaves sockets that could not connect to the garbage collector: tests that kill brokers see them go.
+    unconnected = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6, laddr=.'0.0.0.0'"
+    config.addinivalue_line("filterwarnings", f"ignore:{unconnected}:ResourceWarning")
+    warnings.filterwarnings("ignore", message=unconnected, category=ResourceWarning)  # after the last test too

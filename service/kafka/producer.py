@@ -1,6 +1,7 @@
 """Puts messages on topics and returns when the broker has them: events, dead letters, verdicts."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ class Producer:
         with self._lock:
             try:
                 self._send(topic, messages)
-            except Unavailable:
+            except (Unavailable, TooLarge):  # after either, an idempotent client of kafka-python sends nothing more
                 self._drop()
                 raise
 
@@ -65,9 +66,9 @@ class Producer:
                 waiting = [
                     client.send(topic, value=one.value, key=one.key, headers=list(one.headers)) for one in messages
                 ]
-                client.flush(self._delivery_s + 1)
+                deadline = time.monotonic() + self._delivery_s + 1
                 for one in waiting:
-                    one.get(timeout=1)
+                    one.get(timeout=max(0.1, deadline - time.monotonic()))
             except _TOO_LARGE as error:
                 raise TooLarge(f"Kafka: the broker does not take a message for {topic}: {describe(error)}") from error
             except errors.UnknownTopicOrPartitionError as error:
