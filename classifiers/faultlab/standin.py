@@ -3,6 +3,7 @@
 import datetime
 import ssl
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -54,15 +55,33 @@ def _handler(fault: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+def _expired(request: list[str], key: Path, cert: Path) -> None:
+    # Only `openssl ca` of OpenSSL 3.0 sets dates in the past.
+    past = datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=40)
+    with tempfile.TemporaryDirectory(dir=cert.parent) as folder:
+        here = Path(folder)
+        (here / "index").touch()
+        (here / "serial").write_text("01\n")
+        (here / "ca.cnf").write_text(
+            f"[ca]\ndefault_ca=lab\n[lab]\ndatabase={here}/index\nserial={here}/serial\nnew_certs_dir={here}\n"
+            "default_md=sha256\npolicy=any\ncopy_extensions=copy\nemail_in_dn=no\nunique_subject=no\n[any]\ncommonName=supplied\n"
+        )
+        words = [*request, "-new", "-out", str(here / "request")]
+        subprocess.run(words, check=True, capture_output=True)
+        dates = ["-startdate", f"{past - datetime.timedelta(days=365):%Y%m%d%H%M%SZ}", "-enddate", f"{past:%Y%m%d%H%M%SZ}"]
+        words = ["openssl", "ca", "-batch", "-notext", "-selfsign", "-config", str(here / "ca.cnf"), "-keyfile", str(key),
+                 "-in", str(here / "request"), "-out", str(cert), *dates]  # fmt: skip
+        subprocess.run(words, check=True, capture_output=True)
+
+
 def _certificate(kind: str, work: Path) -> tuple[Path, Path]:
     key, cert = work.parent / f"{work.name}.key", work.parent / f"{work.name}.pem"
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(cert),
              "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]  # fmt: skip
     if kind == "expired":
-        past = datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=40)
-        words += ["-not_before", f"{past - datetime.timedelta(days=365):%Y%m%d%H%M%SZ}", "-not_after", f"{past:%Y%m%d%H%M%SZ}"]
-    else:
-        words += ["-days", "30"]
+        _expired([word for word in words if word != "-x509"], key, cert)
+        return key, cert
+    words += ["-days", "30"]
     subprocess.run(words, check=True, capture_output=True)
     return key, cert
 
