@@ -32,7 +32,7 @@ def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
 def holds(rule: Rule, verdict: Verdict, job: JobFacts) -> bool:
     """Whether every condition of a rule holds."""
     when = rule.when
-    suspect_node = verdict.suspect is not None and verdict.suspect.node is not None
+    suspect_node = bool(nodes_to_leave_out(verdict, job))
     return (
         (when.status is None or job.status in when.status)
         and (when.side is None or verdict.side in when.side)
@@ -69,6 +69,21 @@ def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[s
     return {code: (history.resolved_by.get(code, 0) + prior_weight * share) / weight for code, share in shares.items()}
 
 
+def nodes_to_leave_out(verdict: Verdict, job: JobFacts) -> tuple[str, ...]:
+    """The job's own node that is suspected, by the scheduler's name for it; a name that only a log knows is not used.
+
+    Where trying elsewhere is expected to help and the job ran on one node, that node is left out.
+    """
+    if verdict.retry_outlook != "helps_elsewhere":
+        return ()
+    if len(job.nodes) == 1:
+        return job.nodes
+    told = verdict.suspect.node if verdict.suspect is not None else None
+    if told is None:
+        return ()
+    return tuple(node for node in job.nodes if node.partition(".")[0] == told.partition(".")[0])[:1]
+
+
 def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) -> Advice:
     """Advice for one failure: `resubmit` is true where the rules decide to, as if the job had opted in."""
     reasons: list[str] = []
@@ -81,12 +96,7 @@ def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) ->
         reasons.append(f"{rule.name}: does not apply")
     else:
         reasons.append("no rule applies, so a person decides")
-    suspect = verdict.suspect
-    exclude = (
-        (suspect.node,)
-        if suspect is not None and suspect.node is not None and verdict.retry_outlook == "helps_elsewhere"
-        else ()
-    )
+    exclude = nodes_to_leave_out(verdict, job)
     scores = posterior(verdict, history, policy.prior_weight)
     if decision in RESUBMITTING:
         scores["M1"] = max(scores["M1"], 1.05 * max(scores.values()))
@@ -96,7 +106,7 @@ def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) ->
         ((score, code) for code, score in scores.items() if score > 0), key=lambda item: (-item[0], item[1])
     )
     total = sum(score for score, _ in ranked) or 1.0
-    words = wording.Words(verdict)
+    words = wording.Words(verdict, exclude)
     return Advice(
         mitigations=tuple(Mitigation(code, score / total, words.mitigation(code)) for score, code in ranked[:SHOWN]),
         decision=decision,

@@ -1,6 +1,7 @@
 """The words of each mitigation, filled with what the verdict knows; the texts stand in mitigations.toml."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -30,17 +31,17 @@ def _texts() -> dict[str, list[_Text]]:
 
 
 class Words:
-    """The words for one verdict."""
+    """The words for one verdict; `nodes` are those to leave out."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: Verdict, nodes: Sequence[str]) -> None:
         axes = taxonomy.load()
-        suspect, progress = verdict.suspect, verdict.progress
+        progress = verdict.progress
         first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
         self._outlook = verdict.retry_outlook
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
-            "nodes": (suspect.node if suspect is not None else None) or "",
+            "nodes": ", ".join(nodes),
             "line": first.strip()[:LINE_SHOWN],
             "action": actions[0] if actions else "",
             "checkpoint": (progress.checkpoint if progress is not None else None) or "",

@@ -30,21 +30,30 @@ LOST_GPU = Verdict(
     rules="r",
     suspect=Suspect(node="gpu018"),
 )
-FAILED = JobFacts(status="failed")
+FAILED = JobFacts(status="failed", nodes=("gpu017", "gpu018.orion"))
 
 
 def test_a_lost_gpu_is_resubmitted_without_its_node() -> None:
     advice = advise(LOST_GPU, FAILED, History(), policy.built_in())
-    assert (advice.decision, advice.resubmit, advice.exclude_nodes) == ("resubmit_now", True, ("gpu018",))
+    assert (advice.decision, advice.resubmit, advice.exclude_nodes) == ("resubmit_now", True, ("gpu018.orion",))
     assert advice.mitigations[0].code == "M1"
-    assert advice.mitigations[0].text == "Resubmit without gpu018."
+    assert advice.mitigations[0].text == "Resubmit without gpu018.orion."
 
 
 def test_a_known_checkpoint_is_named() -> None:
     advice = advise(
         replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, History(), policy.built_in()
     )
-    assert advice.mitigations[0].text == "Resubmit without gpu018, from /ckpt/41200."
+    assert advice.mitigations[0].text == "Resubmit without gpu018.orion, from /ckpt/41200."
+
+
+def test_only_a_node_of_the_job_is_left_out() -> None:
+    stranger = replace(LOST_GPU, suspect=Suspect(node="login2"))
+    assert advise(stranger, FAILED, History(), policy.built_in()).exclude_nodes == ()
+    alone = JobFacts(status="failed", nodes=("gpu3",))
+    assert advise(replace(LOST_GPU, suspect=None), alone, History(), policy.built_in()).exclude_nodes == ("gpu3",)
+    passing = replace(LOST_GPU, retry_outlook="helps")
+    assert advise(passing, FAILED, History(), policy.built_in()).exclude_nodes == ()
 
 
 def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
