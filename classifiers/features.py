@@ -122,8 +122,10 @@ def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:
         if text:
             for word in words(text[:300])[:24]:
                 out[f"r:{word}"] = 0.6
-    several = is_distributed(extracted)
-    out["e:several" if several else "e:one"] = 0.5
+    if is_distributed(extracted):
+        out["e:several"] = 0.5
+    elif is_single(extracted):
+        out["e:one"] = 0.5
     roles = {item.role for item in extracted.items}
     if "initiating" not in roles:
         out["e:no-beginning"] = 0.7
@@ -142,6 +144,12 @@ def is_distributed(extracted: Extracted) -> bool:
     """Whether the job had more than one process, as far as event and log show."""
     job = extracted.case.job
     return len(job.nodes) > 1 or (job.gpus or 0) > 1 or extracted.case.ranks_seen > 1
+
+
+def is_single(extracted: Extracted) -> bool:
+    """Whether event and log say that the job had one process: then it has no symptom of distributed training."""
+    job = extracted.case.job
+    return job.gpus is not None and job.gpus <= 1 and len(job.nodes) <= 1 and extracted.case.ranks_seen <= 1
 
 
 def features(extracted: Extracted) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from classifiers import taxonomy
 from classifiers.evidence import Extracted, Item
-from classifiers.features import is_distributed
+from classifiers.features import is_distributed, is_single
 from classifiers.signatures import Signature
 from classifiers.text import Floats, TextModel
 
@@ -143,8 +143,14 @@ class Judge:
         ranked = _ranked(causes, codes, len(codes))
         first = next(one for one in ranked if self._side_of[codes.index(one[0])] == side)
         ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
-        category = _ranked(self._joined(text["category"], "category", items)[0], self._classes["category"])[0][0]
-        symptoms = _ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"])
+        category, symptoms = NONE, [(NONE, 1.0)]
+        if "category" in text:
+            category = _ranked(self._joined(text["category"], "category", items)[0], self._classes["category"])[0][0]
+        if "symptom" in text:
+            symptoms = _ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"], 4)
+            if is_single(extracted):
+                symptoms.sort(key=lambda one: one[0] != NONE)
+                symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
         mixed = np.sqrt(text["retry"] * (causes @ self._retry + 1e-3))
         retry = _ranked(self._joined(mixed / mixed.sum(), "retry", items)[0], self._classes["retry"])[0][0]
         ruled = next(
@@ -158,5 +164,7 @@ class Judge:
             1.0 if items and items[0].role == "initiating" else 0.0,
             known,
             1.0 if is_distributed(extracted) else 0.0,
+            1.0 if pull == 0 else 0.0,
+            math.log1p(extracted.lines) / 5,
         )
         return Judgement(side, tuple(ranked), category, tuple(symptoms), retry, signals, ruled)

@@ -27,7 +27,7 @@ class Window:
 
 
 def _without_words(raw: RawCase) -> RawCase:
-    job = replace(raw.job, exit_code=None, signal=None, reason=None, message=None, scheduler=None)
+    job = replace(raw.job, exit_code=None, signal=None, reason=None, message=None, scheduler=None, gpus=None, nodes=())
     return replace(raw, job=job)
 
 
