@@ -1,6 +1,8 @@
 """Where a Slurm job's output went: the record's `std_out` and `std_err` with their patterns filled in.
 
-Patterns as in sbatch(1), "filename pattern"; the record has them unexpanded.
+Patterns as in sbatch(1), "filename pattern"; the record has them unexpanded. What a batch script's file is called was
+measured on Slurm 24.11: `%J` is the job's id, `%s` is "batch", `%a` outside an array is 4294967294, and letters that
+mean nothing stay as they are.
 """
 
 import posixpath
@@ -15,6 +17,9 @@ _PATTERN = re.compile(r"%(\d{0,3})([A-Za-z%])")
 _WIDEST = 10  # sbatch(1): wider is cut to this
 _NOWHERE = frozenset({"/dev/null", "(null)"})
 _BATCH_SCRIPT_STEP = "batch"
+_NO_TASK = 2**32 - 2
+# Restart count and SLUID (from 25.11 on) stand in no record; job name, user and node may be absent from one.
+_NOT_TOLD = frozenset({"r", "S", "x", "u", "N"})
 
 
 def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequence[str]) -> list[dict[str, Any]]:
@@ -59,7 +64,7 @@ def expand(template: str, known: Mapping[str, str]) -> tuple[str, str | None]:
             return "%"
         value = known.get(letter)
         if value is None:
-            unknown = unknown or f"%{letter}"
+            unknown = unknown or (f"%{letter}" if letter in _NOT_TOLD else None)
             return hit[0]
         return value.rjust(min(int(width), _WIDEST), "0") if width and value.isdecimal() else value
 
@@ -72,8 +77,8 @@ def _known(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequ
         "j": str(job),
         "J": str(job),
         "A": str(array or job),
-        "a": None if task is None else str(task),
-        "b": None if task is None else str(task % 10),
+        "a": str(_NO_TASK if task is None else task),
+        "b": str((_NO_TASK if task is None else task) % 10),
         "x": fields.text(record, "job_name"),
         "u": user,
         "N": nodes[0].partition(".")[0] if nodes else None,

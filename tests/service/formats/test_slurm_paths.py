@@ -21,13 +21,14 @@ KNOWN = {"j": "123", "A": "120", "a": "4", "x": "my job", "u": "ana", "N": "gpu1
         ("/l/%%j", "/l/%j"),
         ("/l/%", "/l/%"),
         ("/l/\\%j", "/l/%j"),
+        ("/l/%z%4q", "/l/%z%4q"),
     ],
 )
 def test_patterns(template: str, path: str) -> None:
     assert expand(template, KNOWN) == (path, None)
 
 
-@pytest.mark.parametrize(("template", "unknown"), [("/l/%r", "%r"), ("/l/%j-%z", "%z")])
+@pytest.mark.parametrize(("template", "unknown"), [("/l/%r", "%r"), ("/l/%j-%S", "%S")])
 def test_what_the_record_does_not_tell_is_said(template: str, unknown: str) -> None:
     assert expand(template, KNOWN)[1] == unknown
 
@@ -55,6 +56,13 @@ def test_a_path_that_cant_be_known_is_missing_with_the_reason() -> None:
     assert uri is None
     assert missing is not None
     assert "relative" in missing
+
+
+def test_what_a_batch_scripts_file_is_called() -> None:
+    template = "/l/%j-%J-%s-%t-%n-%u-%x-%A-%a-%b-%5j"
+    assert refs(std_out=template, std_err=None)[0][1] == (
+        "file:///l/31877-31877-batch-0-0-mira-bert-ft-31877-4294967294-4-31877"
+    )
 
 
 def test_odd_characters_survive_in_the_uri() -> None:

@@ -1,0 +1,344 @@
+"""A real Slurm cluster of the test run's own: controller and nodes on this machine, its Kafka plugin publishing.
+
+Slurm 24.11 and everything it needs come from Debian 13 in a folder of their own (by debootstrap from the mirror that
+this machine's apt uses; once, into ~/.cache/faultline-labs or $FAULTLINE_LABS). A run mounts that folder read-only under
+a memory-backed layer in a mount and process namespace of its own: when the run ends, whatever ends it, every daemon,
+job and mount goes with it.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.labs.need import missing, need
+
+SUITE = "trixie"
+# Change the number when the packages change: an older folder is then no longer used.
+FOLDER = "slurm-trixie-1"
+# PyTorch for CPUs is for the jobs.
+PACKAGES = "slurmctld slurmd slurm-client slurm-wlm-kafka-plugin munge procps python3 python3-torch"
+INSTALL_SECONDS = 900
+START_SECONDS = 60
+NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
+# A user that Debian has everywhere under the same number, so that this machine knows the owner of the jobs' logs too.
+USER = "games"
+SMALL_DISK = "small-disk"
+_MIRROR = re.compile(r"https?://\S+/debian/?(?=\s|$)", re.MULTILINE)
+
+SLURM_CONF = """\
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/cgroup
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SlurmdParameters=config_overrides
+SchedulerParameters=batch_sched_delay=1
+SlurmdTimeout=10
+KillWait=2
+ReturnToService=2
+JobRequeue=1
+StateSaveLocation=/var/spool/slurmctld
+SlurmdSpoolDir=/var/spool/slurmd.%n
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.%n.pid
+SlurmctldLogFile=/var/log/slurmctld.log
+SlurmdLogFile=/var/log/slurmd.%n.log
+JobCompType=jobcomp/kafka
+JobCompLoc=/etc/slurm/rdkafka.conf
+JobCompParams=topic={topic},flush_timeout=2000,poll_interval=1
+{nodes}
+PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE DefMemPerNode=1024 State=UP
+"""
+
+# The first process of the namespace: mounts, starts the daemons, then reaps what jobs leave behind.
+START = """\
+set -eu
+mount -t tmpfs -o mode=755 tmpfs "$LAB"
+mkdir "$LAB/upper" "$LAB/work" "$LAB/root"
+mount -t overlay overlay -o "lowerdir=$BASE,upperdir=$LAB/upper,workdir=$LAB/work" "$LAB/root"
+R=$LAB/root
+mount -t proc proc "$R/proc"
+mount --rbind /dev "$R/dev"
+mount --rbind /sys "$R/sys"
+mkdir -p "$R$SHARE" "$R/etc/slurm" "$R/var/spool/slurmctld" "$R/run/munge" "$R/var/log/munge" "$R/etc/munge"
+mount --bind "$SHARE" "$R$SHARE"
+mount -t tmpfs -o size=1m,mode=1777 tmpfs "$R$SHARE/$SMALL_DISK"
+echo "127.0.0.1 localhost $(hostname)" >"$R/etc/hosts"
+cp "$CONF"/* "$R/etc/slurm/"
+head -c 1024 /dev/urandom >"$R/etc/munge/munge.key"
+in_root() { chroot "$R" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"; }
+in_root sh -c 'chmod 400 /etc/munge/munge.key; chown -R munge:munge /run/munge /var/log/munge /etc/munge /var/lib/munge'
+in_root setpriv --reuid munge --regid munge --clear-groups /usr/sbin/munged
+in_root slurmctld
+for node in $NODES; do in_root slurmd -N "$node"; done
+echo started
+while :; do sleep 86400 & wait $! || true; done
+"""
+
+
+class SlurmError(Exception):
+    """A command of Slurm failed; the text is what it said."""
+
+
+def base() -> Path:
+    """The installed folder, made if it is not there yet; skips where it can't be made."""
+    cache = Path(os.environ.get("FAULTLINE_LABS") or Path.home() / ".cache" / "faultline-labs")
+    target = cache / FOLDER
+    if not target.is_dir() and os.getuid() != 0:
+        missing("the Slurm lab needs root")
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "slurm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs, one installation
+        if target.is_dir():
+            return target
+        need("debootstrap")
+        fresh = Path(tempfile.mkdtemp(prefix="slurm-", dir=cache))
+        fresh.chmod(0o755)
+        try:
+            _install(fresh)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            shutil.rmtree(fresh, ignore_errors=True)
+            said = (error.output or b"").decode(errors="replace").strip()
+            missing(f"the Slurm lab could not be installed: {said[-400:]}")
+        fresh.rename(target)
+    return target
+
+
+def _install(root: Path) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8"}
+    apt = "apt-get -q update && apt-get -q install -y --no-install-recommends"
+    for command in (
+        ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root), _mirror()],
+        ["chroot", str(root), "sh", "-c", f"{apt} {PACKAGES} && apt-get clean"],
+    ):
+        subprocess.run(
+            ["nice", "-n", "10", *command],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=INSTALL_SECONDS,
+            env=environment,
+        )
+
+
+def _mirror() -> str:
+    """The Debian mirror that this machine's own apt uses."""
+    sources = (*sorted(Path("/etc/apt/sources.list.d").glob("*")), Path("/etc/apt/sources.list"))
+    text = "\n".join(source.read_text(errors="replace") for source in sources if source.is_file())
+    found = _MIRROR.search(text)
+    if found is None:
+        missing("this machine's apt knows no Debian mirror to install the Slurm lab from")
+    return found[0]
+
+
+@dataclass
+class Slurm:
+    """The running cluster. `share` is a folder that jobs see under the same path; their logs go there."""
+
+    share: Path
+    topic: str
+    root: Path
+    process: subprocess.Popen[bytes]
+    init: int
+
+    def run(self, *command: str, user: str | None = None, timeout_s: float = 60) -> str:
+        """What a command says, run on the cluster's machine as root or `user`.
+
+        Raises:
+            SlurmError: it failed.
+        """
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
+        path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        inside = ["nsenter", "-t", str(self.init), "-m", "-p", "chroot", str(self.root), *become]
+        done = subprocess.run(
+            [*inside, "env", "-i", "-C", str(self.share), path, "LANG=C.UTF-8", f"HOME={self.share}", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise SlurmError(f"{' '.join(command)}: {done.stdout.strip()}")
+        return done.stdout
+
+    def submit(self, name: str, script: str, *options: str) -> int:
+        """Submit a batch job of USER; its id. What it writes goes to `share`/logs/<name>-<id>.out."""
+        path = self.share / f"{name}.sh"
+        path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+        output = f"{self.share}/logs/%x-%j.out"
+        said = self.run("sbatch", "--parsable", "-J", name, "-o", output, *options, str(path), user=USER)
+        return int(said.strip().splitlines()[-1].partition(";")[0])
+
+    def state(self, job: int) -> str:
+        """A job's state as the controller tells it."""
+        found = re.search(r"JobState=(\w+)", self.run("scontrol", "show", "job", str(job)))
+        return found[1] if found else ""
+
+    def wait_for(self, job: int, states: Sequence[str], timeout_s: float) -> str:
+        """Wait until a job is in one of `states`; the state."""
+        deadline = time.monotonic() + timeout_s
+        while (state := self.state(job)) not in states:
+            if time.monotonic() > deadline:
+                raise SlurmError(f"job {job} is {state}, not {', '.join(states)}, after {timeout_s:g} s: {self.said()}")
+            time.sleep(0.5)
+        return state
+
+    def lose_node(self, node: str) -> None:
+        """End a node's daemon with -9: to the controller it is as if the node were gone."""
+        self.run("sh", "-c", f"kill -9 $(cat /run/slurmd.{node}.pid)")
+
+    def said(self) -> str:
+        """The ends of the daemons' logs."""
+        with suppress(SlurmError, subprocess.TimeoutExpired):
+            return self.run("sh", "-c", "tail -n 15 /var/log/slurmctld.log /var/log/slurmd.*.log")
+        return ""
+
+
+@contextmanager
+def cluster(broker: str, topic: str) -> Iterator[Slurm]:
+    """A cluster whose plugin publishes to `broker` for the time of the block; one at a time on a machine."""
+    need("unshare", "nsenter", "setpriv", "chroot")
+    installed = base()
+    if os.getuid() != 0:
+        missing("the Slurm lab needs root")
+    folder = Path(tempfile.mkdtemp(prefix="faultline-slurm-"))
+    folder.chmod(0o755)
+    (folder / "lab").mkdir()
+    share = _share(folder)
+    configuration = _configuration(folder, broker, topic)
+    with (installed.parent / "slurm-run.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # nodes of two clusters would share their control groups
+        process = _start(installed, folder, share, configuration)
+        try:
+            slurm = Slurm(share, topic, folder / "lab" / "root", process, _only_child(process.pid))
+            _wait_until_up(slurm)
+            yield slurm
+        finally:
+            process.kill()
+            process.wait(30)
+            if process.stdout is not None:
+                process.stdout.close()
+            _remove_control_groups()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _share(folder: Path) -> Path:
+    share = folder / "share"
+    for path in (share, share / "logs", share / SMALL_DISK):
+        path.mkdir()
+        path.chmod(0o1777)
+    return share
+
+
+def _configuration(folder: Path, broker: str, topic: str) -> Path:
+    configuration = folder / "conf"
+    configuration.mkdir()
+    host = socket.gethostname()
+    with _free_ports(len(NODES) + 1) as ports:
+        nodes = "\n".join(
+            f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=8192"
+            for node, port in zip(NODES, ports[1:], strict=True)
+        )
+        text = SLURM_CONF.format(host=host, port=ports[0], topic=topic, nodes=nodes)
+    plugin = "cgroup/v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "cgroup/v1"
+    (configuration / "slurm.conf").write_text(text, encoding="utf-8")
+    (configuration / "cgroup.conf").write_text(
+        f"CgroupPlugin={plugin}\nConstrainRAMSpace=yes\nIgnoreSystemd=yes\n", encoding="utf-8"
+    )
+    (configuration / "rdkafka.conf").write_text(f"bootstrap.servers={broker}\n", encoding="utf-8")
+    return configuration
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with _free_ports(1) as ports:
+        return ports[0]
+
+
+@contextmanager
+def _free_ports(count: int) -> Iterator[list[int]]:
+    """Ports that nobody listens on now."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        yield [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def _start(installed: Path, folder: Path, share: Path, configuration: Path) -> subprocess.Popen[bytes]:
+    isolate = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    process = subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", *isolate, "bash", "-c", START],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        env={
+            "PATH": os.environ["PATH"],
+            "LAB": str(folder / "lab"),
+            "BASE": str(installed),
+            "SHARE": str(share),
+            "CONF": str(configuration),
+            "NODES": " ".join(NODES),
+            "SMALL_DISK": SMALL_DISK,
+        },
+    )
+    said: list[str] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.strip() == b"started":
+            return process
+        said.append(line.decode(errors="replace"))
+    process.wait(30)
+    process.stdout.close()
+    text = "".join(said)
+    if "ermission" in text or "not permitted" in text:
+        shutil.rmtree(folder, ignore_errors=True)
+        missing(f"the Slurm lab may not make namespaces and mounts here: {text.strip()[-200:]}")
+    raise SlurmError(f"the cluster did not start: {text}")
+
+
+def _only_child(pid: int) -> int:
+    """The first process of the namespace, as this machine numbers it."""
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def _wait_until_up(slurm: Slurm) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with suppress(SlurmError):
+            if slurm.run("sinfo", "-h", "-N", "-o", "%t").split() == ["idle"] * len(NODES):
+                return
+        if time.monotonic() > deadline:
+            raise SlurmError(f"the nodes did not come up: {slurm.said()}")
+        time.sleep(0.5)
+
+
+def _remove_control_groups() -> None:
+    """What the nodes' daemons left below /sys/fs/cgroup; their processes are gone."""
+    for pattern in ("*/slurm_gpu[0-9]*", "system.slice/gpu[0-9]*_slurmstepd.scope"):
+        for group in Path("/sys/fs/cgroup").glob(pattern):
+            for below in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):
+                with suppress(OSError):
+                    below.rmdir()
+            with suppress(OSError):
+                group.rmdir()
