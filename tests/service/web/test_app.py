@@ -12,7 +12,7 @@ from starlette.routing import Mount
 from service.store.tokens import SCOPES
 from service.web.sessions import FORM_COOKIE
 from service.web.shell import HEADERS
-from tests.service.web.world import World, event, lines
+from tests.service.web.world import World, event, lines, make_world
 
 PUBLIC = "public"
 # Who may use each route. A route that is not listed here fails the first test.
@@ -67,12 +67,15 @@ def test_every_route_is_listed_with_who_may_use_it(world: World) -> None:
     assert set(routes(world.app)) == set(WANTED)
 
 
-@pytest.fixture
-def stocked(guarded: World) -> World:
-    secret = guarded.token("ingest", name="stock")
-    with guarded.client(secret) as client:
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, dict[str, str]]]:
+    """A service beyond loopback with a failure and a dead letter, and a token for each scope."""
+    world = make_world(tmp_path_factory.mktemp("stocked"), host="0.0.0.0")
+    tokens = {scope: world.token(scope) for scope in SCOPES}
+    with world.client(tokens["ingest"]) as client:
         assert client.post("/api/v1/events", content=lines(event(), b"{broken")).status_code == 200
-    return guarded
+    yield world, tokens
+    world.store.close()
 
 
 def ask(client: TestClient, method: str, path: str) -> int:
@@ -82,9 +85,12 @@ def ask(client: TestClient, method: str, path: str) -> int:
 
 
 @pytest.mark.parametrize(("method", "path"), list(WANTED))
-def test_each_route_wants_its_scope_and_no_other_opens_it(stocked: World, method: str, path: str) -> None:
+def test_each_route_wants_its_scope_and_no_other_opens_it(
+    stocked: tuple[World, dict[str, str]], method: str, path: str
+) -> None:
     wanted = WANTED[method, path]
-    with stocked.client() as nobody:
+    world, tokens = stocked
+    with world.client() as nobody:
         status = ask(nobody, method, path)
         if wanted == PUBLIC:
             assert status not in {403}
@@ -92,11 +98,11 @@ def test_each_route_wants_its_scope_and_no_other_opens_it(stocked: World, method
             assert status == 401
         else:
             assert status == 303  # to the login
-    with stocked.client("flt_wrong") as stranger:
+    with world.client("flt_wrong") as stranger:
         status = ask(stranger, method, path)
         assert status in ({200, 303, 401} if wanted == PUBLIC else {401, 303})
     for scope in SCOPES:
-        with stocked.client(stocked.token(scope)) as client:
+        with world.client(tokens[scope]) as client:
             status = ask(client, method, path)
         if wanted in {PUBLIC, scope} or scope == "admin":
             assert status not in {403, 500}, scope
@@ -105,7 +111,8 @@ def test_each_route_wants_its_scope_and_no_other_opens_it(stocked: World, method
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/failures", "/nothing", "/login", "/static/faultline.css", "/api/v1/stats", "/api/v1/nothing", "/metrics"]
+    "path",
+    ["/", "/failures", "/nothing", "/login", "/static/faultline.css", "/api/v1/stats", "/api/v1/nothing", "/metrics"],
 )
 def test_every_answer_tells_browsers_what_never_to_do(client: TestClient, path: str) -> None:
     answer = client.get(path)

@@ -106,7 +106,8 @@ def test_a_logged_in_browser_can_not_be_used_by_another_sites_page(guarded: Worl
 
 
 @pytest.mark.parametrize(
-    "wanted", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\r\nX: y", "", None]
+    "wanted",
+    ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\r\nX: y", "", None],
 )
 def test_the_way_back_after_a_login_never_leaves_this_server(wanted: str | None) -> None:
     assert here(wanted) == "/"

@@ -73,7 +73,10 @@ def test_who_waits_gets_the_verdicts_for_a_repeated_request_too(client: TestClie
     xid = event("8", logs=[log("NVRM: Xid 79", 1)])
     for _ in range(2):
         told = post(client, event("7"), xid, event("9", status="succeeded", logs=[]), query="?wait=verdict")
-        assert [(verdict["job_id"], verdict["side"]) for verdict in told["verdicts"]] == [("7", "user"), ("8", "hardware")]
+        assert [(verdict["job_id"], verdict["side"]) for verdict in told["verdicts"]] == [
+            ("7", "user"),
+            ("8", "hardware"),
+        ]
         assert told["verdicts"][1]["decision"] == "resubmit_now"
         assert told["verdicts"][1]["exclude_nodes"] == ["gpu018"]
 

@@ -68,7 +68,8 @@ def test_another_sites_page_can_post_nothing(world: World, headers: dict[str, st
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Origin": "http://127.0.0.1:8080"}, {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}]
+    "headers",
+    [{}, {"Origin": "http://127.0.0.1:8080"}, {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}],
 )
 def test_programs_and_our_own_pages_can(world: World, headers: dict[str, str]) -> None:
     with world.client() as client:

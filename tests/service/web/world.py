@@ -1,8 +1,12 @@
 """A whole service over a real SQLite store: real parsing, logs and advice; only the classifier is written by hand."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +123,21 @@ class World:
         return secret
 
 
+@cache
+def _blank() -> Path:
+    """A migrated database, made once a run; each test works on a copy."""
+    folder = Path(tempfile.mkdtemp(prefix="faultline-blank-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = Store(f"sqlite:///{folder}/store.sqlite3")
+    store.upgrade()
+    store.close()
+    return folder / "store.sqlite3"
+
+
 def make_world(folder: Path, **changes: Any) -> World:
     clock = Clock()
+    shutil.copy(_blank(), folder / "store.sqlite3")
     store = Store(f"sqlite:///{folder}/store.sqlite3", clock=clock)
-    store.upgrade()
     telemetry = Telemetry()
     services = Services(
         store=store,

@@ -1,0 +1,77 @@
+"""The published shapes hold for what the service really takes and says."""
+
+import jsonschema
+import pytest
+from fastapi.testclient import TestClient
+from jsonschema import Draft202012Validator
+
+from classifiers.dataset import DatasetError, parse
+from tests.service.web.world import event, lines
+
+CASE = {
+    "id": "a",
+    "group": "g",
+    "kind": "k",
+    "event": event(),
+    "labels": {"side": "user", "cause": "USER.1", "category": "EE.2", "symptom": "none", "retry": "futile"},
+    "provenance": {"origin": "operator", "who": "ana"},
+}
+
+
+def schema(client: TestClient, name: str) -> Draft202012Validator:
+    answer = client.get(f"/api/v1/schemas/{name}")
+    assert answer.status_code == 200
+    Draft202012Validator.check_schema(answer.json())
+    return Draft202012Validator(answer.json())
+
+
+def test_each_listed_schema_is_one_under_either_name(client: TestClient) -> None:
+    names = client.get("/api/v1/schemas").json()["items"]
+    assert {"job-completion/1", "verdict/1", "labelled-case/1"} <= set(names)
+    for name in names:
+        assert schema(client, name).schema == schema(client, name.replace("/", "-")).schema
+
+
+def test_events_that_are_taken_fit_and_those_that_are_not_do_not(client: TestClient) -> None:
+    shape = schema(client, "job-completion/1")
+    shape.validate(event())
+    shape.validate({key: event()[key] for key in ("cluster", "job_id", "status", "ended_at")})
+    for change in ({"schema": "job-completion/2"}, {"exit_code": -1}, {"status": "sad"}, {"job_id": ""}, {"gpus": "8"}):
+        with pytest.raises(jsonschema.ValidationError):
+            shape.validate(event(**change))
+        assert client.post("/api/v1/events", content=lines(event(**change))).json()["rejected"]
+
+
+def test_a_verdict_fits(client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event()))
+    verdict = client.get("/api/v1/failures/1").json()["verdict"]
+    schema(client, "verdict/1").validate(verdict)
+    with pytest.raises(jsonschema.ValidationError):
+        schema(client, "verdict/1").validate(verdict | {"cause": "NONE.1"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"labels": CASE["labels"] | {"side": "nobody"}},
+        {"id": ""},
+        {"provenance": {"origin": "dream"}},
+        {"weight": 0},
+    ]  # type: ignore[operator]
+    + [
+        {"labels": {"side": "user"}},
+        {"event": {}},
+        {"schema": "labelled-case/2"},
+        {"labels": CASE["labels"] | {"cause": None}},
+    ],  # type: ignore[operator]
+)
+def test_a_labelled_case_fits_where_the_reader_takes_it(client: TestClient, change: dict[str, object]) -> None:
+    case = CASE | change
+    fits = schema(client, "labelled-case/1").is_valid(case)
+    try:
+        parse(case, "test")
+    except DatasetError:
+        assert not fits
+    else:
+        assert fits

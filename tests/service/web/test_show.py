@@ -1,0 +1,83 @@
+"""Nothing hidden, nothing that acts, numbers as people read them."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from service.web.pages import show
+from service.web.pages.templating import query
+from tests.service.web.world import NOW
+
+
+@given(st.text())
+def test_every_character_can_be_seen(text: str) -> None:
+    shown = show.visible(text)
+    assert not any(0x202A <= ord(char) <= 0x202E or 0x2066 <= ord(char) <= 0x2069 for char in shown)
+    assert not any(ord(char) < 0x20 and char not in "\t\n" for char in shown)
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x00b", "a␀b"),
+        ("\x1b[31m", "␛[31m"),
+        ("\u202egpj.exe", "[U+202E]gpj.exe"),
+        ("\ud800", "\ufffd"),
+        ("שלום", "שלום"),
+        ("tab\tnew\nline", "tab\tnew\nline"),
+    ],
+)
+def test_what_acts_is_named(text: str, shown: str) -> None:
+    assert show.visible(text) == shown
+
+
+def test_other_things_pass() -> None:
+    assert show.visible(7) == 7
+    assert show.visible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
+
+
+def test_a_terminals_colours_go() -> None:
+    assert show.without_colour("\x1b[1;31mred\x1b[0m") == "red"
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert show.cut("abc", 3) == "abc"
+    assert show.cut("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
+)
+def test_spans_have_two_units_at_most(seconds: float, shown: str) -> None:
+    assert show.span(seconds).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("back", "shown"),
+    [(5, "just now"), (90, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (-60, "in the future")],
+)
+def test_how_long_ago(back: int, shown: str) -> None:
+    assert show.ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0, "0"), (0.04, "<0.1"), (0.5, "0.5"), (24, "24"), (1363.4, "1,363")])
+def test_gpu_hours_have_the_digits_that_mean_something(value: float, shown: str) -> None:
+    assert show.gpu_hours(value) == shown
+
+
+def test_shares_and_times() -> None:
+    assert show.percent(0.0403) == "4.0\u00a0%"
+    assert show.percent(None) == "–"
+    assert show.exact(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
+    assert show.exact(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
+
+
+def test_a_query_leaves_out_what_asks_nothing() -> None:
+    assert query({"side": "user", "q": "a b&c"}, {"sort": None}, cursor="") == "?side=user&q=a+b%26c"
+    assert query({}) == ""
