@@ -64,7 +64,7 @@ def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Signature]]:
     for place, item in enumerate(leading[: len(_PLACE)]):
         part = _PLACE[place] * (1.0 if beginning else 0.6)
         out += [(part * _PULL[hit.strength], hit) for hit in item.hits if weights_of(hit, axis)]
-    log_speaks = any(one.hits for one in leading)
+    log_speaks = any(one.hits for one in leading) or bool(beginning)
     for item in items:
         if item.scheduler:
             for hit in item.hits:
