@@ -37,7 +37,7 @@ _EQUAL = {
 
 
 # No index serves `q`: it looks at this many rows that pass the other filters, and the cursor goes on from there.
-Q_WINDOW = 20_000
+Q_WINDOW = 10_000
 
 
 def page(
@@ -56,11 +56,11 @@ def page(
     words = clean(filters.q or "").lower().split()
     # The page's rows are found in one index first; only they are joined with their attempts.
     if words:
-        window = narrowed.limit(Q_WINDOW).subquery()
+        # The window brings the text along and is in order: the search stops with the page, whatever the plan.
+        window = narrowed.add_columns(failures.c.headline).limit(Q_WINDOW).subquery()
         found = (
             select(window.c.id, window.c.at)
-            .join(failures, failures.c.id == window.c.id)
-            .where(*(func.lower(failures.c.headline).contains(word, autoescape=True) for word in words))
+            .where(*(func.lower(window.c.headline).contains(word, autoescape=True) for word in words))
             .order_by(*_order(window.c.at, window.c.id, sort))
             .limit(limit + 1)
             .subquery()
@@ -103,7 +103,7 @@ def _narrowed(filters: FailureFilter, *, by_cost: bool) -> tuple[Select[Any], Co
     if filters.abstained is not None:
         conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
     if filters.node is not None:
-        if by_cost or conditions:
+        if by_cost or conditions or filters.q is not None:
             wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
         conditions.append(failure_nodes.c.node == clean(filters.node))
     if filters.since is not None:

@@ -1,0 +1,172 @@
+"""No list reads more rows the more there are: every filter and order is served by an index, on both databases."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+
+from service.store.bulk import is_postgres
+from service.store.records import FailureFilter
+from service.store.session import Store, UnitOfWork
+from service.store.tables import metadata
+from tests.service.store.made import NOON, job, put
+
+ROWS = 3_000
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    put(
+        store,
+        [
+            job(
+                f"e{n}",
+                ended_at=NOON - timedelta(seconds=n),
+                user=f"user{n % 97}",
+                team=f"team{n % 31}",
+                queue=f"queue{n % 29}",
+                cluster=f"c{n % 23}",
+                nodes=(f"gpu{n % 89}",),
+                gpu_hours_lost=float(n % 101),
+                status=("failed", "timeout", "hung")[n % 3],
+            )
+            for n in range(ROWS)
+        ],
+        symptom="A.1",
+    )
+    with store._engine.connect() as connection:
+        connection.exec_driver_sql("ANALYZE")
+        connection.commit()
+    return store
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
+    seen: list[tuple[str, Any]] = []
+
+    def note(_c: Connection, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        if statement.startswith("SELECT"):
+            seen.append((statement, parameters))
+
+    event.listen(store._engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(store._engine, "before_cursor_execute", note)
+
+
+def plan(work: UnitOfWork, statement: str, parameters: Any) -> str:
+    connection = work.jobs._connection
+    if is_postgres(connection):
+        # Whether an index can serve it, not whether a table this small is worth one.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        return "\n".join(row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters))
+    return "\n".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+
+def scans(text: str) -> list[str]:
+    """The lines of a plan that read a whole table: on SQLite a SCAN that follows no index, and is of a table."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [
+        line
+        for line in lines
+        if "Seq Scan" in line
+        or (line.startswith("SCAN ") and line.split()[1] in metadata.tables and "USING" not in line)
+    ]
+
+
+PAGES = {
+    "all": FailureFilter(),
+    "side": FailureFilter(side="user"),
+    "cause": FailureFilter(cause="USER.1"),
+    "symptom": FailureFilter(symptom="A.1"),
+    "category": FailureFilter(category="5.1"),
+    "cluster": FailureFilter(cluster="c7"),
+    "queue": FailureFilter(queue="queue7"),
+    "team": FailureFilter(team="team7"),
+    "user": FailureFilter(user="user7"),
+    "nobody": FailureFilter(user="nobody"),
+    "node": FailureFilter(node="gpu7"),
+    "node and side": FailureFilter(node="gpu7", side="user"),
+    "group": FailureFilter(group="v1:abc"),
+    "status": FailureFilter(status="hung"),
+    "abstained": FailureFilter(abstained=True),
+    "an hour": FailureFilter(since=NOON - timedelta(hours=1), until=NOON),
+    "words": FailureFilter(q="json"),
+}
+
+
+def test_no_page_of_failures_scans_a_table(filled: Store) -> None:
+    with filled.reading() as reading, statements(filled) as seen:
+        for filters in PAGES.values():
+            cursor = reading.failures.page(filters, limit=20).next_cursor
+            if cursor is not None:
+                reading.failures.page(filters, limit=20, cursor=cursor)
+    assert len(seen) > len(PAGES)
+    with filled.reading() as reading:
+        for statement, parameters in seen:
+            text = plan(reading, statement, parameters)
+            assert scans(text) == [], text
+
+
+def test_what_else_the_pages_ask_scans_no_table(filled: Store) -> None:
+    with filled.reading() as reading, statements(filled) as seen:
+        number = reading.failures.page(limit=1).items[0].id
+        reading.failures.get(number)
+        reading.jobs.attempts("orion", "e1")
+        reading.jobs.known(["e1", "nothing"])
+        reading.statistics.stats(NOON - timedelta(hours=1), NOON)
+        reading.dead_letters.page()
+        reading.tokens.find("secret")
+    with filled.reading() as reading:
+        for statement, parameters in seen:
+            # Asked for one row of it, and for a page in the order of its row numbers.
+            text = plan(reading, statement, parameters)
+            assert set(scans(text)) <= {"SCAN retired_events", "SCAN dead_letters"}, text
+
+
+NAMES = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
+
+
+def test_a_page_is_a_page_s_work(filled: Store) -> None:
+    """As the database really does it: what a page reads has to do with its 20 rows and not with what is stored."""
+    asked: list[FailureFilter] = [FailureFilter(), FailureFilter(user="user7"), FailureFilter(side="user")]
+    for name in NAMES:
+        nothing: dict[str, Any] = {name: "nothing has this"}
+        asked.append(FailureFilter(**nothing))
+    for filters in asked:
+        with filled.reading() as reading, statements(filled) as seen:
+            reading.failures.page(filters, limit=20)
+        [(statement, parameters)] = seen
+        with filled.reading() as reading:
+            connection = reading.jobs._connection
+            if is_postgres(connection):
+                explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
+                assert most_rows(explained.scalar_one()[0]["Plan"]) <= 2 * ROWS / 97, filters
+            else:
+                assert instructions(reading, filters) < 20 * 300, filters
+
+
+def instructions(work: UnitOfWork, filters: FailureFilter) -> int:
+    """What SQLite's machine does for a page of 20; to read every row of `filled` takes it some ten times as many."""
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 10
+        return 0
+
+    driver: Any = work.jobs._connection.connection.dbapi_connection
+    driver.set_progress_handler(step, 10)
+    work.failures.page(filters, limit=20)
+    driver.set_progress_handler(None, 0)
+    return steps
+
+
+def most_rows(node: dict[str, Any]) -> float:
+    """The most rows that any step of a plan gave on or threw away, all its loops together."""
+    own: float = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+    return max([own, *(most_rows(child) for child in node.get("Plans", []))])
