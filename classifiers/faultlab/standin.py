@@ -68,7 +68,12 @@ def _expired(request: list[str], key: Path, cert: Path) -> None:
         )
         words = [*request, "-new", "-out", str(here / "request")]
         subprocess.run(words, check=True, capture_output=True)
-        dates = ["-startdate", f"{past - datetime.timedelta(days=365):%Y%m%d%H%M%SZ}", "-enddate", f"{past:%Y%m%d%H%M%SZ}"]
+        dates = [
+            "-startdate",
+            f"{past - datetime.timedelta(days=365):%Y%m%d%H%M%SZ}",
+            "-enddate",
+            f"{past:%Y%m%d%H%M%SZ}",
+        ]
         words = ["openssl", "ca", "-batch", "-notext", "-selfsign", "-config", str(here / "ca.cnf"), "-keyfile", str(key),
                  "-in", str(here / "request"), "-out", str(cert), *dates]  # fmt: skip
         subprocess.run(words, check=True, capture_output=True)
