@@ -1,6 +1,7 @@
 """The only loop: poll, read, handle, dead letters, and the offsets last."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from service.batch import Handle
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.5
 LAG_EVERY_S = 10.0
+# So many of the last events that could be read but not handled are no accident of theirs: the service is broken.
+BROKEN = 50
+BROKEN_OF = 500
 
 
 class _Stopped(Exception):
@@ -71,6 +75,7 @@ class Consumer:
         self._lost: set[Place] = set()  # taken away since the last poll that brought records
         self._due: dict[Place, int] = {}  # finished, and not yet committed
         self._streak = 0  # unreadable records in a row
+        self._handled: deque[bool] = deque(maxlen=BROKEN_OF)  # whether the last events could be handled
         self._next_lag = clock.monotonic()
 
     def run(self, stop: Stop) -> None:
@@ -159,6 +164,14 @@ class Consumer:
                     " Is the topic right, has its format changed? These are kept as dead letters; what follows stays on"
                     " the topic. (FAULTLINE_DEAD_LETTER_LIMIT)"
                 )
+        failed = {item.place for item in poisoned}
+        self._handled.extend(item.place not in failed for item in items if not isinstance(item.what, DeadLetter))
+        if poisoned and self._handled.count(False) >= BROKEN:
+            raise TooManyDeadLetters(
+                f"{self._handled.count(False)} of the last {len(self._handled)} events could be read but not handled:"
+                f" {_reason(poisoned[-1])}. More likely this service or its model is broken than the events. They are"
+                " kept as dead letters; what follows stays on the topic."
+            )
 
     def _send_dead_letters(self, items: Sequence[Item]) -> None:
         times = 0
@@ -230,3 +243,7 @@ class Consumer:
                 self._telemetry.lag.labels(topic).set(records)
         except Unavailable as error:
             log.info("%s", error.detail)
+
+
+def _reason(item: Item) -> str:
+    return item.what.reason if isinstance(item.what, DeadLetter) else ""

@@ -21,9 +21,9 @@ _HEADER_CHARACTERS = 2_000
 
 
 class TooManyDeadLetters(FaultlineError):
-    """So many unreadable records in a row that the topic or its format must be wrong: the consumer stops."""
+    """So many dead letters that not the records must be wrong, but topic, format or service: the consumer stops."""
 
-    title = "Too many dead letters in a row"
+    title = "Too many dead letters"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Settler:
         A batch that raises something unexpected is tried once more, then halved until the event is found.
         """
         pieces = deque([list(items)])
+        told: set[str] = set()
         rejected: list[Item] = []
         first = True
         while pieces:
@@ -48,7 +49,7 @@ class Settler:
                 continue
             error = self._try(piece)
             if error is not None and (first or len(piece) == 1):
-                log.warning("a batch of %d failed, trying once more: %s", len(piece), type(error).__name__)
+                log.info("a batch of %d failed, trying once more: %s", len(piece), type(error).__name__)
                 error = self._try(piece)
             first = False
             if error is None:
@@ -57,6 +58,10 @@ class Settler:
                 middle = len(piece) // 2
                 pieces.extendleft([piece[middle:], piece[:middle]])
             else:
+                kind = f"{type(error).__name__} {error}"[:200]
+                # Its trace once a batch: when the service is broken, every event brings it.
+                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in told else error)
+                told.add(kind)
                 rejected.append(self._poison(piece[0], error))
         return rejected
 
@@ -83,7 +88,6 @@ class Settler:
 
     def _poison(self, item: Item, error: Exception) -> Item:
         """The letter instead of the event; without its text where even that can't be stored."""
-        log.error("%s can't be handled and becomes a dead letter", item.place, exc_info=error)
         reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
         letter = dead_letter(item.value, item.place, reason)
         for candidate in (letter, DeadLetter(text="", sha256=letter.sha256, place=letter.place, reason=letter.reason)):

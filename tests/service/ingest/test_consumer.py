@@ -180,6 +180,18 @@ def test_the_one_event_that_nothing_can_handle_becomes_a_dead_letter() -> None:
     assert "secret" not in scene.topic.sent[0].letter.reason
 
 
+def test_a_broken_service_stops_it_instead_of_turning_every_failure_into_a_dead_letter() -> None:
+    scene = Scene(max_events=90)
+    for number in range(900):
+        scene.put(event(f"j{number}"))
+    scene.database.poison = lambda stored: int(stored.job_id[1:]) % 3 == 0
+    with pytest.raises(TooManyDeadLetters, match=r"60 of the last 180 events .* ValueError\. More likely this service"):
+        scene.run()
+    assert scene.committed() == 180
+    assert len(scene.topic.sent) == 60
+    assert len(scene.database.jobs()) == 120
+
+
 def test_a_failure_that_passes_costs_nothing() -> None:
     scene = Scene()
     for number in range(10):

@@ -1,0 +1,371 @@
+"""Events through a real broker into a real PostgreSQL while workers, broker and database are killed on the way."""
+
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, Self
+
+import psycopg
+
+from service.errors import Unavailable
+from service.kafka.config import KafkaConfig
+from service.kafka.lag import LagReader
+from service.kafka.producer import Producer
+from service.kafka.record import Message
+from service.settings import default_model_dir
+from service.store.session import Store
+from tests.labs import kafka, postgres
+from tests.labs.kafka import Broker
+from tests.labs.postgres import Postgres
+
+Trouble = Literal["member", "worker", "broker", "database"]
+
+TOPIC, GROUP, NAME = "jobs", "crashes", "crash-test"
+CHUNK = 25
+PATIENCE_S = 120.0
+ERRORS = (
+    "ModuleNotFoundError: No module named 'einops_{n}'",
+    "RuntimeError: CUDA error: an illegal memory access was encountered ({n})",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n}.00 MiB.",
+    "slurmstepd: error: Detected 1 oom_kill event in StepId={n}.0. Some of the step tasks have been OOM Killed.",
+    "FileNotFoundError: [Errno 2] No such file or directory: '/data/{n}.idx'",
+)
+STARTED = datetime(2026, 11, 19, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one round does. `again`: share of events published twice; `bad`: records that can't be read."""
+
+    events: int
+    troubles: Sequence[Trouble]
+    seed: int
+    processes: int = 2
+    again: float = 0.1
+    bad: int = 20
+
+
+@dataclass
+class Report:
+    """What was seen. Times in seconds; `returns`: from a kill to the moment the member had its partitions back."""
+
+    published: int = 0
+    records: int = 0
+    stored: int = 0
+    lost: int = 0
+    twice: int = 0
+    wrong: list[str] = field(default_factory=list)
+    kills: Counter[str] = field(default_factory=Counter)
+    in_hand: int = 0
+    returns: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def text(self) -> str:
+        """For people."""
+        back = f"{statistics.median(self.returns):.1f} s (at most {max(self.returns):.1f} s)" if self.returns else "-"
+        kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
+        return (
+            f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
+            f" {self.in_hand} of {self.kills.total()} with work in hand; a killed member had its partitions back after"
+            f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
+            f" {', '.join(self.wrong) or 'nothing'}"
+        )
+
+
+def event(rng: random.Random, number: int) -> dict[str, object]:
+    """One of three jobs fails, with a log."""
+    failed = rng.random() < 1 / 3
+    made: dict[str, object] = {
+        "schema": "job-completion/1",
+        "cluster": "orion",
+        "job_id": f"{number}",
+        "attempt": 0,
+        "status": "failed" if failed else "succeeded",
+        "user": f"u{number % 7}",
+        "started_at": (STARTED + timedelta(seconds=number)).isoformat(),
+        "ended_at": (STARTED + timedelta(seconds=number + 600)).isoformat(),
+    }
+    if failed:
+        steps = "".join(f"step {step} loss {rng.random():.4f}\n" for step in range(rng.randint(0, 60)))
+        made["exit_code"] = 1
+        made["logs"] = [{"rank": 0, "stream": "stderr", "tail": steps + rng.choice(ERRORS).format(n=number)}]
+    return made
+
+
+class Worker:
+    """`faultline worker` as an operator starts it."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], processes: int) -> None:
+        self._log = folder / "worker.log"
+        self._environment = environment
+        self._processes = processes
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; returns at once."""
+        command = [sys.executable, "-m", "service", "worker", "--processes", str(self._processes), "--name", NAME]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command], stdout=log, stderr=log, env=self._environment
+            )
+
+    def members(self) -> list[int]:
+        """The processes that consume."""
+        assert self._process is not None
+        pid = self._process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+    def kill_member(self, rng: random.Random) -> None:
+        """End one of the processes with -9; the others are not told."""
+        os.kill(rng.choice(self.members()), signal.SIGKILL)
+
+    def kill(self) -> None:
+        """End the parent with -9, and thereby all of them; start it again as systemd would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(30)
+        self.start()
+
+    def stop(self) -> int:
+        """End it in order; its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(90)
+
+    def given(self) -> int:
+        """How often members were given partitions so far."""
+        return self.said().count("partitions given: jobs")
+
+    def said(self) -> str:
+        """Its log."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(30)
+
+
+class Publisher:
+    """Publishes messages in order, as many as are released, from a thread; a lost broker is waited for."""
+
+    def __init__(self, config: KafkaConfig, messages: Sequence[Message]) -> None:
+        self._producer = Producer(config, delivery_s=5.0)
+        self._messages = messages
+        self._released = 0
+        self._changed = threading.Condition()
+        self.sent = 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.release(len(self._messages) if exception[0] is None else 0)
+        self._thread.join(PATIENCE_S if exception[0] is None else 0.1)
+        self._producer.close()
+
+    def release(self, count: int) -> None:
+        """Let so many in all go out."""
+        with self._changed:
+            self._released = max(self._released, min(count, len(self._messages)))
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while self.sent < len(self._messages):
+            with self._changed:
+                self._changed.wait_for(lambda: self._released > self.sent)
+                chunk = self._messages[self.sent : min(self._released, self.sent + CHUNK)]
+            try:
+                self._producer.send(TOPIC, chunk)
+            except Unavailable:
+                time.sleep(0.2)
+                continue
+            self.sent += len(chunk)
+            time.sleep(0.01)
+
+
+@dataclass
+class Round:
+    """One run of a plan in running labs."""
+
+    plan: Plan
+    broker: Broker
+    database: Postgres
+    folder: Path
+
+    def run(self) -> Report:
+        """Publish, kill, wait until all is stored, stop in order, and look what is there."""
+        rng = random.Random(self.plan.seed)
+        began = time.monotonic()
+        url = self.database.create(f"crashes_{self.plan.seed}")
+        store = Store(url)
+        store.upgrade()
+        store.close()
+        self.broker.create_topic(TOPIC, 6)
+        config = KafkaConfig((self.broker.address,), (TOPIC,), group_id=GROUP)
+        events = [event(rng, number) for number in range(self.plan.events)]
+        messages = self._messages(rng, events)
+        report = Report(published=len(events), records=len(messages))
+        with ExitStack() as stack:
+            worker = Worker(self.folder, environment(url, self.broker), self.plan.processes)
+            stack.callback(worker.close)
+            worker.start()
+            publisher = stack.enter_context(Publisher(config, messages))
+            stored = Stored(url)
+            publisher.release(len(messages) // (len(self.plan.troubles) + 1))
+            until(lambda: stored.count() > 0, "the first event is stored", worker)
+            for number, trouble in enumerate(self.plan.troubles, start=2):
+                publisher.release(len(messages) * number // (len(self.plan.troubles) + 1))
+                time.sleep(rng.uniform(0.02, 0.4))
+                self._make(trouble, worker, rng, report, publisher, stored)
+            publisher.release(len(messages))
+            until(lambda: publisher.sent == len(messages), "everything is published", worker)
+            until(lambda: stored.count() >= len(events), "everything is stored", worker)
+            self._committed(config, worker)
+            code = worker.stop()
+            if code != 0:
+                report.wrong.append(f"the worker ended with {code}")
+        self._look(url, events, report)
+        report.seconds = time.monotonic() - began
+        return report
+
+    def _messages(self, rng: random.Random, events: Sequence[dict[str, object]]) -> list[Message]:
+        out = [Message(json.dumps(one).encode(), str(one["job_id"]).encode()) for one in events]
+        twice = rng.sample(out, int(len(out) * self.plan.again))
+        for message in twice:
+            out.insert(rng.randrange(len(out)), message)
+        for number in range(self.plan.bad):
+            out.insert(rng.randrange(len(out)), Message(b'{"job_id": %d, \xff' % number, b"bad%d" % number))
+        return out
+
+    def _make(
+        self,
+        trouble: Trouble,
+        worker: Worker,
+        rng: random.Random,
+        report: Report,
+        publisher: Publisher,
+        stored: "Stored",
+    ) -> None:
+        given = worker.given()
+        report.in_hand += publisher.sent > stored.records()
+        report.kills[trouble] += 1
+        started = time.monotonic()
+        if trouble == "member":
+            until(lambda: bool(worker.members()), "a member is there", worker)
+            worker.kill_member(rng)
+        elif trouble == "worker":
+            worker.kill()
+        elif trouble == "broker":
+            self.broker.restart()
+        else:
+            self.database.restart()
+        if trouble in {"member", "worker"}:
+            until(lambda: worker.given() > given, "the killed member is back", worker)
+            report.returns.append(time.monotonic() - started)
+
+    def _committed(self, config: KafkaConfig, worker: Worker) -> None:
+        lag = LagReader(config)
+        try:
+            until(lambda: lag.read() == {TOPIC: 0}, "every offset is committed", worker)
+        finally:
+            lag.close()
+
+    def _look(self, url: str, events: Sequence[dict[str, object]], report: Report) -> None:
+        """Each event is one job row, each failed one one failure, one verdict and one message to others."""
+        expected = {str(one["job_id"]) for one in events}
+        failed = {str(one["job_id"]) for one in events if one["status"] == "failed"}
+        with psycopg.connect(url) as connection:
+
+            def rows(statement: str) -> list[str]:
+                return [str(row[0]) for row in connection.execute(statement.encode()).fetchall()]
+
+            jobs = rows("SELECT job_id FROM jobs")
+            report.stored = len(set(jobs))
+            report.lost = len(expected - set(jobs))
+            report.twice = len(jobs) - len(set(jobs))
+            found = {
+                "failures": rows("SELECT j.job_id FROM failures f JOIN jobs j ON j.failure_id = f.id"),
+                "verdicts": rows("SELECT j.job_id FROM verdicts v JOIN jobs j ON j.failure_id = v.failure_id"),
+                "logs": rows("SELECT j.job_id FROM logs l JOIN jobs j ON j.id = l.attempt_id"),
+                "messages": [key.partition("/")[2] for key in rows("SELECT key FROM outbox")],
+            }
+            for what, ids in found.items():
+                if Counter(ids) != Counter(failed):
+                    report.wrong.append(f"{what}: {len(ids)} for {len(failed)} failed jobs")
+            if int(rows("SELECT coalesce(sum(conflicts), 0) FROM jobs")[0]):
+                report.wrong.append("conflicts where there are none")
+            letters = rows("SELECT sha256 FROM dead_letters")
+            if len(set(letters)) != self.plan.bad:
+                report.wrong.append(f"{len(set(letters))} dead letters for {self.plan.bad} bad records")
+
+
+class Stored:
+    """How much is in the database; 0 while that is away."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def count(self) -> int:
+        """Jobs."""
+        return self._ask("SELECT count(*) FROM jobs")
+
+    def records(self) -> int:
+        """About how many records that is, duplicates counted."""
+        return self._ask("SELECT count(*) FROM jobs")
+
+    def _ask(self, statement: str) -> int:
+        try:
+            with psycopg.connect(self._url, connect_timeout=5) as connection:
+                row = connection.execute(statement.encode()).fetchone()
+        except psycopg.OperationalError:
+            return 0
+        return int(row[0]) if row else 0
+
+
+def environment(url: str, broker: Broker) -> dict[str, str]:
+    """What the worker is told, and nothing of the machine's own settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
+    return kept | {
+        "FAULTLINE_DATABASE_URL": url,
+        "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS": broker.address,
+        "FAULTLINE_KAFKA_TOPICS": TOPIC,
+        "FAULTLINE_KAFKA_GROUP_ID": GROUP,
+        "FAULTLINE_MODEL_DIR": str(model_dir()),
+    }
+
+
+def model_dir() -> Path:
+    """The trained model: where FAULTLINE_MODEL_DIR says, or where `make install` leaves it."""
+    return Path(os.environ.get("FAULTLINE_MODEL_DIR") or default_model_dir())
+
+
+def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: float = PATIENCE_S) -> None:
+    """Wait for something, or fail with the worker's last words."""
+    deadline = time.monotonic() + patience_s
+    while not happened():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {patience_s:.0f} s: {what}\n{worker.said()[-4000:]}")
+        time.sleep(0.05)
+
+
+@contextmanager
+def labs() -> "Iterator[tuple[Broker, Postgres]]":
+    """A broker and a database of one's own, which may be killed."""
+    with kafka.broker() as broker, postgres.server() as database:
+        yield broker, database

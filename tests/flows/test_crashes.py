@@ -1,0 +1,30 @@
+"""Every event is stored exactly once, though workers, broker and database are killed on the way."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.flows.crashes import Plan, Round, Trouble, labs, model_dir
+from tests.labs.need import missing, need
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(280)]
+
+SEED = 4021
+
+
+def test_2000_events_and_every_part_killed_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need("setpriv")
+    if not (model_dir() / "manifest.json").exists():
+        missing("there is no trained model (make install)")
+    troubles: list[Trouble] = ["member", "worker", "member", "broker", "member", "database", "worker"]
+    random.Random(SEED).shuffle(troubles)
+    with labs() as (broker, database):
+        report = Round(Plan(events=2_000, troubles=troubles, seed=SEED), broker, database, tmp_path).run()
+    with capsys.disabled():
+        print(f"\n{report.text()}")
+    assert report.stored == 2_000
+    assert (report.lost, report.twice) == (0, 0)
+    assert report.wrong == []
+    assert report.in_hand > 0
+    assert max(report.returns) < 20
