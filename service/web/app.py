@@ -5,7 +5,7 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from anyio import CapacityLimiter
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from service.errors import FaultlineError
 from service.web.api import dead_letters, events, failures, health, schemas
+from service.web.api.parameters import only_known
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import failure as failure_page
 from service.web.pages import failures as failures_page
@@ -45,7 +46,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     app.state.sessions = Sessions(services.clock)
     app.state.ingesting = CapacityLimiter(INGESTING_AT_ONCE)
-    api = APIRouter()
+    api = APIRouter(dependencies=[Depends(only_known)])
     for part in API:
         api.include_router(part.router)
     app.include_router(api, prefix=PREFIX)

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Query
+from fastapi import Query, Request, params
+from fastapi.dependencies.utils import get_flat_params
 
+from service.errors import FieldError, InvalidInput
 from service.web.times import When
 from service.web.views import Narrowed
 
@@ -15,6 +17,21 @@ Text = Annotated[str | None, Query(max_length=200)]
 Names = Literal[
     "side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status", "q"
 ]
+
+
+async def only_known(request: Request) -> None:
+    """Return where every query parameter is one of the route's: a misspelt filter must not answer with everything.
+
+    Raises:
+        InvalidInput: one is not; names it and those that are known.
+    """
+    declared = get_flat_params(request.scope["route"].dependant)
+    known = sorted({parameter.alias for parameter in declared if isinstance(parameter.field_info, params.Query)})
+    expected = f"one of {', '.join(known)}" if known else "no parameter"
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        wrong = tuple(FieldError(name[:80], f"a known parameter: {expected}") for name in dict.fromkeys(unknown))
+        raise InvalidInput(f"{wrong[0].field}: expected {wrong[0].expected}", wrong[:20])
 
 
 def narrowed(
