@@ -3,17 +3,15 @@
 import argparse
 import atexit
 import json
-import random
 import re
 import subprocess
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from classifiers.faultlab import capture, environment, faults, program
+from classifiers.faultlab import capture, check, environment, faults, program
 from classifiers.faultlab.program import Plan
 from classifiers.faultlab.zygotes import Zygotes
 
@@ -63,9 +61,15 @@ def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def _runs(plans: Sequence[Plan]) -> Iterator[tuple[Plan, int]]:
+    """All runs, a first one of every program before a second of any: whenever one stops, all programs are there."""
+    turn: dict[str, int] = {}
+    runs = []
     for plan in plans:
         for seed in plan.seeds:
-            yield plan, seed
+            turn[plan.program] = turn.get(plan.program, 0) + 1
+            runs.append((turn[plan.program], plan, seed))
+    for _, plan, seed in sorted(runs, key=lambda run: run[0]):
+        yield plan, seed
 
 
 def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
@@ -95,6 +99,33 @@ def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     return 1 if bad else 0
 
 
+def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    by_run = {f"{plan.id}#{seed}": plan for plan in plans for seed in plan.seeds}
+    file, kept, bad = Path(args.file), [], 0
+    for text in file.read_text(encoding="utf-8").splitlines():
+        case = json.loads(text)
+        plan = by_run.get(case["provenance"]["run"])
+        try:
+            kept.append(capture.line_of(case if plan is None else capture.relabel(case, plan)))
+        except capture.NotAsDeclared as error:
+            bad += 1
+            print(f"left out: {str(error).splitlines()[0]}", file=sys.stderr)
+    file.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    return 1 if bad else 0
+
+
+def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    lab, bad = _lab(args), 0
+    chosen = check.choose(check.read(args.corpus), plans, args.count, cheap=args.cheap, seed=args.seed)
+    for case, plan in chosen:
+        compared = check.again(lab, case, plan)
+        bad += compared.wrong is not None
+        told = f"DIFFERS: {compared.wrong}" if compared.wrong else f"skipped: {compared.skipped}" if compared.skipped else "holds"
+        print(f"{compared.run}: {told}", flush=True)
+    print(f"{len(chosen)} runs, {bad} differ")
+    return 1 if bad or not chosen else 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0 all well, 1 some run was not as declared, 2 usage."""
     parser = argparse.ArgumentParser(prog="python -m classifiers.faultlab", description=__doc__)
@@ -110,6 +141,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub.add_argument("--output", required=True, help="a .jsonl file; runs already in it are left out")
             sub.add_argument("--again", action="store_true", help="start the file anew")
             sub.add_argument("--minutes", type=float, default=0)
+    sub = commands.add_parser("check", help="run captured programs again and compare")
+    sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
+    sub.add_argument("--count", type=int, default=20)
+    sub.add_argument("--cheap", action="store_true", help="only those that need no heavy framework")
+    sub.add_argument("--seed", type=int, default=None, help="of the choice")
+    sub.add_argument("--corpus", type=Path, default=CORPUS)
+    sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
+    sub = commands.add_parser("relabel", help="bring captured cases to the present declarations, without a new run")
+    sub.add_argument("file")
+    sub.set_defaults(pattern=[])
     build = commands.add_parser("build", help="make an environment")
     build.add_argument("name")
     args = parser.parse_args(argv)
@@ -121,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except program.DeclarationError as error:
         print(error, file=sys.stderr)
         return 2
-    return {"list": _list, "run": _run, "capture": _capture}[args.command](args, plans)
+    return {"list": _list, "run": _run, "capture": _capture, "check": _check, "relabel": _relabel}[args.command](args, plans)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -141,6 +141,7 @@ class Lab:
             "python": str(python),
             "script": script,
             "ranks": str(plan.ranks),
+            "lab": str(environment.root()),
         }
         declared = tuple(
             {key: launch.fill(value, values) if isinstance(value, str) else value for key, value in fault.items()}
@@ -172,6 +173,7 @@ class Lab:
         fresh_kernel = _kernel_lines()[kernel_before:]
         machine = {
             str(home): f"/home/{who.user}", str(temporary): "/tmp", str(workers): f"{who.folder}/logs", token: f"tmp{token[2:]}",
+            str(environment.root()): f"/home/{who.user}/.cache", "https://pypi.org": "https://packages.example.org",
             sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
         }  # fmt: skip
         scrub = identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())
@@ -232,27 +234,49 @@ class Lab:
         return outcome, streams
 
 
-def root_line(captured: Captured) -> tuple[int | None, str | None]:
-    """The rank and the line where the failure began, as the capture shows them.
+_LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
+
+
+def _is_frame(line: str) -> bool:
+    """Whether a line is a traceback's own (a frame, the code it echoes) or a warning: never where a failure is told."""
+    return _LAUNCHER_PREFIX.sub("", line)[:1] in {" ", "\t", "^"} or "Warning:" in line
+
+
+def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> tuple[int | None, str | None]:
+    """The rank and the line where the failure began, as the streams show them; a line that only echoes code is the
+    last choice.
 
     Raises:
         NotAsDeclared: the declared line is nowhere to be found.
     """
-    root = captured.plan.root
+    root = plan.root
     if root.line is None:
         return root.rank, None
     if root.where == "launcher":
-        wanted = [s for s in captured.streams if s.rank is None] or list(captured.streams)
+        wanted = [s for s in streams if s.rank is None] or list(streams)
     elif root.where == "any" or root.rank is None:
-        wanted = list(captured.streams)
+        wanted = list(streams)
     else:
-        wanted = [s for s in captured.streams if s.rank == root.rank] or [s for s in captured.streams if s.rank is None]
-    for stream in wanted:
-        for line in stream.text.split("\n"):
-            if root.line.search(line):
-                return root.rank, line.strip("\r ")
-    shown = "\n".join(f"--- {s.rank} {s.name}\n{s.text[-1500:]}" for s in captured.streams)
-    raise NotAsDeclared(f"{captured.plan.id}#{captured.seed}: no line matches {root.line.pattern!r}\n{shown}")
+        wanted = [s for s in streams if s.rank == root.rank] or [s for s in streams if s.rank is None]
+    lines = [line for stream in wanted for line in stream.text.split("\n") if root.line.search(line)]
+    lines += [line for line in kernel if root.where != "rank" and root.line.search(line)]
+    for line in sorted(lines, key=_is_frame):
+        return root.rank, line.strip("\r ")
+    shown = "\n".join(f"--- {s.rank} {s.name}\n{s.text[-1500:]}" for s in streams)
+    raise NotAsDeclared(f"{plan.id}: no line matches {root.line.pattern!r}\n{shown}")
+
+
+def relabel(case_: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """A captured case under its plan's present declaration: labels, kind and root; what was captured stays.
+
+    Raises:
+        NotAsDeclared: the declared line is not in it.
+    """
+    event = case_["event"]
+    streams = [Stream(log["rank"], log["node"], log["stream"], log["tail"]) for log in event["logs"]]
+    rank, line = find_root(plan, streams, [one["text"] for one in event.get("node_events", ())])
+    labels = {**plan.labels, "root_rank": rank, "root_line": line}
+    return {**case_, "group": plan.path, "kind": plan.kind, "labels": labels, "provenance": {**case_["provenance"], "path": plan.path}}
 
 
 def status(captured: Captured) -> tuple[str, int | None, int | None]:
@@ -320,7 +344,7 @@ def case(captured: Captured) -> dict[str, Any]:
     """
     plan = captured.plan
     event = _event(captured)
-    rank, line = root_line(captured)
+    rank, line = find_root(plan, captured.streams, captured.kernel)
     name = f"lab-{plan.family}-{plan.name}-{plan.variant}-{captured.seed}"
     return {
         "id": name,

@@ -39,7 +39,8 @@ A family is a folder below `programs/` with Python or shell files and any number
 launchers) stand once as `[sets]` of the file, `short = [{ name = "cnn-json", more = ["--model", "cnn"] }, ...]`, and a
 program names them: `sets = ["short"]`. Every program has its own variants first, then those of its sets.
 
-Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host}. `{http}` is the address of the
+Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (where
+the environments lie). `{http}` is the address of the
 stand-in server that an `http` fault starts. Programs get their seed as the environment's LAB_SEED too. The folder's
 `files = ["lib.py"]` (program key) are copied beside the program under their own names. `prepare = [args]` runs the
 program once before with those args (writes a checkpoint, say; its output is dropped) and faults that alter files come

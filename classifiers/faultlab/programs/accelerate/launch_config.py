@@ -1,0 +1,3 @@
+from loop import Accelerator, args, parts
+
+Accelerator(cpu=True)
