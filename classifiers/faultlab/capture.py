@@ -21,7 +21,7 @@ from classifiers.faultlab.program import Plan
 from classifiers.faultlab.zygotes import Zygotes
 
 TAIL_BYTES = 32 * 1024
-_KERNEL = ("oom", "killed process", "out of memory", "segfault", "traps:")
+_KERNEL = ("oom", "killed process", "out of memory", "segfault", "traps:", "ext4-fs error", "i/o error", "filesystem read-only")
 
 
 class NotAsDeclared(RuntimeError):
