@@ -15,7 +15,7 @@ def fault(job):
         return answer.json()
     if how == "session":
         session = requests.Session()
-        session.mount("http", HTTPAdapter(max_retries=Retry(3, backoff_factor=0.01, status_forcelist=[429, 500, 502, 503, 504])))
+        session.mount("http://", HTTPAdapter(max_retries=Retry(3, backoff_factor=0.01, status_forcelist=[429, 500, 502, 503, 504])))
         return session.get(f"{base}/shards/{job.at:05d}.tar", timeout=1.0)
     if how == "stream":
         with requests.get(f"{base}/models/{job.name}.bin", stream=True, timeout=1.0) as answer:
