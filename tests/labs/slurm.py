@@ -1,9 +1,8 @@
 """A real Slurm cluster of the test run's own: controller and nodes on this machine, its Kafka plugin publishing.
 
-Slurm 24.11 and everything it needs come from Debian 13 in a folder of their own (by debootstrap from the mirror that
-this machine's apt uses; once, into ~/.cache/faultline-labs or $FAULTLINE_LABS). A run mounts that folder read-only under
-a memory-backed layer in a mount and process namespace of its own: when the run ends, whatever ends it, every daemon,
-job and mount goes with it.
+Slurm 24.11 and everything it needs lie in a folder of their own (install-slurm-lab makes it). A run mounts that folder,
+unchanged, under a memory-backed layer in a mount and process namespace of its own: when the run ends, whatever ends it,
+every daemon, job and mount goes with it.
 """
 
 import fcntl
@@ -21,18 +20,13 @@ from pathlib import Path
 
 from tests.labs.need import missing, need
 
-SUITE = "trixie"
-# Change the number when the packages change: an older folder is then no longer used.
-FOLDER = "slurm-trixie-1"
-# PyTorch for CPUs is for the jobs.
-PACKAGES = "slurmctld slurmd slurm-client slurm-wlm-kafka-plugin munge procps python3 python3-torch"
+INSTALL = Path(__file__).with_name("install-slurm-lab")
 INSTALL_SECONDS = 900
 START_SECONDS = 60
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 # A user that Debian has everywhere under the same number, so that this machine knows the owner of the jobs' logs too.
 USER = "games"
 SMALL_DISK = "small-disk"
-_MIRROR = re.compile(r"https?://\S+/debian/?(?=\s|$)", re.MULTILINE)
 
 SLURM_CONF = """\
 ClusterName=lab
@@ -95,55 +89,18 @@ class SlurmError(Exception):
 
 
 def base() -> Path:
-    """The installed folder, made if it is not there yet; skips where it can't be made."""
-    cache = Path(os.environ.get("FAULTLINE_LABS") or Path.home() / ".cache" / "faultline-labs")
-    target = cache / FOLDER
-    if not target.is_dir() and os.getuid() != 0:
-        missing("the Slurm lab needs root")
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "slurm.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs, one installation
-        if target.is_dir():
-            return target
-        need("debootstrap")
-        fresh = Path(tempfile.mkdtemp(prefix="slurm-", dir=cache))
-        fresh.chmod(0o755)
-        try:
-            _install(fresh)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            shutil.rmtree(fresh, ignore_errors=True)
-            said = (error.output or b"").decode(errors="replace").strip()
-            missing(f"the Slurm lab could not be installed: {said[-400:]}")
-        fresh.rename(target)
-    return target
-
-
-def _install(root: Path) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8"}
-    apt = "apt-get -q update && apt-get -q install -y --no-install-recommends"
-    for command in (
-        ["debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root), _mirror()],
-        ["chroot", str(root), "sh", "-c", f"{apt} {PACKAGES} && apt-get clean"],
-    ):
-        subprocess.run(
-            ["nice", "-n", "10", *command],
-            check=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            timeout=INSTALL_SECONDS,
-            env=environment,
+    """The installed folder; skips where it is not there."""
+    where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+    target = Path(where.stdout.strip())
+    if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
+        done = subprocess.run(
+            [INSTALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=INSTALL_SECONDS
         )
-
-
-def _mirror() -> str:
-    """The Debian mirror that this machine's own apt uses."""
-    sources = (*sorted(Path("/etc/apt/sources.list.d").glob("*")), Path("/etc/apt/sources.list"))
-    text = "\n".join(source.read_text(errors="replace") for source in sources if source.is_file())
-    found = _MIRROR.search(text)
-    if found is None:
-        missing("this machine's apt knows no Debian mirror to install the Slurm lab from")
-    return found[0]
+        if not target.is_dir():
+            missing(f"the Slurm lab could not be installed: {done.stdout.strip()[-400:]}")
+    if not target.is_dir():
+        missing("the Slurm lab is not installed (make test-deps)")
+    return target
 
 
 @dataclass
@@ -216,9 +173,9 @@ class Slurm:
 def cluster(broker: str, topic: str) -> Iterator[Slurm]:
     """A cluster whose plugin publishes to `broker` for the time of the block; one at a time on a machine."""
     need("unshare", "nsenter", "setpriv", "chroot")
-    installed = base()
     if os.getuid() != 0:
         missing("the Slurm lab needs root")
+    installed = base()
     folder = Path(tempfile.mkdtemp(prefix="faultline-slurm-"))
     folder.chmod(0o755)
     (folder / "lab").mkdir()
