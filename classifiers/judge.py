@@ -151,7 +151,8 @@ class Judge:
             if is_single(extracted):
                 symptoms.sort(key=lambda one: one[0] != NONE)
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
-        mixed = np.sqrt(text["retry"] * (causes @ self._retry + 1e-3))
+        own_side = np.array([one == side for one in self._side_of], dtype=np.float32)
+        mixed = np.sqrt(text["retry"]) * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
         retry = _ranked(self._joined(mixed / mixed.sum(), "retry", items)[0], self._classes["retry"])[0][0]
         ruled = next(
             (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None

@@ -46,6 +46,8 @@ WEAK_CLASS: Final = 10
 _FOLDS: Final = 5
 FOLD_ITERATIONS: Final = 12
 _LEAST_SEEN: Final = 2
+_LEAST_SEEN_PAIR: Final = 2
+_CUT_CASES: Final = 3
 _SHRINK: Final[Mapping[str, float]] = {"side": 1.0, "cause": 1.5, "category": 2.0, "symptom": 1.5, "retry": 1.0}
 _BLIND_WEIGHT: Final = 0.6
 _BLIND_WINDOWS: Final = frozenset({"whole", "first error alone"})
@@ -138,8 +140,12 @@ def samples(cases: Iterable[LabelledCase], extractor: Extractor, seed: int) -> l
     listed = list(cases)
     per_kind = Counter(case.kind for case in listed)
     out: list[Sample] = []
+    met: Counter[str] = Counter()
     for case in listed:
         windows = list(cut(case))
+        met[case.kind] += 1
+        if met[case.kind] > _CUT_CASES:  # more runs of a kind add little: one window each, in turn
+            windows = [windows[met[case.kind] % len(windows)]]
         origin = OPERATOR_WEIGHT if case.provenance.get("origin") == "operator" else 1.0
         total = case.weight * origin / per_kind[case.kind] ** 0.5
         mass = sum(one.weight for one in windows) ** 0.5
@@ -169,12 +175,13 @@ def _vocabulary(rows: Sequence[Mapping[str, float]], owners: Sequence[str]) -> d
     for row, owner in zip(rows, owners, strict=True):
         for name in row:
             found = seen[name]
-            if len(found) < _LEAST_SEEN:
+            if len(found) < _LEAST_SEEN_PAIR:
                 found.add(owner)
     kept = sorted(
         name
         for name, found in seen.items()
-        if len(found) >= _LEAST_SEEN or name.startswith(("s:", "sc:", "sk:", "sy:", "sr:"))
+        if len(found) >= (_LEAST_SEEN_PAIR if " " in name else _LEAST_SEEN)
+        or name.startswith(("s:", "sc:", "sk:", "sy:", "sr:"))
     )
     return {name: column for column, name in enumerate(kept)}
 
