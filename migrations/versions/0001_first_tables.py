@@ -86,7 +86,11 @@ def upgrade() -> None:
     )
     op.create_index("ix_failures_cause_ended_at_id", "failures", ["cause", "ended_at", "id"])
     op.create_index("ix_failures_cluster_ended_at_id", "failures", ["cluster", "ended_at", "id"])
-    op.create_index("ix_failures_ended_at_id", "failures", ["ended_at", "id"])
+    op.create_index(
+        "ix_failures_ended_at_id",
+        "failures",
+        ["ended_at", "id", "counted", "status", "side", "cause", "abstained", "gpu_hours_lost"],
+    )
     op.create_index("ix_failures_fingerprint_ended_at_id", "failures", ["fingerprint", "ended_at", "id"])
     op.create_index("ix_failures_gpu_hours_lost_id", "failures", ["gpu_hours_lost", "id"])
     op.create_index(
@@ -138,7 +142,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_jobs_cluster_job_id", "jobs", ["cluster", "job_id"])
     op.create_index("ix_jobs_conflicting", "jobs", ["id"], **where("conflicts > 0"))
-    op.create_index("ix_jobs_ended_at", "jobs", ["ended_at"])
+    op.create_index("ix_jobs_ended_at", "jobs", ["ended_at", "counted", "status", "gpu_hours_lost"])
 
     op.create_table(
         "logs",

@@ -367,7 +367,11 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How far the pipeline can be trusted. `abstained_share` is None where no failure was diagnosed since `since`."""
+    """How far the pipeline can be trusted.
+
+    Dead letters received and failures ended since `since`; what is open, conflicting, pending or waiting is counted
+    as it stands now. `abstained_share` is None where no failure ended since.
+    """
 
     since: datetime
     dead_letters: int

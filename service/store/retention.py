@@ -51,6 +51,11 @@ def purge(
     if done_before is not None:
         gone_messages = _each(transaction, _Done(utc(done_before)))
         gone_letters = _each(transaction, _Letters(utc(done_before)))
+    with transaction() as connection:
+        if not bulk.is_postgres(connection):
+            # PostgreSQL sees to it by itself; SQLite's planner guesses until somebody has it look at the indexes.
+            connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
+            connection.exec_driver_sql("PRAGMA optimize")
     return Purged(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
 
 

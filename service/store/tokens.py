@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any, get_args
 
 from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from service.clock import Clock
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
@@ -42,18 +43,18 @@ class Tokens:
         if wrong or not scopes:
             raise _invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
         if self._by_name(name) is not None:
-            raise Conflict(f'a token named "{name}" exists: revoke it first, or choose another name')
+            raise _taken(name)
         secret = PREFIX + secrets.token_urlsafe(32)
-        row = self._connection.execute(
-            insert(tokens)
-            .values(
-                name=name,
-                sha256=_hash(secret),
-                scopes=",".join(scope for scope in SCOPES if scope in scopes),
-                created_at=self._clock.now(),
-            )
-            .returning(tokens)
-        ).one()
+        made = insert(tokens).values(
+            name=name,
+            sha256=_hash(secret),
+            scopes=",".join(scope for scope in SCOPES if scope in scopes),
+            created_at=self._clock.now(),
+        )
+        try:
+            row = self._connection.execute(made.returning(tokens)).one()
+        except IntegrityError:  # somebody else made it between the question and the answer
+            raise _taken(name) from None
         return _token(row), secret
 
     def find(self, secret: str) -> Token | None:
@@ -97,6 +98,10 @@ class Tokens:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f'a token named "{name}" exists: revoke it first, or choose another name')
 
 
 def _invalid(field: str, expected: str, got: str) -> InvalidInput:

