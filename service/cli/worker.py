@@ -48,8 +48,13 @@ def run(args: argparse.Namespace) -> int:
             f"--processes {args.processes}: SQLite takes one writer at a time, so more than one process needs"
             " PostgreSQL (FAULTLINE_DATABASE_URL=postgresql://...)"
         )
-    config = compose.build(read).kafka  # what is wrong with it is said before anything starts
+    services = compose.build(read)
+    config = services.kafka
     log_to_stderr()
+    # What is wrong with the settings is said before anything starts; and a process that is started again finds the
+    # model loaded.
+    services.policy  # noqa: B018 - made when first asked for
+    services.diagnoser  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     slots: list[Slot] = []
     for _ in range(args.processes):
@@ -59,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
     def one(number: int, stop: Stop) -> int:
         member = instance_id(config.group_id, host, number)
-        return consume(read, stop, member, None if args.metrics_port is None else args.metrics_port + number)
+        return consume(services, stop, member, None if args.metrics_port is None else args.metrics_port + number)
 
     if len(slots) == 1:
         return one(slots[0].number, stop)
@@ -67,9 +72,8 @@ def run(args: argparse.Namespace) -> int:
     return Team([slot.number for slot in slots], one, frozenset({USAGE, TOO_MANY_DEAD_LETTERS})).run(stop)
 
 
-def consume(read: settings.Settings, stop: Stop, member: str, metrics_port: int | None) -> int:
-    """One member's life, from the parts to the exit code; errors end up as one clear line."""
-    services = compose.build(read)
+def consume(services: compose.Services, stop: Stop, member: str, metrics_port: int | None) -> int:
+    """One member's life up to the exit code; errors end up as one clear line."""
     try:
         with _metrics(services, metrics_port):
             run_worker(services, stop, member=member)
