@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"--port: expected 0 to 65535, got {given['port']}")
     read = read.model_copy(update=given)
     log_to_stderr()
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells at length what kind of database it met
     parts = compose.build(read)
     try:
         return _serve(parts, with_worker=args.with_worker)

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from service.errors import Conflict
 from service.web import intake, views
 from service.web.auth import ACT, READ, check_form
 from service.web.pages.forms import Text
@@ -16,6 +17,7 @@ OUTCOMES = {
     "accepted": "it was read and stored.",
     "duplicate": "it was read; the same event was stored before.",
     "conflict": "it was read; another event with its id was stored before and stays.",
+    "unreadable": "it still can't be read. Only its redacted text is stored; send the original again from where it came.",
     "skipped": "it was read; it is not the end of a job.",
 }
 
@@ -50,5 +52,8 @@ def resend(
 ) -> RedirectResponse:
     """Read one again, then show the list."""
     check_form(request, form_token)
-    done = intake.resend(services, letter_id)
-    return RedirectResponse(f"/dead-letters?resent={letter_id}&outcome={done.outcome}", 303)
+    try:
+        outcome = intake.resend(services, letter_id).outcome
+    except Conflict:
+        outcome = "unreadable"
+    return RedirectResponse(f"/dead-letters?resent={letter_id}&outcome={outcome}", 303)

@@ -44,6 +44,7 @@ WANTED = {
     ("GET", "/login"): PUBLIC,
     ("POST", "/login"): PUBLIC,
     ("POST", "/logout"): PUBLIC,
+    ("GET", "/favicon.ico"): PUBLIC,
 }
 VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0"}
 

@@ -1,0 +1,222 @@
+"""An operator's way through the pages, in Chromium: with scripts and without, on a phone and on a desk."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.labs.need import missing
+from tests.service.web.live import serving
+from tests.service.web.world import NOW, World, event, lines, log, make_world
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+FIRST = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
+HOSTILE = "\x1b[31m\u202e<script>document.title='owned'</script><svg onload=\"document.title='owned'\">{{ 7*7 }}\x00"
+
+
+def history() -> list[dict[str, object]]:
+    """A day: most jobs succeed, GPUs fall off a bus, modules are missing, and one job is up to no good."""
+    steps = "\n".join(f"step {number}" for number in range(300))
+    events = []
+    for number in range(90):
+        ended = NOW - timedelta(minutes=12 * number + 5)
+        times = {"ended_at": ended.isoformat(), "started_at": (ended - timedelta(hours=2)).isoformat()}
+        if number % 3 == 0:
+            events.append(event(f"m{number}", **times))
+        elif number % 9 == 1:
+            logs = [log("ncclRemoteError Error", 0), log(f"{steps}\n{FIRST}\nRuntimeError: CUDA error", 1)]
+            events.append(event(f"x{number}", gpus=64, user="bo", logs=logs, **times))
+        else:
+            events.append(event(f"ok{number}", status="succeeded", logs=[], **times))
+    texts = dict.fromkeys(("name", "user", "team", "queue", "message", "reason", "command", "image"), HOSTILE)
+    bad = log(f"{HOSTILE}\nModuleNotFoundError: {HOSTILE}\n{'A' * 200_000}")
+    events.append(event("hostile", **texts, labels={HOSTILE: HOSTILE}, logs=[bad]))
+    return events
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    world = make_world(tmp_path_factory.mktemp("site"))
+    stock(world)
+    with serving(world.app) as address:
+        yield address
+    world.store.close()
+
+
+def stock(world: World) -> None:
+    with world.client() as client:
+        told = client.post("/api/v1/events", content=lines(*history(), b"{broken", HOSTILE.encode())).json()
+        assert told["accepted"] == len(history())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        missing("Chromium is not installed (make test-deps)")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield made
+        made.close()
+
+
+@pytest.fixture(
+    params=[(1440, True), (1440, False), (390, True), (390, False)],
+    ids=lambda p: f"{p[0]}px-{'js' if p[1] else 'nojs'}",
+)
+def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
+    """A tab that fails the test on any console error, and on any request that leaves the machine."""
+    width, scripts = request.param
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, java_script_enabled=scripts, base_url=site, color_scheme="dark"
+    )
+    made = context.new_page()
+    faults: list[str] = []
+    made.on("console", lambda message: faults.append(message.text) if message.type in {"error", "warning"} else None)
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    made.on("request", lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None)
+    made.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
+    yield made
+    context.close()
+    assert faults == []
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing sticks out to the side (asked of the layout, as scripts of the page may be off)."""
+    session = page.context.new_cdp_session(page)
+    metrics = session.send("Page.getLayoutMetrics")
+    inside: bool = metrics["cssContentSize"]["width"] <= metrics["cssLayoutViewport"]["clientWidth"] + 1
+    return inside
+
+
+def test_from_the_overview_to_the_line_where_the_costliest_failure_began_in_two_clicks(page: Page) -> None:
+    page.goto("/")
+    assert "of 91 jobs failed" in page.locator("h1").inner_text()
+    assert fits(page)
+    page.get_by_role("link", name=FIRST).first.click()
+    assert "/failures/" in page.url
+    assert "Node gpu018 lost GPU 3" in page.locator("h1").inner_text()
+    first = page.locator(".evidence .initiating").first
+    box = first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < 900, "in view without scrolling"
+    assert FIRST in first.inner_text()
+    assert "rank 1" in first.inner_text()
+    assert "301" in first.inner_text()
+    assert "Resubmit without gpu018" in page.locator(".do").inner_text()
+    assert fits(page)
+
+
+def test_filters_live_in_the_url_and_are_kept_from_page_to_page(page: Page) -> None:
+    page.goto("/failures")
+    page.get_by_label("side").select_option("user")
+    page.get_by_label("words of the log").fill("flash_attn")
+    page.get_by_role("button", name="Show").click()
+    assert "side=user" in page.url
+    assert "q=flash_attn" in page.url
+    rows = page.locator("table.failures tbody tr")
+    assert rows.count() == 30
+    assert page.locator("table.failures .side").all_inner_texts() == ["user"] * 30
+    page.goto(page.url + "&limit=20")
+    page.get_by_role("link", name="Next 20").click()
+    assert rows.count() == 10
+    assert "side=user" in page.url
+    page.locator(".chips a", has_text="flash_attn").click()
+    assert "q=" not in page.url
+    assert "side=user" in page.url
+    page.goto(page.url)
+    assert page.get_by_label("side").input_value() == "user"
+    assert fits(page)
+
+
+def test_every_count_opens_what_it_counts(page: Page) -> None:
+    page.goto("/")
+    cell = page.locator("table.figures tr", has_text="hardware").get_by_role("link")
+    count = int(cell.inner_text())
+    assert count == 10
+    cell.click()
+    assert page.locator("table.failures tbody tr").count() == count
+
+
+def test_hostile_content_is_text_everywhere(page: Page) -> None:
+    page.goto("/failures?q=ModuleNotFoundError")
+    page.goto("/failures?status=failed")
+    page.locator("tr", has_text="hostile").get_by_role("link").first.click()
+    text = page.locator("body").inner_text()
+    assert "<script>document.title='owned'</script>" in text
+    assert "{{ 7*7 }}" in text
+    assert "\u202e" not in text
+    assert "\x00" not in text
+    assert "owned" not in page.title()
+    assert page.locator("main script, main svg[onload]").count() == 0
+    assert "more characters" in text
+    assert fits(page)
+    page.goto("/dead-letters")
+    assert "owned" not in page.title()
+    assert fits(page)
+
+
+def test_the_whole_log_opens_as_text(page: Page) -> None:
+    page.goto("/failures?side=hardware")
+    page.locator("table.failures a").first.click()
+    page.get_by_role("link", name="all of it as text").first.click()
+    shown = page.locator("body").inner_text()
+    assert "step 0" in shown
+    assert FIRST in shown
+
+
+def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
+    page.goto("/dead-letters")
+    page.locator("tr", has_text="{broken").get_by_role("button", name="Send again").click()
+    assert "still can't be read" in page.locator("[role=status]").inner_text()
+    assert page.locator("tr", has_text="{broken").get_by_role("button").count() == 1
+
+
+def test_every_page_fits_and_has_one_heading(page: Page) -> None:
+    for path in ("/", "/failures", "/dead-letters", "/model", "/settings", "/login", "/failures?cluster=none"):
+        page.goto(path)
+        assert page.locator("h1").count() == 1, path
+        assert fits(page), path
+
+
+def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:
+    page.goto("/failures?side=hardware")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.locator("table.failures a:focus").count():
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/failures/*")
+
+
+def test_logging_in_with_a_pasted_token(browser: Browser, tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0")
+    secret = world.token("read")
+    with serving(world.app) as address:
+        context = browser.new_context(base_url=address, java_script_enabled=False)
+        tab = context.new_page()
+        tab.goto("/failures?side=user")
+        tab.get_by_label("API token").fill("flt_wrong")
+        tab.get_by_role("button", name="Log in").click()
+        assert "not known" in tab.locator("[role=alert]").inner_text()
+        tab.get_by_label("API token").fill(secret)
+        tab.get_by_role("button", name="Log in").click()
+        assert tab.url.endswith("/failures?side=user")
+        tab.get_by_role("button", name="Log out").click()
+        tab.goto("/")
+        assert "/login" in tab.url
+        context.close()
+    world.store.close()
