@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
 SETTLED_S = 5.0
+# A process that is killed more often than this comes back after pauses: something kills it each time.
+KILLS, WITHIN_S = 3, 10.0
 STOP_S = 90.0
 
 
@@ -28,6 +31,7 @@ class _Member:
     process: ForkProcess
     began: float
     backoff: Backoff = field(default_factory=lambda: Backoff(first=1.0, longest=30.0))
+    deaths: deque[float] = field(default_factory=lambda: deque(maxlen=KILLS + 1))
 
 
 class Team:
@@ -65,7 +69,7 @@ class Team:
                 now = time.monotonic()
                 for due, member in [entry for entry in later if entry[0] <= now]:
                     later.remove((due, member))
-                    members.append(self._start(member.number, member.backoff))
+                    members.append(self._start(member.number, member))
         finally:
             self._end(members)
         return code
@@ -80,21 +84,22 @@ class Team:
         lived = now - member.began
         if lived > SETTLED_S:
             member.backoff.reset()
-        killed = exitcode < 0 and lived > 1.0
-        pause = 0.0 if killed else member.backoff.next()
+        member.deaths.append(now)
+        often = len(member.deaths) > KILLS and now - member.deaths[0] < WITHIN_S
+        pause = 0.0 if exitcode < 0 and not often else member.backoff.next()
         how = f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with {exitcode}"
         log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, lived, pause)
         later.append((now + pause, member))
         return 0
 
-    def _start(self, number: int, backoff: Backoff | None = None) -> _Member:
+    def _start(self, number: int, before: _Member | None = None) -> _Member:
         process = multiprocessing.get_context("fork").Process(
             target=_child, args=(self._run, number, os.getpid()), name=f"worker-{number}"
         )
         process.start()
         member = _Member(number, process, time.monotonic())
-        if backoff is not None:
-            member.backoff = backoff
+        if before is not None:
+            member.backoff, member.deaths = before.backoff, before.deaths
         return member
 
     def _end(self, members: list[_Member]) -> None:
