@@ -78,7 +78,7 @@ def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> No
         ended_at=f"{ended:%Y-%m-%dT%H:%M:%SZ}",
         status=kind.event["status"],
     )
-    facts = {key: value for key, value in kind.event.items() if key != "status"}
+    facts = {key: value for key, value in kind.event.items() if key not in ("status", "code")}
     if kind.scene in FRAMEWORKS and "framework" not in facts and world.rng.random() < 0.6:
         facts["framework"] = kind.scene
     if "nodes" in facts:
