@@ -194,6 +194,7 @@ class Lab:
         work = base / "work"
         members: list[runner.Member] = []
         watching = runner.Watch(members, faults.during(declared), token, work, base / "notes", base / "logs")
+        stack.callback(watching.close)
         many = len(launch.starts(plan, who, values, logs, base / "logs")) > 1
         console: tuple[int, int] | None = None
         if logs == "console" and many:

@@ -8,7 +8,7 @@ Before the start (files lie in the run's folder; `at` is relative to it)
     {kind="http", status, body, headers, delay_s, times, then, drop, truncate}  a stand-in server at {http}; `times`
                                         answers with `status`, later ones with `then`; `drop` closes without an answer,
                                         `truncate` sends half the body; `tls = "expired" | "self-signed"` serves {https}
-In the started processes (all, or `rank = n` with the launcher `ranks`)
+In the started processes (all, or `rank = n` with the launchers `ranks` and, preloaded, `torchrun`)
     {kind="rlimit", resource="as|nofile|fsize|nproc|stack|cpu|memlock|core|data", mb or value}
     {kind="user"}                       runs without root's powers: permission bits count (chmod needs it)
     {kind="shm", mb}                    own /dev/shm of that size (root)
@@ -118,7 +118,7 @@ def _memory_group(mb: float, name: str, stack: ExitStack) -> Path:
     base = first if first.is_dir() else Path("/sys/fs/cgroup")
     group = base / f"faultlab-{name}"
     try:
-        group.mkdir()
+        group.mkdir(exist_ok=True)
         limit = str(int(mb * 1024 * 1024))
         if base == first:
             (group / "memory.limit_in_bytes").write_text(limit)
@@ -150,21 +150,26 @@ def inside(
         steps.append(["hostname", host])
     last: list[list[Any]] = []
     for fault in faults:
-        if "rank" in fault and fault["rank"] != rank:
+        if rank is not None and "rank" in fault and fault["rank"] != rank:
             continue
+        made: list[Any] = []
         match fault["kind"]:
             case "rlimit":
-                last.append(["rlimit", fault["resource"], int(fault["mb"] * 1024 * 1024) if "mb" in fault else int(fault["value"])])
+                value = int(fault["mb"] * 1024 * 1024) if "mb" in fault else int(fault["value"])
+                made = ["rlimit", fault["resource"], value]
             case "user":
-                last.append(["user"])
+                made = ["user"]
             case "shm":
                 _need_root("an own /dev/shm")
-                steps.append(["shm", fault["mb"]])
+                made = ["shm", fault["mb"]]
             case "offline":
                 _need_root("a network namespace")
-                steps.append(["offline"])
+                made = ["offline"]
             case "memory":
-                steps.append(["group", str(_memory_group(fault["mb"], f"{name}-{rank}", stack))])
+                made = ["group", str(_memory_group(fault["mb"], f"{name}-{rank}", stack))]
+        if made:
+            step = made if rank is not None or "rank" not in fault else ["only", fault["rank"], made]
+            (last if made[0] in {"rlimit", "user"} else steps).append(step)
     return [*steps, *last]
 
 

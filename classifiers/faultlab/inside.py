@@ -2,7 +2,7 @@
 of another environment loads this file too.
 
 A step is a list, its name first: ["hostname", name], ["rlimit", resource, bytes or count], ["shm", MiB], ["offline"],
-["user"], ["group", folder of a control group].
+["user"], ["group", folder of a control group]; ["only", rank, step] holds for the process with that RANK alone.
 """
 
 import ctypes
@@ -65,6 +65,9 @@ def enter(steps: list[list[Any]]) -> None:
             _small_shm(args[0])
         elif name == "offline":
             _offline()
+        elif name == "only":
+            if os.environ.get("RANK") == str(args[0]):
+                enter([args[1]])
         elif name == "user":
             _drop_powers()
         elif name == "group":

@@ -152,6 +152,8 @@ def _labels(row: Mapping[str, Any], place: _Place) -> dict[str, Any]:
     }  # fmt: skip
     labels = dict(row.get("labels", {}))
     ok = row.get("ok", {})
+    if labels.get("cause") not in known.causes:
+        raise place.wrong(f"labels.cause: {labels.get('cause')!r} is not in the taxonomy")
     if "side" not in labels and labels.get("cause") in known.causes:
         labels["side"] = known.side_of(labels["cause"])
     if extra := (set(labels) | set(ok)) - set(_AXES):

@@ -131,6 +131,7 @@ class Watch:
                 self._strike(text, None if member is None else member.start.rank)
             if not chunk:
                 self._selector.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
         self._strike(None, None)
         if any(wait.after is not None and not wait.done for wait in self._pending):
             self._look()
@@ -178,6 +179,9 @@ class Watch:
 
     def close(self) -> None:
         """Let go of the pipes."""
+        for key in list((self._selector.get_map() or {}).values()):
+            self._selector.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
         self._selector.close()
 
 

@@ -48,7 +48,10 @@ class Forked:
         if self.returncode is None:
             ready = select.select([self._asked], [], [], timeout)[0]
             if ready:
-                self.returncode = struct.unpack("!i", self._asked.recv(4, socket.MSG_WAITALL))[0]
+                told = self._asked.recv(4, socket.MSG_WAITALL)
+                # Without an answer the interpreter that forked it is gone, and the fork was ended with it.
+                self.returncode = struct.unpack("!i", told)[0] if len(told) == 4 else -signal.SIGKILL
+                self._asked.close()
             elif timeout:
                 import subprocess
 
@@ -66,13 +69,13 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def _torchrun_forks(address):
+def _torchrun_forks(address, steps):
     from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler as handler
 
     def popen(self, args, env):
         out = self._stdout.fileno() if self._stdout else 1
         err = self._stderr.fileno() if self._stderr else 2
-        request = {"words": [str(word) for word in args], "env": env, "cwd": os.getcwd(), "steps": []}
+        request = {"words": [str(word) for word in args], "env": env, "cwd": os.getcwd(), "steps": steps}
         return Forked(address, request, out, err)
 
     handler.SubprocessHandler._popen = popen
@@ -113,7 +116,7 @@ def become(request, out, err, address, inside):
     sys.argv = words
     script = os.path.abspath(words[0])
     if os.path.basename(script) == "torchrun":
-        _torchrun_forks(address)
+        _torchrun_forks(address, request["steps"])
     sys.path[0] = os.path.dirname(script)
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=script, __builtins__=__builtins__, __annotations__={})

@@ -12,7 +12,7 @@ from typing import Any
 from classifiers.faultlab import environment, zygote
 from classifiers.faultlab.launch import Start
 
-_READY_S = 120.0
+_READY_S = 400.0
 
 
 class Zygotes:

@@ -2,7 +2,7 @@ from engine import Job, nn, torch
 from torch.utils.checkpoint import checkpoint
 
 job = Job(steps=600)
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 job.model = nn.Linear(8, 8)
 model = job.parallel()

@@ -11,7 +11,7 @@ class Two(nn.Module):
 
 
 job = Job(steps=600)
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 job.model = Two()
 model = job.parallel()

@@ -1,7 +1,7 @@
 from engine import Job, torch
 
 job = Job()
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 job.say("building tensor-parallel groups")
 if job.how == "mesh":

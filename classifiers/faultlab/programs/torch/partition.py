@@ -1,7 +1,7 @@
 from engine import Job, torch
 
 job = Job(steps=600)
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 job.say("sharding the global batch")
 batch = torch.randn(30 + job.world % 2 * 1 + 1, 16)

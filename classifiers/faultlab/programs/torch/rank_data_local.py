@@ -4,7 +4,7 @@ import numpy as np
 from engine import Job, torch
 
 job = Job(steps=600)
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 shard = f"{os.getcwd()}/data/rank{job.rank}.npy" if job.how == "" else f"/local/scratch/{job.dataset}/{job.rank}.npy"
 if job.rank != job.who:

@@ -1,7 +1,7 @@
 from engine import Job, torch
 
 job = Job(steps=600)
-dist = job.join(seconds=5)
+dist = job.join(seconds=8)
 job.prepare()
 model = job.parallel()
 import faulthandler

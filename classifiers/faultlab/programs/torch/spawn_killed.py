@@ -7,7 +7,7 @@ from engine import Job, torch
 def work(rank, world, port):
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     job = Job(steps=300)
-    job.join(seconds=5)
+    job.join(seconds=8)
     job.prepare()
     model = job.parallel()
     for step, (x, y) in job.steps():

@@ -1,0 +1,73 @@
+"""What was captured: honest, anonymous, and of programs that do not print their own evidence."""
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from classifiers import dataset
+from classifiers.faultlab import program
+from classifiers.faultlab.__main__ import CORPUS
+
+FILES = sorted(CORPUS.glob("*.jsonl"))
+_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
+
+
+@cache
+def sources() -> dict[str, Path | None]:
+    return {f"{plan.id}#{seed}": plan.file for plan in program.load() for seed in plan.seeds}
+
+
+@cache
+def sentences(file: Path) -> tuple[str, ...]:
+    """The texts of 16 characters and more, with a space in them, that stand as literals in a Python program."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except SyntaxError:
+        return ()
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return tuple(text.strip() for text in texts if len(text.strip()) >= 16 and " " in text.strip())
+
+
+def cases(file: Path) -> Iterator[dict[str, Any]]:
+    for line in file.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_case_is_a_labelled_case_of_a_declared_program(file: Path) -> None:
+    seen = set()
+    for case in cases(file):
+        parsed = dataset.parse(case, case["id"])
+        assert parsed.provenance["origin"] == "captured"
+        assert parsed.id not in seen
+        seen.add(parsed.id)
+        assert case["provenance"]["run"] in sources(), f"{case['id']}: no such program, variant and seed is declared"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_program_prints_the_line_that_tells_its_failure(file: Path) -> None:
+    for case in cases(file):
+        source = sources().get(case["provenance"]["run"])
+        line = case["labels"]["root_line"]
+        if source is None or not line:
+            continue
+        told = _PREFIX.sub("", line).strip()
+        text = source.read_text(encoding="utf-8")
+        assert len(told) < 12 or told not in text, f"{case['id']}: {told}"
+        if source.suffix == ".py":
+            assert not [s for s in sentences(source) if s in told], f"{case['id']}: {told}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_nothing_tells_of_the_machine_that_captured_it(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    for told in (str(Path(__file__).parents[3]) + "/", sys.prefix, "zygote", "LAB_", "/tmp/fl", "faultlab"):
+        assert told not in text, told
+    assert file.stat().st_size < 2_500_000
