@@ -26,10 +26,28 @@ MOST_EVIDENCE: Final = 24
 _MOST_TRACES: Final = 48
 _GOES_ON: Final = 5
 _FEW_LINES: Final = 8
+_SHORT_LOG: Final = 3
 _STRENGTH: Final = {"decisive": 0, "strong": 1, "weak": 2}
 _ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
 _BACK: Final = 2_000
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_SHELL: Final = re.compile(
+    r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
+)
+_AGAIN: Final = re.compile(
+    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
+)
+_CHAIN_WORDS: Final = ("During handling of the above", "The above exception was the direct")
+# Exceptions that a process raises because another one went away, as often as for reasons of its own.
+_ECHOES: Final = frozenset(
+    {
+        "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
+        "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
+        "KeyboardInterrupt", "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
+    }
+)  # fmt: skip
+_ECHO: Final = 2.4
+_LATER: Final = 2.6
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 
 
@@ -107,8 +125,23 @@ def _time_near(text: str, offset: int, line: str) -> float | None:
     return None
 
 
-def _judge(found: Found, hits: Sequence[Signature], trace: Trace | None, exception: str | None) -> tuple[Role, float]:
-    """Role and bucket of a line."""
+def _judge(
+    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
+) -> tuple[Role, float]:
+    """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
+    role, bucket = _judge_first(found, bare, hits, trace, exception)
+    if role == "initiating":
+        if _AGAIN.search(bare, 0, 300):
+            bucket = max(bucket, _LATER)
+        elif exception in _ECHOES and bucket > 0:
+            bucket = max(bucket, _ECHO)
+    return role, bucket
+
+
+def _judge_first(
+    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
+) -> tuple[Role, float]:
+    """Role and bucket of a line by itself."""
     if hits:
         best = min(hits, key=lambda one: (_STRENGTH[one.strength], _ROLE_ORDER[one.role]))
         first = min(hits, key=lambda one: (_ROLE_ORDER[one.role], _STRENGTH[one.strength]))
@@ -124,6 +157,8 @@ def _judge(found: Found, hits: Sequence[Signature], trace: Trace | None, excepti
         return "initiating", 1.6 if trace.chained else 1.1
     if exception is not None and not is_mild(found.text):
         return "initiating", 1.3
+    if _SHELL.match(bare) is not None:
+        return "initiating", 1.4
     if found.severe and not is_mild(found.text):
         return "initiating", 3
     return "context", 9
@@ -160,7 +195,7 @@ def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Tr
 def _is_code(text: str, offset: int, body: str) -> bool:
     """Whether the line is a frame of a traceback or the source that stands below one."""
     bare = body.lstrip()
-    if bare.startswith(('File "', "raise ")):
+    if bare.startswith(('File "', "raise ", *_CHAIN_WORDS)):
         return True
     if bare == body:
         return False
@@ -192,6 +227,7 @@ class Extractor:
             self._read_event(raw, text, event.node, founds, present, items, len(texts), event.at)
         self._add_tail(texts, items)
         items = _fold(items)
+        _promote(items)
         _demote(items, [text for text, _ in texts])
         items.sort(key=_key)
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
@@ -245,7 +281,7 @@ class Extractor:
                 continue
             exception = trace_here.type if trace_here is not None else exception_type(found.text)
             hits = _hits(found, raw, stream.stream, present)
-            role, bucket = _judge(found, hits, trace_here, exception)
+            role, bucket = _judge(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
             if is_report(found.text):
@@ -289,7 +325,7 @@ class Extractor:
     ) -> None:
         found = founds[0] if founds else Found(0, 1, text)
         hits = _hits(found, raw, NODE, present)
-        role, bucket = _judge(found, hits, None, None)
+        role, bucket = _judge(found, text, hits, None, None)
         if role == "initiating" and not hits:
             role, bucket = "context", 9.0
         items.append(
@@ -379,6 +415,14 @@ def _fold(items: list[Item]) -> list[Item]:
         ranks[key] = ranks.get(key, 0) + 1
         out.append(item)
     return out
+
+
+def _promote(items: list[Item]) -> None:
+    """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
+    own = [item for item in items if not item.scheduler and item.number is not None]
+    if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
+        first = next((item for item in own if progress.step_of(item.text) is None), own[0])
+        first.role, first.bucket = "initiating", 3.5
 
 
 def _demote(items: list[Item], texts: Sequence[str]) -> None:

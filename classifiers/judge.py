@@ -22,6 +22,8 @@ NONE: Final = "none"
 _PULL: Final[Mapping[str, float]] = {"decisive": 2.2, "strong": 1.1, "weak": 0.25}
 _PLACE: Final = (1.0, 0.35, 0.2)
 _FLOOR: Final = 0.01
+_SURELY_NONE: Final = 0.7
+_GUESS: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,13 @@ def _ranked(probabilities: Floats, classes: Sequence[str], most: int = 3) -> lis
     return [(classes[place], float(probabilities[place])) for place in order]
 
 
+def _said(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The same, a label first where "none" leads without being sure: a guess shown helps more than silence."""
+    if ranked[0][0] == NONE and ranked[0][1] < _SURELY_NONE and ranked[1][1] > _GUESS:
+        return [ranked[1], ranked[0], *ranked[2:]]
+    return ranked
+
+
 class Judge:
     """Holds a model's heads and P(retry | cause) as arrays, and of each entry what it adds to an axis' scores."""
 
@@ -145,9 +154,11 @@ class Judge:
         ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
         category, symptoms = NONE, [(NONE, 1.0)]
         if "category" in text:
-            category = _ranked(self._joined(text["category"], "category", items)[0], self._classes["category"])[0][0]
+            category = _said(_ranked(self._joined(text["category"], "category", items)[0], self._classes["category"]))[
+                0
+            ][0]
         if "symptom" in text:
-            symptoms = _ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"], 4)
+            symptoms = _said(_ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"], 4))
             if is_single(extracted):
                 symptoms.sort(key=lambda one: one[0] != NONE)
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]

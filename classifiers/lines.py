@@ -20,7 +20,7 @@ _DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _HEAD_LOOK = 120
 
 _MPI_TAG = re.compile(r"\[\d+,(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?")
-_RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: _-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
+_RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: ._-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
 _LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
 _SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
 _RAY_TAG = re.compile(r"\((?:[\w.<>]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\d.]+))?\) ?")

@@ -25,16 +25,16 @@ ERROR_WORDS: Final = (
     "exit code", "exitcode", "exit=", "xid", "hardware", "corrupt", "truncated", "unhealthy", "lost", "dead", "hung",
     "stuck", "stall", "nan", "overflow", "diverge", "missing", "undefined", "unsupported", "not supported", "insufficient",
     "exceed", "expired", "backoff", "unschedulable", "pending", "drain", "maintenance", "cordon", "reboot", "unavailable",
-    "crash", "interrupt", "rejected", "too many", "too large", "assert", "expected ", "must be", "must match", "require",
+    "crash", "interrupt", "rejected", "too many", "too large", "assert", "must be", "must match", "require",
     "throttl", "rate limit", "slow", "nccl warn", "stopped", "unexpected", "unknown", "conflict", "incompatible", "bug:",
     "command line", "unrecognized", "usage:", "retry", "warning", "not enough", "in use", "no module", "link down",
     "degraded", "offline", "violat", "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed",
-    "interrupted", "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
+    ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted", "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
 )  # fmt: skip
 TRACEBACK: Final = "traceback (most recent call last)"
 _MILD_WORDS: Final = frozenset(
     {
-        "warning", "retry", "pending", "require", "expected ", "unknown", "slow", "usage:", "signal", "hardware",
+        "warning", "retry", "pending", "require", "expected", ": line ", "unknown", "slow", "usage:", "signal", "hardware",
         "command line", "nan", "lost", "dead", "oom", "unexpected", "stopped", "in use", "no longer", "invalid", "xid",
         "interrupt", "throw", "timeout", "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }
@@ -74,7 +74,9 @@ class Scanner:
         self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK})
         self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
         self._is_word = [pattern in self._words for pattern in self._patterns]
-        self._edge = [pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns]
+        self._edge = [
+            pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
+        ]
         self._traceback = self._patterns.index(TRACEBACK)
         self._automaton = ahocorasick_rs.AhoCorasick(
             self._patterns,

@@ -20,6 +20,9 @@ _SURE: Final = 3.0
 _SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _TERM: Final = 15
+_MENTION: Final = re.compile(
+    r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=-]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers))"
+)
 
 
 def ranks_seen(raw: RawCase, items: Sequence["Item"]) -> int:
@@ -114,6 +117,10 @@ def _rank(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing:
     for item in items:
         if item.role in {"initiating", "cascade"} and item.rank is not None:
             return item.rank
+    for item in items:
+        hit = _MENTION.search(item.text, 0, 600) if item.role != "context" else None
+        if hit is not None:
+            return int(hit["rank"])
     return None
 
 
