@@ -20,7 +20,7 @@ case $1 in
     dd) dd if="$2" of=in/copy bs=1M count=64 status=none ;;
     tee) echo done | tee out/locked/log.txt ;;
     chmod) chmod 600 keys/id_train ;;
-    zcat) zcat "$2" | wc -l ;;
+    zcat) zcat "$2" > in/all ;;
     find) find /mnt/datasets/coco -name '*.jpg' -print -quit ;;
     jq) python -m json.tool "$2" ;;
     scp) scp -o BatchMode=yes -o ConnectTimeout=1 "$2" storage-04:/export/ ;;

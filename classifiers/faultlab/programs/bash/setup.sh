@@ -19,7 +19,7 @@ case $how in
     nvidia) nvidia-smi -L ;;
     array) nodes=(); echo "${nodes[0]}" ;;
     arithmetic) world=$((8 * NODES)) ;;
-    divide) share=$((64 / (8 - 8))); echo $share ;;
+    divide) share=$(expr 64 / 0) ;;
     compare) [ "$how" -gt 3 ] ;;
     cd) cd /scratch/projects/train ;;
     glob) cp data/*.json logs/ ;;

@@ -1,0 +1,5 @@
+#!/bin/bash
+# The launch line of a job script.
+set -e
+echo "nodes: ${NODES:-$(hostname)}"
+${MPIRUN:-mpirun.openmpi} "$@"
