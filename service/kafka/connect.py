@@ -82,6 +82,11 @@ def translated(doing: str) -> Iterator[None]:
         raise Unavailable(f"Kafka: could not {doing}: {describe(error)}") from error
 
 
+def is_undecodable(error: BaseException | None) -> bool:
+    """Whether the client stumbled over what a broker sent, rather than over the broker."""
+    return isinstance(error, errors.CorruptRecordError) or not isinstance(error, errors.KafkaError | OSError | None)
+
+
 def describe(error: BaseException) -> str:
     """An error in one line."""
     name = type(error).__name__

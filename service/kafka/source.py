@@ -3,15 +3,16 @@
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
-from service.errors import Unavailable
+from service.errors import ConfigurationError, Unavailable
 from service.kafka.config import KafkaConfig
-from service.kafka.connect import Fenced, connected, quietly, translated
+from service.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
 from service.kafka.record import Place, Record
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,8 @@ COMMIT_MS = 15_000
 LAG_MS = 2_000
 CLOSE_MS = 5_000
 HEARTBEAT_MS = 3_000
+# So many times in a row a record could not be decoded, by a client made anew each time: it never will be.
+STUMBLES = 4
 # New partitions and topics are seen after this long at the latest.
 METADATA_MS = 30_000
 
@@ -68,6 +71,7 @@ class KafkaSource:
         self._epochs: dict[Place, int] = {}
         self._paused = False
         self._fenced = False
+        self._stumbles = 0
 
     def poll(self, max_records: int, timeout_s: float) -> list[Record]:
         """See `Source.poll`."""
@@ -79,9 +83,18 @@ class KafkaSource:
         except Fenced:
             self._fenced = True
             raise
-        except Unavailable:
+        except Unavailable as error:
+            where = self._positions()
             self._drop()
+            self._stumbles = self._stumbles + 1 if is_undecodable(error.__cause__) else 0
+            if self._stumbles >= STUMBLES:
+                raise ConfigurationError(
+                    f"a record can't be decoded by Kafka's client: {error.detail}. It lies at or behind one of {where};"
+                    f" nothing behind it is read until group {self._config.group_id} is set past it"
+                    " (kafka-consumer-groups --reset-offsets)"
+                ) from error
             raise
+        self._stumbles = 0
         records: list[Record] = []
         for partition, found in fetched.items():
             if self._paused:
@@ -218,6 +231,14 @@ class KafkaSource:
         consumer, self._consumer = self._consumer, None
         self.note_revoked([TopicPartition(*place) for place in self._assigned(consumer)])
         quietly("close the consumer", lambda: consumer.close(autocommit=False, timeout_ms=1_000))
+
+    def _positions(self) -> str:
+        """Where each partition is read now, for people."""
+        found = []
+        for one in sorted(self._consumer.assignment()):
+            with suppress(Exception):  # it is told as far as it is known
+                found.append(f"{one.topic}/{one.partition}/{self._consumer.position(one, timeout_ms=500)}")
+        return ", ".join(found)
 
     def _assigned(self, consumer: Any = None) -> set[Place]:
         chosen = consumer or self._consumer

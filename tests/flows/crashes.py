@@ -59,7 +59,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """What was seen. Times in seconds; `returns`: from a kill to the moment the member had its partitions back."""
+    """What was seen. Times in seconds; `returns`: from each kill until the partitions were read again."""
 
     published: int = 0
     records: int = 0
@@ -69,16 +69,19 @@ class Report:
     wrong: list[str] = field(default_factory=list)
     kills: Counter[str] = field(default_factory=Counter)
     in_hand: int = 0
-    returns: list[float] = field(default_factory=list)
+    returns: dict[str, list[float]] = field(default_factory=dict)
     seconds: float = 0.0
 
     def text(self) -> str:
         """For people."""
-        back = f"{statistics.median(self.returns):.1f} s (at most {max(self.returns):.1f} s)" if self.returns else "-"
+        back = ", ".join(
+            f"{statistics.median(times):.1f} s (at most {max(times):.1f} s) for a {what}"
+            for what, times in sorted(self.returns.items())
+        )
         kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
         return (
             f"{self.published} events as {self.records} records in {self.seconds:.0f} s; killed: {kills};"
-            f" {self.in_hand} of {self.kills.total()} with work in hand; a killed member had its partitions back after"
+            f" {self.in_hand} of {self.kills.total()} with work in hand; partitions were read again after"
             f" {back}; stored {self.stored}, lost {self.lost}, stored twice {self.twice}; wrong:"
             f" {', '.join(self.wrong) or 'nothing'}"
         )
@@ -286,7 +289,7 @@ class Round:
             self.database.restart()
         if trouble in {"member", "worker"}:
             until(lambda: worker.given() > given, "the killed member is back", worker)
-            report.returns.append(time.monotonic() - started)
+            report.returns.setdefault(trouble, []).append(time.monotonic() - started)
 
     def _committed(self, config: KafkaConfig, worker: Worker) -> None:
         lag = LagReader(config)

@@ -188,6 +188,24 @@ def test_an_error_within_a_batch_is_read_past_once_it_is_gone(
     assert got == [event(f"j{number}") for number in range(5)]
 
 
+def test_a_record_that_can_never_be_decoded_ends_it_with_its_place(
+    config: KafkaConfig, raw: KafkaProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: Any, **__: Any) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad header")
+
+    topic = next(iter(config.clusters))
+    raw.send(topic, event("a"), partition=1).get(30)
+    monkeypatch.setattr(DefaultRecordBatch, "_read_msg", failing)
+    with Running(config) as running:
+        deadline = time.monotonic() + 60
+        while running.error is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert isinstance(running.error, ConfigurationError)
+    assert "bad header" in running.error.detail
+    assert f"{topic}/1/0" in running.error.detail
+
+
 def test_waits_for_the_database_longer_than_any_timeout_of_the_group(kafka_broker: Broker, raw: KafkaProducer) -> None:
     config = config_for(kafka_broker, session_timeout_ms=3_000, max_poll_interval_ms=3_000)
     with Running(config) as running:
