@@ -22,8 +22,11 @@ NONE: Final = "none"
 _PULL: Final[Mapping[str, float]] = {"decisive": 2.2, "strong": 1.1, "weak": 0.25}
 _PLACE: Final = (1.0, 0.35, 0.2)
 _FLOOR: Final = 0.01
-_SURELY_NONE: Final = 0.7
-_GUESS: Final = 0.15
+# A program's own failure nearly always has a category, the platform's and a device's seldom: how probable "none" must be.
+_PROGRAM: Final = frozenset({"USER.1", "USER.3", "USER.4"})
+_NONE_OF_PROGRAM: Final = .62
+_NONE_OF_REST: Final = 0.3
+_NO_SYMPTOM: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,13 @@ def _ranked(probabilities: Floats, classes: Sequence[str], most: int = 3) -> lis
     return [(classes[place], float(probabilities[place])) for place in order]
 
 
-def _said(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The same, a label first where "none" leads without being sure: a guess shown helps more than silence."""
-    if ranked[0][0] == NONE and ranked[0][1] < _SURELY_NONE and ranked[1][1] > _GUESS:
-        return [ranked[1], ranked[0], *ranked[2:]]
-    return ranked
+def _said(ranked: list[tuple[str, float]], sure: float) -> list[tuple[str, float]]:
+    """The same, but "none" leads where its probability is at least `sure`, and only there."""
+    none = next((one for one in ranked if one[0] == NONE), (NONE, 0.0))
+    others = [one for one in ranked if one[0] != NONE]
+    if not others or none[1] >= sure:
+        return [none, *others]
+    return [others[0], none, *others[1:]]
 
 
 class Judge:
@@ -139,6 +144,10 @@ class Judge:
         out: Floats = scores / scores.sum()
         return out, max(pull for pull, _ in heard)
 
+    def _leading(self, axis: str, text: Mapping[str, Floats], items: Sequence[Item]) -> list[tuple[str, float]]:
+        """The first classes of an axis after the votes."""
+        return _ranked(self._joined(text[axis], axis, items)[0], self._classes[axis], 4)
+
     def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
         """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
         items = extracted.items
@@ -154,11 +163,10 @@ class Judge:
         ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
         category, symptoms = NONE, [(NONE, 1.0)]
         if "category" in text:
-            category = _said(_ranked(self._joined(text["category"], "category", items)[0], self._classes["category"]))[
-                0
-            ][0]
+            sure = _NONE_OF_PROGRAM if ranked[0][0] in _PROGRAM else _NONE_OF_REST
+            category = _said(self._leading("category", text, items), sure)[0][0]
         if "symptom" in text:
-            symptoms = _said(_ranked(self._joined(text["symptom"], "symptom", items)[0], self._classes["symptom"], 4))
+            symptoms = _said(self._leading("symptom", text, items), _NO_SYMPTOM)
             if is_single(extracted):
                 symptoms.sort(key=lambda one: one[0] != NONE)
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
