@@ -1,4 +1,4 @@
-"""`faultline serve` and `faultline token` as an operator meets them: processes of their own, a database file, a port."""
+"""`faultline serve` and `faultline token` as an operator meets them: real processes, a file, a port."""
 
 import json
 import os

@@ -95,10 +95,9 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing sticks out to the side (asked of the layout, as scripts of the page may be off)."""
-    session = page.context.new_cdp_session(page)
-    metrics = session.send("Page.getLayoutMetrics")
-    inside: bool = metrics["cssContentSize"]["width"] <= metrics["cssLayoutViewport"]["clientWidth"] + 1
+    """Whether nothing sticks out to the side, once the style sheet is there."""
+    page.wait_for_load_state()
+    inside: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     return inside
 
 
@@ -109,6 +108,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_failure_began_in_two_
     page.get_by_role("link", name=FIRST).first.click()
     assert "/failures/" in page.url
     assert "Node gpu018 lost GPU 3" in page.locator("h1").inner_text()
+    page.wait_for_load_state()
     first = page.locator(".evidence .initiating").first
     box = first.bounding_box()
     assert box is not None

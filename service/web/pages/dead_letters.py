@@ -17,7 +17,7 @@ OUTCOMES = {
     "accepted": "it was read and stored.",
     "duplicate": "it was read; the same event was stored before.",
     "conflict": "it was read; another event with its id was stored before and stays.",
-    "unreadable": "it still can't be read. Only its redacted text is stored; send the original again from where it came.",
+    "unreadable": "it still can't be read. Only its redacted text is stored: send the original again.",
     "skipped": "it was read; it is not the end of a job.",
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import schemathesis
@@ -56,7 +57,7 @@ def test_every_answer_is_as_described(described: Described, method: str, path: s
     # service made are taken, and a dead letter that still can't be read is a conflict.
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    def asked(case: schemathesis.Case) -> None:
+    def asked(case: "schemathesis.Case[Any]") -> None:
         case.call_and_validate(headers=described.headers, excluded_checks=[positive_data_acceptance])
 
     with suppress(Unsatisfiable):  # a route without parameters can't be asked wrongly

@@ -1,5 +1,7 @@
 """Only this machine's names, and only pages of this server."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,19 @@ def test_names_of_this_machine_are_answered(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example:8080", "", None, "0.0.0.0:8080"]
-    + ["localhost:x", "me@localhost", "[::1", "localhost/x", "127.0.0.2:8080"],
+    [
+        "evil.example:8080",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8080",
+        "",
+        None,
+        "0.0.0.0:8080",
+        "localhost:x",
+        "me@localhost",
+        "[::1",
+        "localhost/x",
+        "127.0.0.2:8080",
+    ],
 )
 def test_a_rebound_name_is_refused(host: str | None) -> None:
     with pytest.raises(Forbidden):
@@ -26,20 +39,17 @@ def test_a_rebound_name_is_refused(host: str | None) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_as_a_host_is_judged_without_a_crash(host: str) -> None:
-    try:
+    with suppress(Forbidden):
         check_host(host)
-    except Forbidden as error:
-        assert error.errors[0].field == "Host"
 
 
 @given(st.text(max_size=60))
 def test_any_text_as_an_origin_is_judged_without_a_crash(origin: str) -> None:
     try:
         check_origin({"host": "127.0.0.1:8080", "origin": origin})
-    except Forbidden as error:
-        assert error.errors[0].field == "Origin"
-    else:
-        assert origin.endswith("//127.0.0.1:8080") or "//127.0.0.1:8080" in origin
+    except Forbidden:
+        return
+    assert "//127.0.0.1:8080" in origin
 
 
 def test_a_rebound_name_gets_nothing_not_even_a_page(world: World) -> None:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped] # it comes without types
 import pytest
 from fastapi.testclient import TestClient
 
@@ -78,6 +78,7 @@ def test_what_goes_wrong_inside_is_logged_and_told_without_details(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        del events, dead
         raise RuntimeError("hunter2")
 
     object.__setattr__(world.services, "ingest", broken)
@@ -92,6 +93,7 @@ def test_what_goes_wrong_inside_is_logged_and_told_without_details(
 
 def test_a_database_that_is_down_is_a_503(world: World) -> None:
     def down(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        del events, dead
         raise Unavailable("the database does not answer")
 
     object.__setattr__(world.services, "ingest", down)

@@ -1,6 +1,6 @@
 """The published shapes hold for what the service really takes and says."""
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped] # it comes without types
 import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
@@ -8,12 +8,19 @@ from jsonschema import Draft202012Validator
 from classifiers.dataset import DatasetError, parse
 from tests.service.web.world import event, lines
 
-CASE = {
+LABELS: dict[str, object] = {
+    "side": "user",
+    "cause": "USER.1",
+    "category": "EE.2",
+    "symptom": "none",
+    "retry": "futile",
+}
+CASE: dict[str, object] = {
     "id": "a",
     "group": "g",
     "kind": "k",
     "event": event(),
-    "labels": {"side": "user", "cause": "USER.1", "category": "EE.2", "symptom": "none", "retry": "futile"},
+    "labels": LABELS,
     "provenance": {"origin": "operator", "who": "ana"},
 }
 
@@ -54,17 +61,15 @@ def test_a_verdict_fits(client: TestClient) -> None:
     "change",
     [
         {},
-        {"labels": CASE["labels"] | {"side": "nobody"}},
+        {"labels": LABELS | {"side": "nobody"}},
         {"id": ""},
         {"provenance": {"origin": "dream"}},
         {"weight": 0},
-    ]  # type: ignore[operator]
-    + [
         {"labels": {"side": "user"}},
         {"event": {}},
         {"schema": "labelled-case/2"},
-        {"labels": CASE["labels"] | {"cause": None}},
-    ],  # type: ignore[operator]
+        {"labels": LABELS | {"cause": None}},
+    ],
 )
 def test_a_labelled_case_fits_where_the_reader_takes_it(client: TestClient, change: dict[str, object]) -> None:
     case = CASE | change

@@ -1,5 +1,6 @@
 """Instants in a URL."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -43,7 +44,5 @@ def test_anything_else_is_told_with_its_field(text: str) -> None:
 
 @given(st.one_of(st.text(max_size=30), st.from_regex(r"[0-9T:Zhdw+.\- ]{1,30}")))
 def test_any_text_is_an_instant_or_told(text: str) -> None:
-    try:
+    with suppress(InvalidInput):
         assert instant(text, "until", NOW, BERLIN).tzinfo is UTC
-    except InvalidInput as error:
-        assert error.errors
