@@ -1,0 +1,114 @@
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from service.__main__ import main
+from service.cli.worker import TOO_MANY_DEAD_LETTERS
+from service.kafka.config import KafkaConfig
+from service.kafka.producer import Producer
+from service.kafka.record import Message
+from service.store.session import Store
+from tests.flows.crashes import model_dir
+from tests.labs.kafka import Broker
+from tests.labs.need import missing
+
+
+def event(job_id: str) -> bytes:
+    return json.dumps(
+        {"job_id": job_id, "status": "failed", "ended_at": "2026-11-20T03:41:57Z", "logs": [{"tail": "KeyError: 'x'"}]}
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--processes", "2"], "SQLite takes one writer at a time, so more than one process needs PostgreSQL"),
+        (["--processes", "0"], "--processes: expected 1 to 64, got 0"),
+        ([], "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS: expected host:port"),
+    ],
+)
+def test_refuses_what_can_not_work_with_the_reason(
+    arguments: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAULTLINE_DATABASE_URL", "sqlite:///unused.sqlite3")
+    monkeypatch.delenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", raising=False)
+    assert main(["worker", *arguments]) == 2
+    assert expected in capsys.readouterr().err
+
+
+class Running:
+    """`faultline worker` on SQLite."""
+
+    def __init__(self, folder: Path, broker: Broker, **settings: str) -> None:
+        if not (model_dir() / "manifest.json").exists():
+            missing("there is no trained model (make install)")
+        name = uuid.uuid4().hex[:8]
+        self.config = KafkaConfig((broker.address,), (f"jobs-{name}=orion",), group_id=name)
+        url = f"sqlite:///{folder}/worker.sqlite3"
+        self.store = Store(url)
+        self.store.upgrade()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
+        self.log = folder / "log"
+        self.environment = kept | {
+            "FAULTLINE_DATABASE_URL": url,
+            "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS": broker.address,
+            "FAULTLINE_KAFKA_TOPICS": self.config.topics[0],
+            "FAULTLINE_KAFKA_GROUP_ID": self.config.group_id,
+            "FAULTLINE_DEAD_LETTER_TOPIC": f"dead-{name}",
+            "FAULTLINE_MODEL_DIR": str(model_dir()),
+            **settings,
+        }
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        with self.log.open("ab") as log:
+            return subprocess.Popen([sys.executable, "-m", "service", "worker"], env=self.environment, stderr=log)
+
+    def publish(self, values: list[bytes]) -> None:
+        producer = Producer(self.config)
+        producer.send(next(iter(self.config.clusters)), [Message(value, b"one partition") for value in values])
+        producer.close()
+
+    def stored(self) -> int:
+        with self.store.reading() as reading:
+            return len(reading.failures.page().items)
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 90
+        while not happened():
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.1)
+
+
+@pytest.mark.lab
+def test_stores_what_is_on_the_topic_and_leaves_when_told_to(tmp_path: Path, kafka_broker: Broker) -> None:
+    running = Running(tmp_path, kafka_broker)
+    with running.start() as process:
+        running.publish([event("a"), b"{", event("b")])
+        running.until(lambda: running.stored() == 2)
+        process.terminate()
+        assert process.wait(60) == 0
+    admin = kafka_broker.admin()
+    members = admin.describe_groups([running.config.group_id])[running.config.group_id]["members"]
+    admin.close()
+    assert members == []
+    with running.store.reading() as reading:
+        assert len(reading.dead_letters.page().items) == 1
+    running.store.close()
+
+
+@pytest.mark.lab
+def test_too_many_dead_letters_in_a_row_end_it_with_a_code_of_its_own(tmp_path: Path, kafka_broker: Broker) -> None:
+    running = Running(tmp_path, kafka_broker, FAULTLINE_DEAD_LETTER_LIMIT="5")
+    running.publish([event("a"), *[b"{"] * 20])
+    with running.start() as process:
+        assert process.wait(90) == TOO_MANY_DEAD_LETTERS
+    assert "5 records in a row could not be read" in running.log.read_text()
+    assert running.stored() == 1
+    running.store.close()
