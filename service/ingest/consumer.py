@@ -1,7 +1,6 @@
 """The only loop: poll, read, handle, dead letters, and the offsets last."""
 
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from service.batch import Handle
@@ -12,7 +11,8 @@ from service.ingest import batch
 from service.ingest.backoff import Backoff
 from service.ingest.batch import Item
 from service.ingest.beside import Beside
-from service.ingest.deadletter import DeadLetterTopic, Rejected, TooManyDeadLetters, dead_letter
+from service.ingest.brake import Brake
+from service.ingest.deadletter import DeadLetterTopic, Rejected, dead_letter
 from service.ingest.parse import Parse
 from service.ingest.settle import Settler
 from service.ingest.source import Source
@@ -25,9 +25,6 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.5
 LAG_EVERY_S = 10.0
-# So many of the last events that could be read but not handled are no accident of theirs: the service is broken.
-BROKEN = 50
-BROKEN_OF = 500
 
 
 class _Stopped(Exception):
@@ -66,7 +63,7 @@ class Consumer:
         self._clock = clock
         self._telemetry = telemetry
         self._beside = None if idle is None else Beside(idle)
-        self._limit = dead_letter_limit
+        self._brake = Brake(dead_letter_limit)
         self._max_events = max_events
         self._max_bytes = max_bytes
         self._settler = Settler(handle, self._wait_for_database, self._ours)
@@ -74,8 +71,6 @@ class Consumer:
         self._stop: Stop
         self._lost: set[Place] = set()  # taken away since the last poll that brought records
         self._due: dict[Place, int] = {}  # finished, and not yet committed
-        self._streak = 0  # unreadable records in a row
-        self._handled: deque[bool] = deque(maxlen=BROKEN_OF)  # whether the last events could be handled
         self._next_lag = clock.monotonic()
 
     def run(self, stop: Stop) -> None:
@@ -129,16 +124,16 @@ class Consumer:
         self._commit()
         if skipped:
             self._telemetry.events.labels("skipped").inc(skipped)
-        self._count(taken, items, poisoned)
+        self._brake.note(taken, items, poisoned)
 
     def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[Item], int]:
         """The records up to the one with which it is too many unreadable in a row, read; and how many were skipped."""
         taken: list[Record] = []
         items: list[Item] = []
         skipped = 0
-        streak = self._streak
+        streak = self._brake.streak
         for record in records:
-            if streak >= self._limit:
+            if streak >= self._brake.limit:
                 break
             taken.append(record)
             found = batch.read(self._parse, record.value, record.headers, cluster=record.cluster)
@@ -151,27 +146,6 @@ class Consumer:
             else:
                 items.append(Item(found, record.value, record.place, record))
         return taken, items, skipped
-
-    def _count(self, taken: Sequence[Record], items: Sequence[Item], poisoned: Sequence[Item]) -> None:
-        """Stop loudly at too many in a row: more likely a wrong topic or a changed format than so many bad records."""
-        bad = {item.place: item.what for item in [*items, *poisoned] if isinstance(item.what, DeadLetter)}
-        for record in taken:
-            letter = bad.get(record.place)
-            self._streak = 0 if letter is None else self._streak + 1
-            if letter is not None and self._streak >= self._limit:
-                raise TooManyDeadLetters(
-                    f"{self._streak} records in a row could not be read, the last at {letter.place}: {letter.reason}."
-                    " Is the topic right, has its format changed? These are kept as dead letters; what follows stays on"
-                    " the topic. (FAULTLINE_DEAD_LETTER_LIMIT)"
-                )
-        failed = {item.place for item in poisoned}
-        self._handled.extend(item.place not in failed for item in items if not isinstance(item.what, DeadLetter))
-        if poisoned and self._handled.count(False) >= BROKEN:
-            raise TooManyDeadLetters(
-                f"{self._handled.count(False)} of the last {len(self._handled)} events could be read but not handled:"
-                f" {_reason(poisoned[-1])}. More likely this service or its model is broken than the events. They are"
-                " kept as dead letters; what follows stays on the topic."
-            )
 
     def _send_dead_letters(self, items: Sequence[Item]) -> None:
         times = 0
@@ -243,7 +217,3 @@ class Consumer:
                 self._telemetry.lag.labels(topic).set(records)
         except Unavailable as error:
             log.info("%s", error.detail)
-
-
-def _reason(item: Item) -> str:
-    return item.what.reason if isinstance(item.what, DeadLetter) else ""
