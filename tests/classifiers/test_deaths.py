@@ -1,0 +1,67 @@
+import pytest
+
+from classifiers import deaths
+
+
+@pytest.mark.parametrize(
+    ("line", "rank", "local", "signal", "code"),
+    [
+        ("E1120 failed (exitcode: -9) local_rank: 3 (pid: 4714) of binary: /usr/bin/python", None, 3, 9, -9),
+        ("srun: error: gpu018: task 5: Killed", 5, None, 9, None),
+        ("srun: error: gpu018: task 2: Segmentation fault (core dumped)", 2, None, 11, None),
+        ("srun: error: gpu018: task 0: Exited with exit code 1", 0, None, None, 1),
+        (
+            "mpirun noticed that process rank 14 with PID 4257 on node gpu018 exited on signal 11 (Segmentation fault).",
+            14,
+            None,
+            11,
+            None,
+        ),
+        ("[ERROR] [launch.py:341] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
+        ("[rank: 2] Child process with PID 4712 terminated with code -7. Forcefully", 2, None, 7, -7),
+        ("torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL", 1, None, 9, None),
+    ],
+)
+def test_launchers_tell_who_died_how(
+    line: str, rank: int | None, local: int | None, signal: int | None, code: int | None
+) -> None:
+    [death] = deaths.deaths(line)
+    assert (death.rank, death.local, death.signal, death.code) == (rank, local, signal, code)
+
+
+def test_one_line_may_tell_of_several_tasks() -> None:
+    assert [one.rank for one in deaths.deaths("srun: error: n1: tasks 1,4-6: Terminated")] == [1, 4, 5, 6]
+
+
+def test_open_mpi_names_the_first_on_two_lines() -> None:
+    [death] = deaths.deaths("  Process name: [[45854,1],7]", "\n  Exit code:    77\n")
+    assert (death.rank, death.code, death.told) == (7, 77, True)
+
+
+def test_the_report_of_torch_elastic() -> None:
+    text = (
+        "Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-20_03:41:55\n  host      : gpu018.orion\n"
+        "  rank      : 8 (local_rank: 0)\n  exitcode  : -11 (pid: 4711)\n  error_file: <N/A>\n"
+    )
+    death = deaths.report(text, 0)
+    assert death is not None
+    assert (death.rank, death.node, death.signal, death.violent) == (8, "gpu018.orion", 11, True)
+    assert deaths.report("Root Cause (first observed failure):\n", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks"),
+    [
+        ("[Rank 0]: Ranks 2, 3 failed to pass monitoredBarrier in 5000 ms", [2, 3]),
+        ("Missing ranks: 1", [1]),
+        ("tasks are unhealthy (stopped sending heartbeats): /job:jax_worker/replica:0/task:3", [3]),
+        ("all ranks are here", []),
+    ],
+)
+def test_ranks_that_others_miss(line: str, ranks: list[int]) -> None:
+    assert deaths.absent(line) == ranks
+
+
+@pytest.mark.parametrize(("code", "signal"), [(137, 9), (-15, 15), (1, None), (None, None), (255, None)])
+def test_signals_behind_exit_codes(code: int | None, signal: int | None) -> None:
+    assert deaths.signal_of(code) == signal

@@ -1,0 +1,88 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers.redaction import PLACEHOLDER, redact, redact_json
+
+SECRETS = {
+    "export WANDB_API_KEY=%s": "0123456789abcdef0123456789abcdef01234567",
+    "postgresql://trainer:%s@db.lab.example/runs": "pa55-w0rd",
+    "Authorization: Bearer %s": "q8Zt.abcdef0123456789",
+    '"Authorization": "Basic %s"': "dXNlcjpwYXNzd29yZDEyMw==",
+    "AWS_SECRET_ACCESS_KEY=%s": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "found key %s in the environment": "AKIAIOSFODNN7EXAMPLE",
+    "HF token %s is valid": "hf_abcdefghijklmnopqrstuvwxyz0123",
+    "password: %s": "hunter2!",
+    "MYSQL_PASSWORD='%s'": "correcthorse",
+    "curl --token %s --tokenizer gpt2": "s3cr3tvalue",
+    "git clone https://%s@github.com/lab/repo": "ghs_abcdefghijklmnopqrst1234",
+    "jwt eyJ%s": "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.c2lnbmF0dXJlLXZhbHVl",
+    "https://store.example/blob?sv=2024&sig=%s&se=1": "4aBcD%2FEfGhIjKlMnOpQrStUvWx",
+    "-----BEGIN RSA PRIVATE KEY-----\n%s\n-----END RSA PRIVATE KEY-----": "MIIEowIBAAKCAQEA7\nabcdefghij",
+    "AccountKey=%s;EndpointSuffix=core": "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA==",
+    'config {"client_secret": "%s"}': "aaa111bbb222",
+}
+ORDINARY = [
+    "max_new_tokens=128 pad_token='<pad>' eos_token_id: 2 num_tokens: 123456 tokens/s",
+    'MountVolume.SetUp failed for volume "x" : secret "hf-token" not found',
+    "Permission denied (publickey,password).",
+    "password: invalid",
+    "KeyError: 'token'",
+    "tokenizer_name_or_path=meta-llama/Llama-2-7b-hf token=None",
+    "cache_key=step-000123-rank4 loss_key=val_loss1",
+    "step 100 | loss 2.31 | lr 1e-4 | 1200 tokens per second",
+    "task-abcdefghijklmnopqrstuvwxyz disk-usage 91 %",
+    "bearer of bad news: rank 3 died",
+    "Downloading https://hub.example/models/bert/resolve/main/config.json",
+    "[rank0]:[W1120 03:41:11.061 socket.cpp:752] retrying tcp://10.0.0.1:29500",
+]
+
+
+@pytest.mark.parametrize("shape", SECRETS)
+def test_a_secret_goes_and_its_surroundings_stay(shape: str) -> None:
+    secret = SECRETS[shape]
+    cleaned = redact(shape % secret)
+    assert secret not in cleaned
+    assert PLACEHOLDER in cleaned
+    assert cleaned.startswith(shape.split("%s", maxsplit=1)[0][:4])
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_ordinary_lines_stay_as_they_are(line: str) -> None:
+    assert redact(line) is line
+
+
+@given(st.sampled_from(sorted(SECRETS)), st.text(max_size=60), st.text(max_size=60))
+def test_a_secret_goes_wherever_it_stands(shape: str, before: str, after: str) -> None:
+    text = f"{before}\n{shape % SECRETS[shape]}\n{after}"
+    cleaned = redact(text)
+    assert SECRETS[shape] not in cleaned
+    assert redact(cleaned) == cleaned
+
+
+@given(st.text())
+def test_any_text_can_be_redacted_twice(text: str) -> None:
+    once = redact(text)
+    assert redact(once) == once
+
+
+def test_many_markers_cost_no_more_than_their_length() -> None:
+    text = "token=" * 50_000 + "://a:" * 50_000
+    assert isinstance(redact(text), str)
+
+
+def test_json_loses_secrets_by_shape_and_by_name_and_keeps_its_form() -> None:
+    value: Any = {
+        "command": "train --token s3cr3tvalue",
+        "env": [{"name": "x", "password": "p"}, ("AKIAIOSFODNN7EXAMPLE", 3, None, True)],
+        "steps": 100,
+        "tokens": "many",
+    }
+    assert redact_json(value) == {
+        "command": f"train --token {PLACEHOLDER}",
+        "env": [{"name": "x", "password": PLACEHOLDER}, (PLACEHOLDER, 3, None, True)],
+        "steps": 100,
+        "tokens": "many",
+    }
