@@ -20,10 +20,10 @@ Names = Literal[
 
 
 async def only_known(request: Request) -> None:
-    """Return where every query parameter is one of the route's: a misspelt filter must not answer with everything.
+    """Return where every parameter is one of the route's, given once: a misspelt filter must not answer with everything.
 
     Raises:
-        InvalidInput: one is not; names it and those that are known.
+        InvalidInput: one is not; names it, and those that are known.
     """
     declared = get_flat_params(request.scope["route"].dependant)
     known = sorted({parameter.alias for parameter in declared if isinstance(parameter.field_info, params.Query)})
@@ -32,6 +32,10 @@ async def only_known(request: Request) -> None:
     if unknown:
         wrong = tuple(FieldError(name[:80], f"a known parameter: {expected}") for name in dict.fromkeys(unknown))
         raise InvalidInput(f"{wrong[0].field}: expected {wrong[0].expected}", wrong[:20])
+    for name in request.query_params:
+        times = len(request.query_params.getlist(name))
+        if times > 1:
+            raise InvalidInput(f"{name}: expected once", (FieldError(name, "once", f"{times} times"),))
 
 
 def narrowed(

@@ -29,6 +29,7 @@ BAD = [
     ("GET", "/api/v1/failures?since=yesterday", 422, "since"),
     ("GET", "/api/v1/failures?until=5", 422, "until"),
     ("GET", "/api/v1/failures?abstained=perhaps", 422, "abstained"),
+    ("GET", "/api/v1/failures?side=user&side=system", 422, "side"),
     ("GET", "/api/v1/failures?sidee=user", 422, "sidee"),
     ("GET", "/api/v1/failures/x", 422, "failure_id"),
     ("GET", "/api/v1/failures/0", 422, "failure_id"),
