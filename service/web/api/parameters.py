@@ -20,7 +20,7 @@ Names = Literal[
 
 
 async def only_known(request: Request) -> None:
-    """Return where every parameter is one of the route's, given once: a misspelt filter must not answer with everything.
+    """Return where every parameter is one of the route's, given once: a misspelt filter must not show everything.
 
     Raises:
         InvalidInput: one is not; names it, and those that are known.
