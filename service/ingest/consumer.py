@@ -105,10 +105,9 @@ class Consumer:
         self._backoff.reset()
         self._note_lost()
         self._lost.clear()  # what has just come was read after that
+        self._measure_lag()
         if not records:
             self._commit()
-            self._measure_lag()
-            return
         for piece in batch.cut(records, self._max_bytes):
             self._batch(piece)
             if self._stop.is_set():

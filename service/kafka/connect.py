@@ -48,13 +48,18 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
         started.append(KafkaNetClient(**settings))
         return started[-1]
 
-    with translated("connect to the broker"):
-        try:
+    try:
+        with translated("connect to the broker"):
             return make(*args, kafka_client=client, **config)
-        except BaseException:
-            for one in started:
-                one.close()
-            raise
+    except BaseException as error:
+        for one in started:
+            one.close()
+        protocol = config.get("security_protocol", "PLAINTEXT")
+        if isinstance(error, Unavailable) and protocol != "PLAINTEXT":
+            # A broker that refuses a password or certificate just hangs up; the client can't tell that from an outage.
+            hint = f"is {protocol} right there, and do user, password and certificates suit"
+            raise Unavailable(f"{error.detail}; if the broker is up: {hint}?") from error
+        raise
 
 
 @contextmanager

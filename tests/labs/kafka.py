@@ -31,12 +31,18 @@ LARGEST_REQUEST = 256 * 1024 * 1024
 # A broker for minutes: little memory, quick to start.
 JAVA = ("java", "-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
+# Who may come by the guarded port.
+USER, PASSWORD = "reader", "right-and-long"
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_{user}="{password}";
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:{controller}
@@ -101,7 +107,13 @@ class Broker:
     folder: Path
     libs: Path
     port: int
+    guarded_port: int
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def guarded_address(self) -> str:
+        """As `address`, by SASL PLAIN as USER with PASSWORD."""
+        return f"127.0.0.1:{self.guarded_port}"
 
     @property
     def address(self) -> str:
@@ -179,7 +191,14 @@ class Broker:
     def _format(self, properties: Path) -> None:
         properties.write_text(
             PROPERTIES.format(
-                port=self.port, controller=free_port(), data=self.folder / "data", largest=LARGEST_REQUEST
+                port=self.port,
+                guarded=self.guarded_port,
+                controller=free_port(),
+                data=self.folder / "data",
+                largest=LARGEST_REQUEST,
+                login=LOGIN,
+                user=USER,
+                password=PASSWORD,
             ),
             encoding="utf-8",
         )
@@ -220,7 +239,7 @@ def broker() -> Iterator[Broker]:
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
-    made = Broker(folder, libs, free_port())
+    made = Broker(folder, libs, free_port(), free_port())
     try:
         made.start()
         yield made

@@ -25,7 +25,7 @@ from service.kafka.record import Message
 from service.kafka.source import KafkaSource
 from service.telemetry import Telemetry
 from tests.contracts.test_source import take
-from tests.labs.kafka import Broker, free_port
+from tests.labs.kafka import PASSWORD, USER, Broker, free_port
 from tests.service.ingest.fakes import Database, event
 
 pytestmark = pytest.mark.lab
@@ -253,6 +253,42 @@ def test_without_a_broker_it_says_so_and_leaves_no_thread(monkeypatch: pytest.Mo
         source.poll(1, 0.1)
     source.close()
     assert threading.active_count() == before
+
+
+def guarded(broker: Broker, password: str) -> KafkaConfig:
+    name = uuid.uuid4().hex[:8]
+    return KafkaConfig(
+        (broker.guarded_address,),
+        (f"jobs-{name}=orion",),
+        group_id=f"g-{name}",
+        dead_letter_topic=f"dead-{name}",
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_username=USER,
+        sasl_password=password,
+    )
+
+
+def test_reads_writes_and_leaves_a_broker_that_asks_for_a_password(kafka_broker: Broker) -> None:
+    config = guarded(kafka_broker, PASSWORD)
+    with Running(config) as running:
+        running.producer.send(running.topic, [Message(event("a")), Message(b"{")])
+        running.until({"a"})
+        lag = LagReader(config)
+        while lag.read() != {running.topic: 0}:
+            time.sleep(0.1)
+        lag.close()
+    assert running.error is None
+
+
+def test_a_wrong_password_is_hinted_at_and_not_told(kafka_broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker only hangs up, so that it may be an outage as well; a rebuilt client tries again."""
+    monkeypatch.setattr("service.kafka.source.BOOTSTRAP_MS", 1_000)
+    source = KafkaSource(guarded(kafka_broker, "wrong-but-long"))
+    with pytest.raises(Unavailable, match="if the broker is up: is SASL_PLAINTEXT right there") as refused:
+        source.poll(1, 0.1)
+    assert "wrong-but-long" not in refused.value.detail
+    source.close()
 
 
 def test_the_older_of_two_with_one_name_ends(config: KafkaConfig, raw: KafkaProducer) -> None:
