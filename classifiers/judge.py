@@ -19,7 +19,7 @@ from classifiers.signatures import Signature
 from classifiers.text import Floats, TextModel
 
 NONE: Final = "none"
-_PULL: Final[Mapping[str, float]] = {"decisive": 2.2, "strong": 1.1, "weak": 0.25}
+_PULL: Final[Mapping[str, float]] = {"decisive": 1.8, "strong": 0.7, "weak": 0.15}
 _PLACE: Final = (1.0, 0.35, 0.2)
 _FLOOR: Final = 0.01
 # A program's own failure nearly always has a category, the platform's and a device's seldom: how probable "none" must be.
@@ -153,7 +153,7 @@ class Judge:
         items = extracted.items
         codes, sides = self._classes["cause"], self._classes["side"]
         causes, pull = self._joined(text["cause"], "cause", items)
-        shares = (causes @ self._to_side) ** 0.7 * text["side"] ** 0.3
+        shares = (causes @ self._to_side) ** 0.3 * text["side"] ** 0.7
         shares = shares / shares.sum()
         order = np.argsort(-shares)
         side = sides[order[0]]

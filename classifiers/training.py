@@ -50,6 +50,7 @@ _LEAST_SEEN_PAIR: Final = 2
 _CUT_CASES: Final = 3
 _SHRINK: Final[Mapping[str, float]] = {"side": 1.0, "cause": 1.5, "category": 2.0, "symptom": 1.5, "retry": 1.0}
 _BLIND_WEIGHT: Final = 0.6
+_SPEAKING: Final = frozenset({"category", "symptom"})
 _BLIND_WINDOWS: Final = frozenset({"whole", "first error alone"})
 CALIBRATED_AXES: Final = ("side", "cause", "retry")
 _ANSWER_RIGHT: Final = 0.965
@@ -209,6 +210,8 @@ def _targets(chosen: Sequence[Sample], axis: str) -> tuple[list[int], list[str],
         if best is None or (axis == "symptom" and best == dataset.NONE and _may_be_single(sample)):
             continue
         others = [one for one in sample.case.labels.allowed[axis] if one != best]
+        if axis in _SPEAKING and best == dataset.NONE and others:
+            best, *others = others  # where a label could be defended it says more than silence
         rows.append(number)
         labels.append(best)
         weights.append(sample.weight * (0.75 if others else 1.0))
@@ -216,7 +219,21 @@ def _targets(chosen: Sequence[Sample], axis: str) -> tuple[list[int], list[str],
             rows.append(number)
             labels.append(other)
             weights.append(sample.weight * 0.25 / len(others))
+    if axis == "symptom":
+        _lean(labels, weights)
     return rows, labels, weights
+
+
+def _lean(labels: Sequence[str], weights: list[float]) -> None:
+    """Moves the classes' weights half way (geometrically) to the published shares of the symptoms (TOSEM 2023)."""
+    shares = {code: entry.share or 1.0 for code, entry in taxonomy.load().symptoms.items()}
+    mass: dict[str, float] = defaultdict(float)
+    for label, weight in zip(labels, weights, strict=True):
+        mass[label] += weight
+    total, whole = sum(mass.values()), sum(shares.values())
+    for place, label in enumerate(labels):
+        if label in shares:
+            weights[place] *= ((shares[label] / whole) / (mass[label] / total)) ** 0.5
 
 
 def _may_be_single(sample: Sample) -> bool:
