@@ -4,6 +4,7 @@ import argparse
 import atexit
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -154,6 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     build = commands.add_parser("build", help="make an environment")
     build.add_argument("name")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended and nothing is left behind
     if args.command == "build":
         print(environment.build(args.name))
         return 0

@@ -83,6 +83,16 @@ def tail(text: str, limit: int = TAIL_BYTES) -> str:
     return cut[cut.find(b"\n") + 1 :].decode("utf-8", "replace")
 
 
+# Frames of the lab's own preloaded interpreter, below the program's, which a printed stack may show.
+_OWN_FRAME = re.compile(r'[^\n]*zygote\.py", line \d+,? in [^\n]*\n?(?:(?![^\n]*File ")[^\n]*? {4}[^\n]*\n?)?')
+
+
+def without_lab(text: str) -> str:
+    """A text without what only the lab's own machinery put there."""
+    text = _OWN_FRAME.sub("", text) if "zygote.py" in text else text
+    return text.replace("/faultlab-", "/job-")
+
+
 def _copy_files(plan: Plan, who: identity.Identity, work: Path) -> str:
     for file in plan.files:
         shutil.copyfile(file, work / file.name)
@@ -180,11 +190,11 @@ class Lab:
         pids = {str(member.process.pid) for member in outcome.members}
         pids |= {note.name.removeprefix("session") for note in (base / "notes").glob("session*")}
         kernel = tuple(
-            scrub(line)
+            scrub(without_lab(line))
             for line in fresh_kernel
             if any(word in line.lower() for word in _KERNEL) and (token in line or pids & set(re.findall(r"\d+", line)))
         )
-        shown = tuple(Stream(s.rank, s.node, s.name, scrub(s.text)) for s in streams)
+        shown = tuple(Stream(s.rank, s.node, s.name, scrub(without_lab(s.text))) for s in streams)
         return Captured(plan, seed, who, logs, shown, kernel, outcome)
 
     def _start(
@@ -273,11 +283,16 @@ def relabel(case_: dict[str, Any], plan: Plan) -> dict[str, Any]:
     Raises:
         NotAsDeclared: the declared line is not in it.
     """
-    event = case_["event"]
+    event = json.loads(json.dumps(case_["event"]))
+    for log in event["logs"]:
+        log["tail"] = without_lab(log["tail"])
+    for one in event.get("node_events", ()):
+        one["text"] = without_lab(one["text"])
     streams = [Stream(log["rank"], log["node"], log["stream"], log["tail"]) for log in event["logs"]]
     rank, line = find_root(plan, streams, [one["text"] for one in event.get("node_events", ())])
     labels = {**plan.labels, "root_rank": rank, "root_line": line}
-    return {**case_, "group": plan.path, "kind": plan.kind, "labels": labels, "provenance": {**case_["provenance"], "path": plan.path}}
+    provenance = {**case_["provenance"], "path": plan.path}
+    return {**case_, "group": plan.path, "kind": plan.kind, "event": event, "labels": labels, "provenance": provenance}
 
 
 def status(captured: Captured) -> tuple[str, int | None, int | None]:

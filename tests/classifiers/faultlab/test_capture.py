@@ -34,7 +34,7 @@ def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declar
 
 def test_a_killed_rank_is_told_by_its_signal_and_others_keep_their_logs(declare: Declare) -> None:
     code = (
-        "import os, time\nfor step in range(100):\n    print(f'rank {os.environ[\"RANK\"]} of {os.environ[\"WORLD_SIZE\"]} step {step}')\n"
+        'import os, time\nfor step in range(100):\n    print(f\'rank {os.environ["RANK"]} of {os.environ["WORLD_SIZE"]} step {step}\')\n'
         "    time.sleep(0.02)\n"
     )
     plan = declare(
@@ -96,6 +96,14 @@ def test_the_root_line_is_told_by_the_message_not_by_code_that_a_traceback_echoe
     plan = declare("", 'root = { rank = 2, line = "ValueError" }\n')
     text = '[rank2]:   File "a.py", line 1\n[rank2]:     raise ValueError(x)\n[rank2]: ValueError: 7'
     assert find_root(plan, [Stream(None, "n", "stderr", text)], ()) == (2, "[rank2]: ValueError: 7")
+
+
+def test_frames_of_the_lab_itself_are_left_out() -> None:
+    text = (
+        'said:\n  File "/x/faultlab/zygote.py", line 225, in <module>\n    main()\n  File "/x/zygote.py", line 9 in become\n'
+        '  File "/w/train.py", line 3, in <module>\n    go()\n'
+    )
+    assert capture.without_lab(text) == 'said:\n  File "/w/train.py", line 3, in <module>\n    go()\n'
 
 
 def test_relabelling_takes_the_present_declaration_and_keeps_what_was_captured(declare: Declare) -> None:

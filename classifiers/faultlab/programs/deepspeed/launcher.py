@@ -1,0 +1,3 @@
+from zero import args, engine, train
+
+train(engine())

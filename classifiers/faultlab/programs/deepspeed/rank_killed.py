@@ -1,0 +1,3 @@
+from zero import engine, train
+
+train(engine())
