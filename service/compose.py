@@ -146,6 +146,8 @@ class Services:
 
     def close(self) -> None:
         """Give back what was opened."""
+        if "logs" in self.__dict__:
+            self.logs.close()
         if "producer" in self.__dict__:
             self.producer.close()
         if "store" in self.__dict__:

@@ -75,9 +75,15 @@ def cleaned(event: JobCompletion) -> JobCompletion:
 
 
 def kept(event: JobCompletion) -> dict[str, Any]:
-    """The event as it is kept for people to read: no tails (they are kept as logs), nothing that is absent."""
+    """The event as it is kept for people to read: no tails (they are kept as logs), nothing absent, no secret."""
     out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
-    return {name: value for name, value in out.items() if value not in ({}, [])}
+    kept_fields: dict[str, Any] = redact_json({name: value for name, value in out.items() if value not in ({}, [])})
+    return kept_fields
+
+
+def storable(ref: LogRef) -> bool:
+    """Whether a log's address may be kept for a later try: one that carries a secret (a signed URL) may not."""
+    return ref.uri is None or redact(ref.uri) == ref.uri
 
 
 def raw_case(event: JobCompletion, streams: Sequence[LogStream]) -> RawCase:
@@ -200,8 +206,9 @@ class Diagnose:
                 messages.append(_message("failure.diagnosed", outcome.failure_id, wire))
             else:
                 joined.append((outcome, item, wire))
-            if item.logs is not None and item.logs.pending and outcome.failure_id is not None:
-                pending.append(self._pending(outcome.failure_id, outcome.id, item.logs.pending))
+            later = [ref for ref in item.logs.pending if storable(ref)] if item.logs is not None else []
+            if later and outcome.failure_id is not None:
+                pending.append(self._pending(outcome.failure_id, outcome.id, later))
         if added:
             work.failures.add(added)
         for outcome, item, wire in joined:

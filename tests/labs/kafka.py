@@ -1,6 +1,6 @@
 """A real Apache Kafka broker of the test run's own: one node, KRaft, on loopback, gone afterwards.
 
-Its jars come from Maven Central once and lie in ~/.cache/faultline-labs (or $FAULTLINE_LABS). Needs Java 17 and Maven.
+Its jars come from Maven Central once and lie in ~/.cache/faultline-labs (or $TEST_LABS). Needs Java 17 and Maven.
 """
 
 import base64
@@ -62,7 +62,7 @@ transaction.state.log.min.isr=1
 
 def jars() -> Path:
     """The folder with the broker's jars, fetched if they are not there yet; skips where they can't be had."""
-    cache = Path(os.environ.get("FAULTLINE_LABS") or Path.home() / ".cache" / "faultline-labs")
+    cache = Path(os.environ.get("TEST_LABS") or Path.home() / ".cache" / "faultline-labs")
     target = cache / f"kafka-{_version()}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "kafka.lock").open("w") as lock:

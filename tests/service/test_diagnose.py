@@ -273,3 +273,13 @@ def test_what_others_are_told_names_the_failure_and_carries_no_bulk(bench: Bench
     assert (message.type, message.key) == ("failure.diagnosed", "orion/7")
     assert message.payload["headline"] == "ModuleNotFoundError in 7"
     assert "evidence" not in message.payload["verdict"]
+
+
+def test_a_signed_address_is_neither_kept_nor_tried_again(bench: Bench, tmp_path: Path) -> None:
+    signature = "X-Amz-Signature=" + "9f" * 32
+    bench.diagnose.handle([event(logs=[{"rank": 0, "uri": f"https://logs.example/7?{signature}"}])])
+    with bench.store.reading() as reading:
+        assert reading.statistics.health(NOW - timedelta(days=1)).pending_logs == 0
+    bench.store.close()
+    assert all(("9f" * 32).encode() not in path.read_bytes() for path in tmp_path.iterdir())
+    assert ("9f" * 32) not in str(only_failure(bench.store).logs[0].event)
