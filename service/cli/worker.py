@@ -18,6 +18,7 @@ from service.ingest.slots import Slot, claim
 from service.ingest.stop import SignalStop, Stop
 from service.ingest.team import Team
 from service.kafka.config import KafkaConfig, instance_id
+from service.kafka.topics import ensure_topic
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -108,12 +109,21 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
         consumer = services.consumer(name)
         if not _ready(services.store.check, stop):
             return
+        _make_dead_letter_topic(config)
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
         consumer.run(stop)
         log.info("%s has left the group", name)
     finally:
         if slot is not None:
             slot.close()
+
+
+def _make_dead_letter_topic(config: KafkaConfig) -> None:
+    """Where brokers make no topics by themselves, the first dead letter would wait for its topic, and all behind it."""
+    try:
+        ensure_topic(config, config.dead_letter_topic)
+    except FaultlineError as error:
+        log.warning("%s; dead letters wait until there is a topic %s", error.detail, config.dead_letter_topic)
 
 
 def _together(config: KafkaConfig, host: str) -> str:

@@ -1,5 +1,6 @@
 """How far behind the group is, asked from outside it: for health checks and metrics of other processes."""
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +15,12 @@ ASK_MS = 3_000
 
 
 class LagReader:
-    """Reads end offsets and committed offsets. Not for several threads at once."""
+    """Reads end offsets and committed offsets. Safe to share between threads, which wait for each other."""
 
     def __init__(self, config: KafkaConfig) -> None:
         self._config = config
         self._admin: Any = None
+        self._lock = threading.Lock()
 
     def read(self) -> Mapping[str, int]:
         """Records by topic between the group's committed offsets and the end; a topic that is not there has 0.
@@ -27,18 +29,23 @@ class LagReader:
             Unavailable: the broker does not answer.
             ConfigurationError: it refuses.
         """
-        if self._admin is None:
-            settings = self._config.connection() | {"request_timeout_ms": ASK_MS}
-            self._admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
-        try:
-            with translated("ask for the lag"):
-                return self._ask()
-        except Unavailable:
-            self.close()
-            raise
+        with self._lock:
+            if self._admin is None:
+                settings = self._config.connection() | {"request_timeout_ms": ASK_MS}
+                self._admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
+            try:
+                with translated("ask for the lag"):
+                    return self._ask()
+            except Unavailable:
+                self._drop()
+                raise
 
     def close(self) -> None:
         """End the client. Never raises."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
         admin, self._admin = self._admin, None
         if admin is not None:
             quietly("close the client", admin.close)
