@@ -5,6 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+static double deep(int n) {
+    volatile char room[512];
+    room[n % 512] = 1;
+    return n ? room[n % 512] + deep(n - 1) : 0;
+}
+
 int main(int argc, char **argv) {
     int rank, size, who;
     const char *how = argc > 1 ? argv[1] : "";
@@ -29,7 +35,7 @@ int main(int argc, char **argv) {
         if (!strcmp(how, "term")) raise(SIGTERM);
         if (!strcmp(how, "mpiabort")) MPI_Abort(MPI_COMM_WORLD, 42);
         if (!strcmp(how, "illegal")) __builtin_trap();
-        if (!strcmp(how, "stack")) { char big[1 << 24]; memset(big, 1, sizeof big); sum[0] = big[rank]; }
+        if (!strcmp(how, "stack")) sum[0] = deep(1 << 20);
         if (!strcmp(how, "corrupt")) { free(grad); free(grad); }
         if (!strcmp(how, "rank")) MPI_Send(grad, 4, MPI_DOUBLE, size + 1, 0, MPI_COMM_WORLD);
         if (!strcmp(how, "count")) MPI_Send(grad, -4, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
