@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from classifiers import features, masking
-from classifiers.judge import Calibration
+from classifiers.judge import SIGNALS, Calibration
 from classifiers.text import AXES, Floats, Head, TextModel
 
 FORMAT: Final = "faultline-model/1"
@@ -82,6 +82,7 @@ def save(model: Model, folder: Path) -> None:
         "format": FORMAT,
         "features": features.VERSION,
         "masking": masking.VERSION,
+        "signals": list(SIGNALS),
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
     manifest["seal"] = _seal(manifest)
@@ -120,11 +121,12 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
     if manifest.get("seal") != _seal(manifest):
         raise ModelError(f"{path}: its content does not agree with its seal: altered")
-    if manifest["features"] != features.VERSION or manifest["masking"] != masking.VERSION:
-        raise ModelError(
-            f"{path}: made for features {manifest['features']} and masking {manifest['masking']}, this program has "
-            f"{features.VERSION} and {masking.VERSION}: train it again"
-        )
+    mine = {"features": features.VERSION, "masking": masking.VERSION, "signals": list(SIGNALS)}
+    for what, expected in mine.items():
+        if manifest.get(what) != expected:
+            raise ModelError(
+                f"{path}: trained by another version of this program (its {what} differ): run faultline train"
+            )
     return manifest
 
 
@@ -172,6 +174,8 @@ def load(folder: Path) -> Model:
             f"{folder}: its files do not hold what a model needs ({type(error).__name__}: {error})"
         ) from error
     total = sum(len(head.classes) for head in heads)
+    if len(made.calibration.weights) != len(SIGNALS):
+        raise ModelError(f"{folder}: {len(made.calibration.weights)} calibration weights, expected {len(SIGNALS)}")
     if (
         weights.shape != (len(made.text.names), total)
         or intercept.shape != (total,)

@@ -19,13 +19,14 @@
       },
       "provenance": {
         "origin": "captured",                     # captured | composed | operator
-        "program": "ddp_oom.py", "framework": "pytorch", "version": "2.11.0", "launcher": "torchrun", "ranks": 4, "seed": 1,
+        "program": "ddp_oom.py", "framework": "pytorch", "version": "2.11.0",
+        "launcher": "torchrun", "ranks": 4, "seed": 1,
         "who": null, "when": "2026-11-20T10:00:00Z"
       },
       "weight": 1.0                               # optional, above 0 up to 100: how much the case counts in training
     }
 
-`event` needs `status`; of the rest (contract job-completion/1) all that classification reads is used: exit_code, signal,
+`event` needs `status`; of the rest (contract job-completion/1) what classification reads is used: exit_code, signal,
 scheduler, reason, message, framework, nodes, gpus, started_at, ended_at, logs, node_events ... A case stores the whole
 run once: the windows in which logs reach operators (tail, first error alone, one rank alone, launcher's summary alone,
 without exit code and scheduler words) are cut in training, not stored. In a long run keep each stream's tail up to
@@ -208,7 +209,7 @@ def _labels(raw: Any, place: str) -> Labels:
     return Labels(best=best, allowed=allowed, root_rank=rank, root_line=line)
 
 
-def _check_event(event: Any, place: str) -> None:
+def _checked_event(event: Any, place: str) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise DatasetError(place, "event", "a job-completion/1 object", event)
     if not isinstance(event.get("status"), str):
@@ -217,6 +218,7 @@ def _check_event(event: Any, place: str) -> None:
         value = event.get(key) or []
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             raise DatasetError(place, f"event.{key}", "a list of objects", value)
+    return event
 
 
 def parse(raw: Any, place: str) -> LabelledCase:
@@ -232,8 +234,7 @@ def parse(raw: Any, place: str) -> LabelledCase:
     for key in ("id", "group", "kind"):
         if not isinstance(raw.get(key), str) or not raw[key]:
             raise DatasetError(place, key, "a text", raw.get(key))
-    event = raw.get("event")
-    _check_event(event, place)
+    event = _checked_event(raw.get("event"), place)
     provenance = raw.get("provenance")
     if not isinstance(provenance, dict) or provenance.get("origin") not in ORIGINS:
         raise DatasetError(place, "provenance.origin", f"one of {', '.join(ORIGINS)}", provenance)

@@ -102,9 +102,9 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
         return
     hit = _SRUN.search(line)
     if hit is not None:
-        code, number = _by_words(hit["how"])
+        left, number = _by_words(hit["how"])
         for rank in _ranks(hit["ranks"]):
-            yield Death(rank=rank, node=hit["node"], code=code, signal=number, time=time_of(line))
+            yield Death(rank=rank, node=hit["node"], code=left, signal=number, time=time_of(line))
         return
     hit = _MPI_SIGNAL.search(line)
     if hit is not None:
@@ -118,8 +118,8 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
     hit = _MPI_NAME.search(line)
     if hit is not None:
         code_hit = _EXIT.search(following[:300])
-        code = int(code_hit["code"]) if code_hit else None
-        yield Death(rank=int(hit["mpi"] or hit["plain"]), code=code, signal=signal_of(code), told=True)
+        left = int(code_hit["code"]) if code_hit else None
+        yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True)
         return
     hit = _SPAWN.search(line)
     if hit is not None:

@@ -16,9 +16,9 @@ import orjson
 from classifiers import dataset, judge, taxonomy
 from classifiers.case import LogStream, RawCase, Verdict
 from classifiers.dataset import AXES, NONE, DatasetError, LabelledCase, Labels
-from classifiers.evidence import Extractor, tidy
+from classifiers.evidence import Extractor
 from classifiers.judge import NONE as NO_LABEL
-from classifiers.scan import Scanner
+from classifiers.scan import Scanner, tidy
 from classifiers.signatures import Catalogue
 
 WEAK_CLASS: Final = 10

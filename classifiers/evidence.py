@@ -8,86 +8,25 @@ which the run went on for several steps is no beginning.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from classifiers import progress, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
-from classifiers.lines import head_of, inner_rank, is_labelled, is_mild, plain, time_of
+from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
+from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
+from classifiers.roles import hits_of, is_code, role_of
 from classifiers.scan import Found, Scanner, tidy
-from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 from classifiers.traces import Trace, exception_type, follow, mark_chains
 
-NODE: Final = "node"
-SCHEDULER: Final = "scheduler"
 MOST_EVIDENCE: Final = 24
 _MOST_TRACES: Final = 48
 _GOES_ON: Final = 5
 _FEW_LINES: Final = 8
 _SHORT_LOG: Final = 3
-_STRENGTH: Final = {"decisive": 0, "strong": 1, "weak": 2}
-_ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
 _BACK: Final = 2_000
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_SHELL: Final = re.compile(
-    r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
-)
-_AGAIN: Final = re.compile(
-    r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
-)
-_CHAIN_WORDS: Final = ("During handling of the above", "The above exception was the direct")
-# Exceptions that a process raises because another one went away, as often as for reasons of its own.
-_ECHOES: Final = frozenset(
-    {
-        "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
-        "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
-        "KeyboardInterrupt", "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
-    }
-)  # fmt: skip
-_ECHO: Final = 2.4
-_LATER: Final = 2.6
-_FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
-
-
-@dataclass(slots=True)
-class Item:
-    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place in the case."""
-
-    text: str
-    role: Role
-    bucket: float
-    stream: int
-    order: int
-    offset: int
-    number: int | None
-    rank: int | None = None
-    node: str | None = None
-    gpu: int | None = None
-    time: float | None = None
-    hits: tuple[Signature, ...] = ()
-    exception: str | None = None
-    body: int = 0
-    repeats: int = 0
-    words: frozenset[str] = field(default_factory=frozenset)
-    scheduler: bool = False
-
-    @property
-    def bare(self) -> str:
-        """The line without its head (time, rank, host)."""
-        return self.text[self.body :] if self.body < len(self.text) else self.text
-
-
-@dataclass(slots=True)
-class Extracted:
-    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told."""
-
-    case: Case
-    items: list[Item]
-    deaths: list[Death]
-    chars: int
-    lines: int
 
 
 def scheduler_text(raw: RawCase) -> str:
@@ -125,82 +64,12 @@ def _time_near(text: str, offset: int, line: str) -> float | None:
     return None
 
 
-def _judge(
-    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
-) -> tuple[Role, float]:
-    """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
-    role, bucket = _judge_first(found, bare, hits, trace, exception)
-    if role == "initiating":
-        if _AGAIN.search(bare, 0, 300):
-            bucket = max(bucket, _LATER)
-        elif exception in _ECHOES and bucket > 0:
-            bucket = max(bucket, _ECHO)
-    return role, bucket
-
-
-def _judge_first(
-    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
-) -> tuple[Role, float]:
-    """Role and bucket of a line by itself."""
-    if hits:
-        best = min(hits, key=lambda one: (_STRENGTH[one.strength], _ROLE_ORDER[one.role]))
-        first = min(hits, key=lambda one: (_ROLE_ORDER[one.role], _STRENGTH[one.strength]))
-        chosen = best if best.role in {"cascade", "teardown"} or first.role != "initiating" else first
-        if chosen.role == "initiating":
-            bucket: float = (0, 1, 2.2)[_STRENGTH[chosen.strength]]
-            if chosen.strength == "weak" and (trace is not None or exception):
-                bucket = 1.2
-            return "initiating", bucket
-        if chosen.role != "context" or (trace is None and exception is None):
-            return chosen.role, 9
-    if trace is not None:
-        return "initiating", 1.6 if trace.chained else 1.1
-    if exception is not None and not is_mild(found.text):
-        return "initiating", 1.3
-    if _SHELL.match(bare) is not None:
-        return "initiating", 1.4
-    if found.severe and not is_mild(found.text):
-        return "initiating", 3
-    return "context", 9
-
-
-def _hits(found: Found, raw: RawCase, stream: str, present: frozenset[str]) -> tuple[Signature, ...]:
-    out = []
-    for one in found.hits:
-        if one.when is not None and not one.when.holds(raw.job, stream):
-            continue
-        if one.needs and not any(_is_present(name, present) for name in one.needs):
-            continue
-        if one.unless and any(_is_present(name, present - {one.id}) for name in one.unless):
-            out.append(replace(one, role="context", strength="weak"))
-            continue
-        out.append(one)
-    return tuple(out)
-
-
-def _is_present(name: str, present: frozenset[str]) -> bool:
-    if name.endswith(".*"):
-        return any(one.startswith(name[:-1]) for one in present)
-    return name in present
-
-
 def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Trace]:
     heads = [one for one in founds if one.traceback]
     if len(heads) > _MOST_TRACES:
         heads = [*heads[: _MOST_TRACES // 2], *heads[-_MOST_TRACES // 2 :]]
     traces = (follow(text, one.offset, one.text, labelled=labelled) for one in heads)
     return mark_chains(text, [one for one in traces if one is not None])
-
-
-def _is_code(text: str, offset: int, body: str) -> bool:
-    """Whether the line is a frame of a traceback or the source that stands below one."""
-    bare = body.lstrip()
-    if bare.startswith(('File "', "raise ", *_CHAIN_WORDS)):
-        return True
-    if bare == body:
-        return False
-    before = text.rfind("\n", 0, max(0, offset - 1)) + 1
-    return _FRAME.search(text, before, offset) is not None
 
 
 class Extractor:
@@ -277,11 +146,11 @@ class Extractor:
             if own is not None:
                 rank = own
             trace_here = traces.get(offset)
-            if trace_here is None and _is_code(text, offset, found.text[head.body :]):
+            if trace_here is None and is_code(text, offset, found.text[head.body :]):
                 continue
             exception = trace_here.type if trace_here is not None else exception_type(found.text)
-            hits = _hits(found, raw, stream.stream, present)
-            role, bucket = _judge(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
+            hits = hits_of(found, raw, stream.stream, present)
+            role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
             if is_report(found.text):
@@ -324,8 +193,8 @@ class Extractor:
         at: object,
     ) -> None:
         found = founds[0] if founds else Found(0, 1, text)
-        hits = _hits(found, raw, NODE, present)
-        role, bucket = _judge(found, text, hits, None, None)
+        hits = hits_of(found, raw, NODE, present)
+        role, bucket = role_of(found, text, hits, None, None)
         if role == "initiating" and not hits:
             role, bucket = "context", 9.0
         items.append(
@@ -354,7 +223,7 @@ class Extractor:
             if stream.stream == SCHEDULER or not text.strip() or index > _FEW_LINES:
                 continue
             for offset, number, line in _ends(text):
-                if (index, offset) in known or _is_code(text, offset, line):
+                if (index, offset) in known or is_code(text, offset, line):
                     continue
                 head = head_of(line)
                 items.append(
@@ -436,7 +305,7 @@ def _demote(items: list[Item], texts: Sequence[str]) -> None:
 
 def _key(item: Item) -> tuple[int, float, float, int]:
     time = item.time if item.time is not None else 1e12
-    return _ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
+    return ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
 
 
 def _put_first(items: list[Item], rank: int | None) -> None:
@@ -471,7 +340,7 @@ def _evidence(item: Item, texts: Sequence[tuple[str, LogStream]], raw: RawCase) 
         stream = source.stream
         number = _line_number(source, item.offset, item.number, text) if item.number is not None else None
     del raw
-    best = min(item.hits, key=lambda one: (_STRENGTH[one.strength], _ROLE_ORDER[one.role])) if item.hits else None
+    best = min(item.hits, key=lambda one: (STRENGTH_ORDER[one.strength], ROLE_ORDER[one.role])) if item.hits else None
     return Evidence(
         text=tidy(item.text),
         role=item.role,

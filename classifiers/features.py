@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from classifiers.evidence import Extracted, Item
+from classifiers.items import Extracted, Item
 from classifiers.taxonomy import Role
 
-VERSION: Final = 1
+VERSION: Final = 2
 _TOKEN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]]+"
     r"|(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@+-]+){2,}[/\\]?"

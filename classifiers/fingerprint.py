@@ -9,7 +9,7 @@ import hashlib
 import re
 from typing import Final
 
-from classifiers.evidence import Extracted, Item
+from classifiers.items import Extracted, Item
 from classifiers.masking import mask
 
 VERSION: Final = 1

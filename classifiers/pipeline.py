@@ -8,9 +8,10 @@ from pathlib import Path
 from classifiers import artifact, explain, signatures
 from classifiers.artifact import Model
 from classifiers.case import RawCase, Verdict
-from classifiers.evidence import Extracted, Extractor
+from classifiers.evidence import Extractor
 from classifiers.features import features
 from classifiers.fingerprint import fingerprint
+from classifiers.items import Extracted
 from classifiers.judge import NONE, Judge, Judgement
 from classifiers.scan import Scanner
 from classifiers.signatures import Catalogue

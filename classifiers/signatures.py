@@ -18,7 +18,8 @@ A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.
     category = "none"                      # optional; a code, "none", or weights. Absent: the line says nothing of it
     symptom = "D.1.3"                      # optional; likewise. Only used where the job has several processes
     retry = "helps_elsewhere"              # optional: helps | helps_elsewhere | after_repair | futile
-    when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }  # optional
+    # optional, any of: status, exit_code, signal, scheduler, stream
+    when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }
     needs = ["nvidia.some-id"]             # optional: counts only if one of these is in the case too
     unless = ["pytorch.cuda-oom", "python.*"]  # optional: counts only as context if one of these is in the case too
     source = "CUDA driver API, CUresult"   # the document or message origin it was written from
@@ -42,6 +43,7 @@ labels hold whatever else the text says. `strong`: holds if nothing decisive spe
 clearly disagree. `weak`: a hint, a feature for the trained classifier only.
 """
 
+import itertools
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -271,7 +273,7 @@ def read(folder: Traversable) -> Catalogue:
     entries.sort(key=lambda entry: entry.id)
     by_id = {entry.id: entry for entry in entries}
     if len(by_id) != len(entries):
-        twice = next(one.id for one, other in zip(entries, entries[1:], strict=False) if one.id == other.id)
+        twice = next(one.id for one, other in itertools.pairwise(entries) if one.id == other.id)
         raise CatalogueError(f"the id {twice!r} stands twice")
     return Catalogue(entries=tuple(entries), by_id=by_id)
 

@@ -8,13 +8,11 @@ the first that one agent noticed.
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from classifiers.case import RawCase, Suspect
 from classifiers.deaths import Death
-
-if TYPE_CHECKING:
-    from classifiers.evidence import Item
+from classifiers.items import Item
 
 _SURE: Final = 3.0
 _SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
@@ -25,7 +23,7 @@ _MENTION: Final = re.compile(
 )
 
 
-def ranks_seen(raw: RawCase, items: Sequence["Item"]) -> int:
+def ranks_seen(raw: RawCase, items: Sequence[Item]) -> int:
     """How many different ranks have a stream or a line."""
     return len(
         {stream.rank for stream in raw.streams if stream.rank is not None}
@@ -33,7 +31,7 @@ def ranks_seen(raw: RawCase, items: Sequence["Item"]) -> int:
     )
 
 
-def _behind(items: Sequence["Item"]) -> int | None:
+def _behind(items: Sequence[Item]) -> int | None:
     """The rank whose last enqueued collective is behind the others', None if none is."""
     last: dict[int, int] = {}
     for item in items:
@@ -51,7 +49,7 @@ def _behind(items: Sequence["Item"]) -> int | None:
     return None
 
 
-def _silent(raw: RawCase, items: Sequence["Item"]) -> int | None:
+def _silent(raw: RawCase, items: Sequence[Item]) -> int | None:
     """The one rank that should speak and does not, while at least two others complain of a consequence."""
     talking = {item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"}}
     if len(talking) < 2:  # noqa: PLR2004 - one alone says nothing of the others
@@ -66,7 +64,7 @@ def _silent(raw: RawCase, items: Sequence["Item"]) -> int | None:
     return quiet.pop() if len(quiet) == 1 else None
 
 
-def _gpu(items: Sequence["Item"], rank: int | None) -> int | None:
+def _gpu(items: Sequence[Item], rank: int | None) -> int | None:
     for item in items:
         if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
             continue
@@ -78,7 +76,7 @@ def _gpu(items: Sequence["Item"], rank: int | None) -> int | None:
     return None
 
 
-def _node_of(raw: RawCase, items: Sequence["Item"], rank: int | None, told: Sequence[Death]) -> str | None:
+def _node_of(raw: RawCase, items: Sequence[Item], rank: int | None, told: Sequence[Death]) -> str | None:
     for item in items:
         if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
             return item.node
@@ -92,7 +90,7 @@ def _node_of(raw: RawCase, items: Sequence["Item"], rank: int | None, told: Sequ
     return raw.job.nodes[0] if len(raw.job.nodes) == 1 else None
 
 
-def _rank(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing: Sequence[int]) -> int | None:
+def _rank(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> int | None:
     own = [item for item in items if item.role == "initiating" and item.bucket < _SURE and item.rank is not None]
     violent = [death for death in told if death.violent and death.rank is not None]
     if own:
@@ -124,7 +122,7 @@ def _rank(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing:
     return None
 
 
-def find(raw: RawCase, items: Sequence["Item"], told: Sequence[Death], missing: Sequence[int]) -> Suspect | None:
+def find(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> Suspect | None:
     """The suspect, None where nothing points to one. `items` are in the order of the evidence."""
     rank = _rank(raw, items, told, missing)
     node = _node_of(raw, items, rank, told)

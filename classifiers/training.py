@@ -31,8 +31,9 @@ from classifiers import dataset, judge, signatures, taxonomy
 from classifiers.artifact import Model
 from classifiers.case import JobFacts, LogStream, RawCase
 from classifiers.dataset import AXES, LabelledCase, Labels
-from classifiers.evidence import Extracted, Extractor
+from classifiers.evidence import Extractor
 from classifiers.features import features, is_distributed
+from classifiers.items import Extracted
 from classifiers.judge import Calibration
 from classifiers.scan import Scanner
 from classifiers.signatures import Catalogue
@@ -397,7 +398,7 @@ def _calibrated(held: Sequence[tuple[Sample, judge.Judgement]]) -> Calibration:
     ]
     # A lab's programs fail plainly; what operators see is less plain, as compositions are: the curve is theirs.
     if len({right[place] for place in known}) < 2:  # noqa: PLR2004 - nothing to learn from
-        return Calibration((1.0, *(0.0,) * (len(held[0][1].signals) - 1 if held else 8)), 0.0, 0.5)
+        return Calibration((1.0, *(0.0,) * (len(judge.SIGNALS) - 1)), 0.0, 0.5)
     return calibrate(
         [held[place][1].signals for place in known],
         [right[place] for place in known],

@@ -1,0 +1,53 @@
+"""Lines of evidence in the making: what extraction, features and judgement pass on among themselves."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from classifiers.case import Case
+from classifiers.deaths import Death
+from classifiers.signatures import Signature
+from classifiers.taxonomy import Role
+
+NODE: Final = "node"
+SCHEDULER: Final = "scheduler"
+STRENGTH_ORDER: Final = {"decisive": 0, "strong": 1, "weak": 2}
+ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown": 2, "context": 3}
+
+
+@dataclass(slots=True)
+class Item:
+    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place in the case."""
+
+    text: str
+    role: Role
+    bucket: float
+    stream: int
+    order: int
+    offset: int
+    number: int | None
+    rank: int | None = None
+    node: str | None = None
+    gpu: int | None = None
+    time: float | None = None
+    hits: tuple[Signature, ...] = ()
+    exception: str | None = None
+    body: int = 0
+    repeats: int = 0
+    words: frozenset[str] = field(default_factory=frozenset)
+    scheduler: bool = False
+
+    @property
+    def bare(self) -> str:
+        """The line without its head (time, rank, host)."""
+        return self.text[self.body :] if self.body < len(self.text) else self.text
+
+
+@dataclass(slots=True)
+class Extracted:
+    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told."""
+
+    case: Case
+    items: list[Item]
+    deaths: list[Death]
+    chars: int
+    lines: int
