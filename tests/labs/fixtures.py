@@ -15,7 +15,7 @@ def kafka_broker() -> "Iterator[Broker]":
     """A real broker that all tests share: take topics and groups of your own, and leave it running."""
     from tests.labs.kafka import broker  # noqa: PLC0415 - the client is imported once warnings are configured
 
-    with broker() as made:
+    with broker(encrypted=True) as made:
         yield made
 
 

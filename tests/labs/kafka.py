@@ -33,14 +33,19 @@ JAVA = ("java", "-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLev
 
 # Who may come by the guarded port.
 USER, PASSWORD = "reader", "right-and-long"
+# Of the encrypted port, whose certificate is made for the run.
+STORE_PASSWORD = "certificates"
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{guarded},CONTROLLER://127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners={listeners}
+advertised.listeners={listeners}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+ssl.keystore.location={keys}
+ssl.keystore.password={store_password}
+listener.name.sasl_ssl.plain.sasl.jaas.config={login} required user_{user}="{password}";
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_{user}="{password}";
 inter.broker.listener.name=PLAINTEXT
@@ -108,12 +113,23 @@ class Broker:
     libs: Path
     port: int
     guarded_port: int
+    encrypted_port: int | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def guarded_address(self) -> str:
         """As `address`, by SASL PLAIN as USER with PASSWORD."""
         return f"127.0.0.1:{self.guarded_port}"
+
+    @property
+    def encrypted_address(self) -> str:
+        """As `guarded_address`, by TLS with `certificate`; only where asked for."""
+        return f"127.0.0.1:{self.encrypted_port}"
+
+    @property
+    def certificate(self) -> Path:
+        """What the encrypted port shows, and whom to trust there."""
+        return self.folder / "certificate.pem"
 
     @property
     def address(self) -> str:
@@ -189,11 +205,15 @@ class Broker:
         return True
 
     def _format(self, properties: Path) -> None:
+        listeners = {"PLAINTEXT": self.port, "SASL_PLAINTEXT": self.guarded_port, "CONTROLLER": free_port()}
+        if self.encrypted_port:
+            listeners["SASL_SSL"] = self.encrypted_port
         properties.write_text(
             PROPERTIES.format(
-                port=self.port,
-                guarded=self.guarded_port,
-                controller=free_port(),
+                listeners=",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items()),
+                controller=listeners["CONTROLLER"],
+                keys=self._keys() if self.encrypted_port else "",
+                store_password=STORE_PASSWORD if self.encrypted_port else "",
                 data=self.folder / "data",
                 largest=LARGEST_REQUEST,
                 login=LOGIN,
@@ -217,6 +237,16 @@ class Broker:
             properties.unlink()
             raise RuntimeError(f"the broker's data folder could not be made: {done.stdout}")
 
+    def _keys(self) -> Path:
+        """A key and a certificate of one's own for 127.0.0.1."""
+        keys = self.folder / "keys.p12"
+        tool = ["keytool", "-keystore", str(keys), "-storepass", STORE_PASSWORD, "-alias", "broker"]
+        make = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=broker", "-ext", "san=ip:127.0.0.1", "-validity", "2"]
+        export = ["-exportcert", "-rfc", "-file", str(self.certificate)]
+        for action in (make, export):
+            subprocess.run([*tool, *action], check=True, capture_output=True, timeout=60)
+        return keys
+
     def _class_path(self) -> list[str]:
         return ["-cp", f"{self.libs}/*"]
 
@@ -234,12 +264,12 @@ class Broker:
 
 
 @contextmanager
-def broker() -> Iterator[Broker]:
-    """A broker for the time of the block."""
+def broker(*, encrypted: bool = False) -> Iterator[Broker]:
+    """A broker for the time of the block, where asked for with an encrypted port too."""
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
-    made = Broker(folder, libs, free_port(), free_port())
+    made = Broker(folder, libs, free_port(), free_port(), free_port() if encrypted else None)
     try:
         made.start()
         yield made

@@ -5,6 +5,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
@@ -269,8 +270,16 @@ def guarded(broker: Broker, password: str) -> KafkaConfig:
     )
 
 
-def test_reads_writes_and_leaves_a_broker_that_asks_for_a_password(kafka_broker: Broker) -> None:
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_reads_writes_and_leaves_a_broker_that_asks_for_a_password(kafka_broker: Broker, *, encrypted: bool) -> None:
     config = guarded(kafka_broker, PASSWORD)
+    if encrypted:
+        config = replace(
+            config,
+            bootstrap_servers=(kafka_broker.encrypted_address,),
+            security_protocol="SASL_SSL",
+            ssl_cafile=kafka_broker.certificate,
+        )
     with Running(config) as running:
         running.producer.send(running.topic, [Message(event("a")), Message(b"{")])
         running.until({"a"})
