@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from classifiers.faultlab import capture, check, environment, faults, program
+from classifiers.faultlab import capture, cases, check, environment, faults, program
 from classifiers.faultlab.program import Plan
 from classifiers.faultlab.zygotes import Zygotes
 
@@ -25,7 +25,15 @@ def _chosen(plans: Sequence[Plan], patterns: Sequence[str]) -> list[Plan]:
 
 def _list(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     for plan in plans:
-        print(plan.id, plan.launcher, plan.ranks, plan.labels["cause"], plan.labels["category"], plan.labels["symptom"], plan.path)
+        print(
+            plan.id,
+            plan.launcher,
+            plan.ranks,
+            plan.labels["cause"],
+            plan.labels["category"],
+            plan.labels["symptom"],
+            plan.path,
+        )
     programs = {plan.program for plan in plans}
     print(f"{len(programs)} programs, {len(plans)} variants, {sum(len(p.seeds) for p in plans)} runs", file=sys.stderr)
     return 0
@@ -51,10 +59,10 @@ def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
                     print(f"--- rank {stream.rank} {stream.node} {stream.name}\n{stream.text}")
                 for line in captured.kernel:
                     print("--- kernel", line)
-                made = capture.case(captured)
+                made = cases.case(captured)
                 print("--- root", made["labels"]["root_rank"], made["labels"]["root_line"])
                 print("--- end", made["event"]["status"], made["event"].get("exit_code"), made["event"].get("signal"))
-            except (capture.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
+            except (cases.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
                 bad += 1
                 print(f"--- not as declared: {error}")
             print(f"--- {time.monotonic() - began:.1f} s", flush=True)
@@ -88,9 +96,9 @@ def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
                 print("the time is up", file=sys.stderr)
                 break
             try:
-                file.write(capture.line_of(capture.case(lab.run(plan, seed))) + "\n")
+                file.write(cases.line_of(cases.case(lab.run(plan, seed))) + "\n")
                 file.flush()
-            except (capture.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
+            except (cases.NotAsDeclared, faults.Impossible, environment.NoEnvironment) as error:
                 bad += 1
                 print(f"left out: {error}", file=sys.stderr)
             except (OSError, subprocess.SubprocessError, ValueError):
@@ -102,13 +110,14 @@ def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     by_run = {f"{plan.id}#{seed}": plan for plan in plans for seed in plan.seeds}
-    file, kept, bad = Path(args.file), [], 0
+    file, bad = Path(args.file), 0
+    kept: list[str] = []
     for text in file.read_text(encoding="utf-8").splitlines():
         case = json.loads(text)
         plan = by_run.get(case["provenance"]["run"])
         try:
-            kept.append(capture.line_of(case if plan is None else capture.relabel(case, plan)))
-        except capture.NotAsDeclared as error:
+            kept.append(cases.line_of(case if plan is None else cases.relabel(case, plan)))
+        except cases.NotAsDeclared as error:
             bad += 1
             print(f"left out: {str(error).splitlines()[0]}", file=sys.stderr)
     file.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
@@ -121,7 +130,13 @@ def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     for case, plan in chosen:
         compared = check.again(lab, case, plan)
         bad += compared.wrong is not None
-        told = f"DIFFERS: {compared.wrong}" if compared.wrong else f"skipped: {compared.skipped}" if compared.skipped else "holds"
+        told = (
+            f"DIFFERS: {compared.wrong}"
+            if compared.wrong
+            else f"skipped: {compared.skipped}"
+            if compared.skipped
+            else "holds"
+        )
         print(f"{compared.run}: {told}", flush=True)
     print(f"{len(chosen)} runs, {bad} differ")
     return 1 if bad or not chosen else 0
@@ -132,7 +147,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m classifiers.faultlab", description=__doc__)
     parser.add_argument("--programs", type=Path, default=program.PROGRAMS, help="where the families lie")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, help_ in (("list", "what is declared"), ("run", "run once and show all"), ("capture", "run and write cases")):
+    for name, help_ in (
+        ("list", "what is declared"),
+        ("run", "run once and show all"),
+        ("capture", "run and write cases"),
+    ):
         sub = commands.add_parser(name, help=help_)
         sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
         sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
@@ -164,7 +183,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except program.DeclarationError as error:
         print(error, file=sys.stderr)
         return 2
-    return {"list": _list, "run": _run, "capture": _capture, "check": _check, "relabel": _relabel}[args.command](args, plans)
+    return {"list": _list, "run": _run, "capture": _capture, "check": _check, "relabel": _relabel}[args.command](
+        args, plans
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ Before the start (files lie in the run's folder; `at` is relative to it)
     {kind="remove", at}                 {kind="chmod", at, mode="000"}       {kind="mkdir", at}
     {kind="tmpfs", at, kb}              a small disk mounted there (root)
     {kind="port_taken", port="{port}"}  somebody else listens there
-    {kind="http", status, body, headers, delay_s, times, then, drop, truncate}  a stand-in server at {http}; `times`
+    {kind="http", status, body, headers, delay_s, times, then, drop, truncate}  a stand-in at {http}; `times`
                                         answers with `status`, later ones with `then`; `drop` closes without an answer,
                                         `truncate` sends half the body; `tls = "expired" | "self-signed"` serves {https}
 In the started processes (all, or `rank = n` with the launchers `ranks` and, preloaded, `torchrun`)
@@ -16,7 +16,9 @@ In the started processes (all, or `rank = n` with the launchers `ranks` and, pre
     {kind="memory", mb}                 memory control group (root); a kill by it is told to the run's kernel lines
 While it runs; `after` = regex on the output of that rank (or any), `after_s` = seconds
     {kind="signal", signal="KILL", rank, after, after_s}    to that rank, or to rank "launcher"
-    {kind="touch" | "unlink", at, after}                    a file comes or goes (chmod, truncate, write also take `after`)
+    {kind="touch" | "unlink", at, after}                    a file comes or goes (chmod, truncate, write take `after` too)
+    {kind="cut", how="down" | "drop", rank, after}          that rank's network cable is pulled, or a firewall swallows its
+                                        packets; gives each rank (launcher `ranks`) a network namespace on one bridge (root)
 
 A fault that this machine does not allow raises Impossible: the run is skipped with the reason, never faked.
 """
@@ -37,7 +39,7 @@ from classifiers.faultlab import standin
 
 _BEFORE = {"write", "truncate", "garble", "remove", "chmod", "mkdir", "tmpfs", "port_taken", "http"}
 _INSIDE = {"rlimit", "user", "shm", "offline", "memory"}
-_DURING = {"signal", "touch", "unlink"}
+_DURING = {"signal", "touch", "unlink", "cut"}
 
 
 class Impossible(RuntimeError):
@@ -135,6 +137,69 @@ def _remove_group(group: Path) -> None:
         group.rmdir()
     except OSError:
         return
+
+
+class Wires:
+    """A bridge with one network namespace a rank, each with an address of its own; root only. Undone by the stack.
+
+    Rank n has 10.<a>.<b>.<n + 11> on its interface eth0.
+    """
+
+    def __init__(self, ranks: int, stack: ExitStack) -> None:
+        _need_root("network namespaces")
+        self._tag = f"{os.getpid() % 10000:x}"
+        self._net = f"10.{os.getpid() % 50 + 100}.{os.getpid() // 50 % 250}"
+        self._ranks = ranks
+        stack.callback(self._undo)
+        self._ip("link", "add", f"br{self._tag}", "type", "bridge")
+        self._ip("link", "set", f"br{self._tag}", "up")
+        for rank in range(ranks):
+            name, wire = self.name(rank), f"v{self._tag}x{rank}"
+            self._ip("netns", "add", name)
+            self._ip("link", "add", wire, "type", "veth", "peer", "name", "eth0", "netns", name)
+            self._ip("link", "set", wire, "master", f"br{self._tag}", "up")
+            self._ip("-n", name, "address", "add", f"{self.address(rank)}/24", "dev", "eth0")
+            self._ip("-n", name, "link", "set", "eth0", "up")
+            self._ip("-n", name, "link", "set", "lo", "up")
+
+    def name(self, rank: int) -> str:
+        """The namespace of a rank."""
+        return f"lab{self._tag}r{rank}"
+
+    def address(self, rank: int) -> str:
+        """The address of a rank."""
+        return f"{self._net}.{rank + 11}"
+
+    def cut(self, rank: int, how: str) -> None:
+        """Pull that rank's cable (down) or let a firewall swallow what it sends and gets (drop)."""
+        if how == "down":
+            self._ip("link", "set", f"v{self._tag}x{rank}", "down")
+            return
+        for chain in ("INPUT", "OUTPUT"):
+            words = [
+                "ip",
+                "netns",
+                "exec",
+                self.name(rank),
+                "iptables",
+                "-I",
+                chain,
+                "-o" if chain == "OUTPUT" else "-i",
+                "eth0",
+            ]
+            subprocess.run([*words, "-j", "DROP"], check=True, capture_output=True)
+
+    @staticmethod
+    def _ip(*words: str) -> None:
+        done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Impossible(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+    def _undo(self) -> None:
+        for rank in range(self._ranks):
+            subprocess.run(["ip", "netns", "del", self.name(rank)], check=False, capture_output=True)
+            subprocess.run(["ip", "link", "del", f"v{self._tag}x{rank}"], check=False, capture_output=True)
+        subprocess.run(["ip", "link", "del", f"br{self._tag}"], check=False, capture_output=True)
 
 
 def inside(

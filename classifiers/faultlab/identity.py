@@ -10,16 +10,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_USERS = ("mlee", "akumar", "jfischer", "ychen", "sofia.r", "tnguyen", "pdubois", "hsato", "omar", "klara", "dmitri", "zwang",
+_USERS = ("mlee", "akumar", "jfischer", "ychen", "sofia.r", "tnguyen", "pdubois", "hsato", "omar", "klara", "dmitri",
+          "zwang",
           "rgarcia", "ianc", "ebru", "lwest")  # fmt: skip
 _TEAMS = ("vision", "speech", "nlp", "ranking", "bio", "robotics", "foundation", "ads")
 _PROJECTS = ("segformer-ft", "tinylm", "asr-conformer", "protein-lm", "rec-ranker", "vit-pretrain", "diffusion-small",
              "contrastive", "llm-sft", "detector", "nmt-base", "gnn-molecules", "rl-policy", "tts-flow")  # fmt: skip
-_SCRIPTS = ("train.py", "main.py", "run.py", "finetune.py", "pretrain.py", "launch_train.py", "trainer.py", "train_ddp.py")
-_HOMES = ("/home/{user}/{project}", "/workspace/{project}", "/mnt/nfs/{user}/{project}", "/data/{team}/{user}/{project}",
+_SCRIPTS = (
+    "train.py",
+    "main.py",
+    "run.py",
+    "finetune.py",
+    "pretrain.py",
+    "launch_train.py",
+    "trainer.py",
+    "train_ddp.py",
+)
+_HOMES = ("/home/{user}/{project}", "/workspace/{project}", "/mnt/nfs/{user}/{project}", 
+          "/data/{team}/{user}/{project}",
           "/opt/ml/code", "/app", "/scratch/{user}/{project}", "/lustre/projects/{team}/{project}")  # fmt: skip
 _PYTHONS = ("/opt/conda/envs/pt", "/opt/venv", "/home/{user}/miniconda3/envs/{team}", "/usr/local", "/root/.venv")
-_HOSTS = ("gpu{:03d}", "node{:02d}", "ip-10-12-{}-{}", "dgx-{:02d}", "worker-{}", "hgx{:02d}.cluster.local", "a100-{:02d}",
+_HOSTS = ("gpu{:03d}", "node{:02d}", "ip-10-12-{}-{}", "dgx-{:02d}", "worker-{}", 
+          "hgx{:02d}.cluster.local", "a100-{:02d}",
           "trainer-{}")  # fmt: skip
 _QUEUES = ("gpu", "a100", "batch", "long", "interactive", "h100", "default")
 _GPUS = (None, "A100-SXM4-80GB", "H100-SXM5-80GB", "V100-SXM2-32GB", "L40S", None)
@@ -107,7 +119,9 @@ def scrubber(
         words[str(environment)] = who.python
         words[str(environment.resolve())] = who.python
     words.update(machine)
-    table = [(re.compile(re.escape(word)), instead) for word, instead in sorted(words.items(), key=lambda w: -len(w[0]))]
+    table = [
+        (re.compile(re.escape(word)), instead) for word, instead in sorted(words.items(), key=lambda w: -len(w[0]))
+    ]
     table += [
         (re.compile(r"(?<![\w.])" + re.escape(address) + r"(?![\w.])"), who.address) for address in addresses if address
     ]

@@ -2,7 +2,7 @@
 of another environment loads this file too.
 
 A step is a list, its name first: ["hostname", name], ["rlimit", resource, bytes or count], ["shm", MiB], ["offline"],
-["user"], ["group", folder of a control group]; ["only", rank, step] holds for the process with that RANK alone.
+["user"], ["netns", name], ["group", folder of a control group]; ["only", rank, step] holds for the process with that RANK alone.
 """
 
 import ctypes
@@ -41,6 +41,11 @@ def _offline() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
+def _join_netns(name: str) -> None:
+    with open(f"/var/run/netns/{name}", encoding="ascii") as namespace:
+        _check(ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET), "setns")
+
+
 def _drop_powers() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in _OVER_PERMISSIONS:
@@ -63,6 +68,8 @@ def enter(steps: list[list[Any]]) -> None:
             resource.setrlimit(which, (args[1], args[1]))
         elif name == "shm":
             _small_shm(args[0])
+        elif name == "netns":
+            _join_netns(args[0])
         elif name == "offline":
             _offline()
         elif name == "only":

@@ -35,8 +35,8 @@ A family is a folder below `programs/` with Python or shell files and any number
     seeds = [1, 2]                   # each run is program x variant x seed
     faults = [{ kind = "rlimit", resource = "as", mb = 900 }]
 
-`more = [words]` of a variant is put behind the program's args. Variants that several programs share (models, log styles,
-launchers) stand once as `[sets]` of the file, `short = [{ name = "cnn-json", more = ["--model", "cnn"] }, ...]`, and a
+`more = [words]` of a variant is put behind the program's args. Variants that several programs share (models, log
+styles, launchers) stand once as `[sets]` of the file, `short = [{ name = "cnn-json", more = ["--model", "cnn"] }, ...]`, and a
 program names them: `sets = ["short"]`. Every program has its own variants first, then those of its sets.
 
 Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (where
@@ -46,8 +46,8 @@ stand-in server that an `http` fault starts. Programs get their seed as the envi
 program once before with those args (writes a checkpoint, say; its output is dropped) and faults that alter files come
 after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks` starts each rank itself
 with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, as srun would; a variant may set `rank_env =
-{ "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are the launcher's own words. `logs` = "ranks" | "console" | "tee" fixes what is
-captured (else the seed chooses); `fresh = true` forbids the preloaded interpreter. Fault kinds: see faults.py.
+{ "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are the launcher's own words. `logs` = "ranks",
+"console" or "tee" fixes what is captured (else the seed chooses); `fresh = true` forbids the preloaded interpreter. Fault kinds: see faults.py.
 """
 
 import re
@@ -128,8 +128,10 @@ class Plan:
 
 _AXES = ("side", "cause", "category", "symptom", "retry")
 _KEYS = {
-    "name", "file", "files", "path", "kind", "launcher", "ranks", "nodes", "args", "timeout_s", "status", "labels", "ok", "root",
-    "cheap", "variant", "env", "rank_env", "skip_ranks", "seeds", "faults", "prepare", "command", "launcher_args", "logs",
+    "name", "file", "files", "path", "kind", "launcher", "ranks", "nodes", "args", "timeout_s", "status", "labels", "ok",
+    "root",
+    "cheap", "variant", "env", "rank_env", "skip_ranks", "seeds", "faults", "prepare", "command", "launcher_args",
+    "logs",
     "fresh", "framework", "environment", "distribution", "gpu", "preload", "more",
 }  # fmt: skip
 

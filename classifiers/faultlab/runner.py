@@ -51,7 +51,9 @@ class Outcome:
 
 def _session(pid: int) -> int | None:
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[3])
+        return int(
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[3]
+        )
     except (OSError, IndexError):
         return None
 
@@ -103,6 +105,7 @@ class Watch:
         self._selector = selectors.DefaultSelector()
         self._began = time.monotonic()
         self.shared: list[str] = []
+        self.wires: faults.Wires | None = None
 
     def add(self, pipe: IO[bytes], member: Member | None, stream: str) -> None:
         """Read that pipe into a member's stream, or into the shared console."""
@@ -157,7 +160,11 @@ class Watch:
                 continue
             if wait.after is not None:
                 wanted = wait.fault.get("rank")
-                if line is None or (rank is not None and wanted not in {None, rank, "launcher"}) or not wait.after.search(line):
+                if (
+                    line is None
+                    or (rank is not None and wanted not in {None, rank, "launcher"})
+                    or not wait.after.search(line)
+                ):
                     continue
             elif time.monotonic() - self._began < wait.after_s:
                 continue
@@ -168,11 +175,19 @@ class Watch:
             self._do(wait.fault)
 
     def _do(self, fault: Mapping[str, object]) -> None:
+        if fault["kind"] == "cut":
+            assert self.wires is not None
+            self.wires.cut(int(str(fault["rank"])), str(fault.get("how", "down")))
+            return
         if fault["kind"] != "signal":
             faults.alter(fault, self._work)
             return
         rank = fault.get("rank", 0)
-        pid = self._members[0].process.pid if rank == "launcher" else _pid_of(int(str(rank)), self._members, self._token, self._notes)
+        pid = (
+            self._members[0].process.pid
+            if rank == "launcher"
+            else _pid_of(int(str(rank)), self._members, self._token, self._notes)
+        )
         if pid is None:
             raise faults.Impossible(f"no process of rank {rank} is there to be signalled")
         os.kill(pid, faults.number(fault))
@@ -194,7 +209,9 @@ def end(pids: Sequence[int], number: int) -> None:
             continue
 
 
-def start_fresh(start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int) -> Process:
+def start_fresh(
+    start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int
+) -> Process:
     """Start a process of its own, as a shell would."""
     return subprocess.Popen(  # noqa: S603 - the lab's own words
         start.words,

@@ -93,7 +93,7 @@ def _certificate(kind: str, work: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def serve(fault: Mapping[str, Any], work: Path) -> Iterator[dict[str, str]]:
-    """A stand-in as the fault declares it; gives its addresses as placeholders `http` and `https`, `host` and `cert`."""
+    """A stand-in as the fault declares it; gives the placeholders `http` or `https`, `host`, `cert`."""
     server = ThreadingHTTPServer(("127.0.0.1", int(fault.get("port", 0))), _handler(fault))
     server.daemon_threads = True
     scheme, given = "http", {}

@@ -8,6 +8,7 @@ in such a fork as well, and starts its workers here instead of by exec; all else
 
 import array
 import atexit
+import contextlib
 import gc
 import importlib.util
 import json
@@ -17,12 +18,14 @@ import select
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import types
+from typing import Any, NoReturn
 
 
-def send(address, request, out, err):
+def send(address: str, request: dict[str, Any], out: int, err: int) -> socket.socket:
     """Ask for a process; gives the socket that will bring its pid and exit code."""
     asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     asked.connect(address)
@@ -36,15 +39,16 @@ def send(address, request, out, err):
 class Forked:
     """A process that was asked for: as subprocess.Popen."""
 
-    def __init__(self, address, request, out, err):
-        self.args, self.returncode = request["words"], None
+    def __init__(self, address: str, request: dict[str, Any], out: int, err: int) -> None:
+        self.args = request["words"]
+        self.returncode: int | None = None
         self._asked = send(address, request, out, err)
-        self.pid = struct.unpack("!i", self._asked.recv(4, socket.MSG_WAITALL))[0]
+        self.pid: int = struct.unpack("!i", self._asked.recv(4, socket.MSG_WAITALL))[0]
 
-    def poll(self):
+    def poll(self) -> int | None:
         return self.wait(0) if self.returncode is None else self.returncode
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> int | None:
         if self.returncode is None:
             ready = select.select([self._asked], [], [], timeout)[0]
             if ready:
@@ -53,26 +57,24 @@ class Forked:
                 self.returncode = struct.unpack("!i", told)[0] if len(told) == 4 else -signal.SIGKILL
                 self._asked.close()
             elif timeout:
-                import subprocess
-
                 raise subprocess.TimeoutExpired(self.args, timeout)
         return self.returncode
 
-    def send_signal(self, number):
+    def send_signal(self, number: int) -> None:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def kill(self):
+    def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def terminate(self):
+    def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
 
 
-def _torchrun_forks(address, steps):
-    from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler as handler
+def _torchrun_forks(address: str, steps: list[list[Any]]) -> None:
+    handler = importlib.import_module("torch.distributed.elastic.multiprocessing.subprocess_handler.subprocess_handler")
 
-    def popen(self, args, env):
+    def popen(self: Any, args: tuple[Any, ...], env: dict[str, str]) -> Forked:
         out = self._stdout.fileno() if self._stdout else 1
         err = self._stderr.fileno() if self._stderr else 2
         request = {"words": [str(word) for word in args], "env": env, "cwd": os.getcwd(), "steps": steps}
@@ -81,13 +83,12 @@ def _torchrun_forks(address, steps):
     handler.SubprocessHandler._popen = popen
 
 
-def become(request, out, err, address, inside):
+def become(request: dict[str, Any], out: int, err: int, address: str, inside: Any) -> None:
     """In the fork: turn into the asked program. Does not return."""
     os.setsid()
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
+    for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    if "SIGPIPE" in signal.Signals.__members__:
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as the interpreter itself has it
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(out, 1)
@@ -136,7 +137,7 @@ def become(request, out, err, address, inside):
         raise SystemExit(1) from None
 
 
-def leave(code):
+def leave(code: Any) -> NoReturn:
     """End the fork. With a process group its destructors speak, so the interpreter ends in full; else at once."""
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
@@ -147,17 +148,15 @@ def leave(code):
     else:
         print(code, file=sys.stderr)
         number = 1
-    threading._shutdown()
+    threading._shutdown()  # type: ignore[attr-defined] # what the interpreter itself calls: waits for threads
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError, ValueError):
             stream.flush()
-        except (OSError, ValueError):
-            pass
     os._exit(number & 0xFF)
 
 
-def _receive(asked):
+def _receive(asked: socket.socket) -> tuple[dict[str, Any], int, int]:
     head, control, _, _ = asked.recvmsg(4, socket.CMSG_SPACE(8))
     fds = array.array("i")
     fds.frombytes(control[0][2][:8])
@@ -165,16 +164,17 @@ def _receive(asked):
     body = b""
     while len(body) < size:
         body += asked.recv(size - len(body))
-    return json.loads(body), fds[0], fds[1]
+    request: dict[str, Any] = json.loads(body)
+    return request, fds[0], fds[1]
 
 
-def serve(address, inside):
+def serve(address: str) -> tuple[dict[str, Any], int, int]:
     """Take requests until the socket's folder goes away or the parent ends; returns only in a fork."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(address)
     listening.listen(64)
     parent = os.getppid()
-    running = {}
+    running: dict[int, socket.socket] = {}
     while os.getppid() == parent:
         ready = select.select([listening], [], [], 0.02 if running else 0.5)[0]
         if ready:
@@ -196,19 +196,16 @@ def serve(address, inside):
             if pid == 0:
                 break
             code = os.waitstatus_to_exitcode(status)
-            asked = running.pop(pid, None)
-            if asked is not None:
-                try:
-                    asked.sendall(struct.pack("!i", code))
-                except OSError:
-                    pass
-                asked.close()
+            if pid in running:
+                with running.pop(pid) as told, contextlib.suppress(OSError):
+                    told.sendall(struct.pack("!i", code))
     raise SystemExit(0)
 
 
-def main():
+def main() -> None:
     address, inside_py, *modules = sys.argv[1:]
     spec = importlib.util.spec_from_file_location("lab_inside", inside_py)
+    assert spec is not None and spec.loader is not None
     inside = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(inside)
     sys.modules["lab_zygote"] = sys.modules["__main__"]
@@ -216,7 +213,7 @@ def main():
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # forks share the modules' pages as long as nobody touches them
-    request, out, err = serve(address, inside)
+    request, out, err = serve(address)
     try:
         become(request, out, err, address, inside)
     except SystemExit as ending:

@@ -1,4 +1,4 @@
-"""The preloaded interpreters that the runner keeps: one an environment and set of modules, started when first needed."""
+"""The preloaded interpreters that the runner keeps, one an environment and set of modules, started when needed."""
 
 import os
 import shutil
@@ -48,7 +48,9 @@ class Zygotes:
     ) -> Any:  # fmt: skip
         """Start a Python program as a fork of the interpreter that preloads those modules."""
         address = self._address(name, preload)
-        return zygote.Forked(address, {"words": list(start.words), "env": dict(env), "cwd": str(work), "steps": steps}, out, err)
+        return zygote.Forked(
+            address, {"words": list(start.words), "env": dict(env), "cwd": str(work), "steps": steps}, out, err
+        )
 
     def close(self) -> None:
         """End them all."""

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from classifiers import dataset
-from classifiers.faultlab import capture
-from classifiers.faultlab.capture import Lab, NotAsDeclared, Stream, case, find_root, relabel, tail
+from classifiers.faultlab import cases
+from classifiers.faultlab.capture import Lab
+from classifiers.faultlab.cases import NotAsDeclared, Stream, case, find_root, relabel, tail
 from classifiers.faultlab.identity import identity
 from tests.classifiers.faultlab.conftest import Declare
 
 
 def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declare: Declare) -> None:
     plan = declare("import os\nprint(os.getcwd())\nprint('step 1')\nint('x' + os.environ['LAB_SEED'])\n")
-    made = json.loads(capture.line_of(case(Lab().run(plan, 3))))
+    made = json.loads(cases.line_of(case(Lab().run(plan, 3))))
     parsed = dataset.parse(made, "test")
     assert parsed.labels.root_line == "ValueError: invalid literal for int() with base 10: 'x3'"
     assert parsed.labels.root_rank == 0
@@ -103,7 +104,7 @@ def test_frames_of_the_lab_itself_are_left_out() -> None:
         'said:\n  File "/x/faultlab/zygote.py", line 225, in <module>\n    main()\n  File "/x/zygote.py", line 9 in become\n'
         '  File "/w/train.py", line 3, in <module>\n    go()\n'
     )
-    assert capture.without_lab(text) == 'said:\n  File "/w/train.py", line 3, in <module>\n    go()\n'
+    assert cases.without_lab(text) == 'said:\n  File "/w/train.py", line 3, in <module>\n    go()\n'
 
 
 def test_relabelling_takes_the_present_declaration_and_keeps_what_was_captured(declare: Declare) -> None:

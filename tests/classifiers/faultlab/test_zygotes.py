@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from classifiers.faultlab.capture import Lab, case
+from classifiers.faultlab.capture import Lab
+from classifiers.faultlab.cases import case
 from classifiers.faultlab.zygotes import Zygotes
 from tests.classifiers.faultlab.conftest import Declare
 
