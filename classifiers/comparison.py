@@ -6,8 +6,10 @@ from classifiers import training
 from classifiers.artifact import Model
 from classifiers.dataset import AXES, LabelledCase
 from classifiers.evaluation import Answer, Evaluation, answer_of, majority, measure, signatures_only
+from classifiers.fitting import fit_text, table_of
 from classifiers.judge import Calibration
 from classifiers.pipeline import Diagnoser
+from classifiers.samples import example_cases, extractor_of, fold_of, samples
 from classifiers.signatures import Catalogue
 
 
@@ -20,18 +22,16 @@ def held_out(
     tell: Callable[[str], None] = lambda _: None,
 ) -> Evaluation:
     """Each case diagnosed by a model that has not seen its kind; the whole run, not its windows."""
-    extractor = training.extractor_of(catalogue)
-    everything = training.samples([*cases, *training.example_cases(catalogue)], extractor, seed)
+    table = table_of(samples([*cases, *example_cases(catalogue)], extractor_of(catalogue), seed))
     given = training.retry_given(cases)
     answers: dict[str, Answer] = {}
-    folds = sorted({training.fold_of(case.kind, seed) for case in cases})
+    folds = sorted({fold_of(case.kind, seed) for case in cases})
     for fold in folds:
         tell(f"fold {fold + 1} of {len(folds)}")
-        text = training.fit_text(
-            [one for one in everything if one.fold != fold], AXES, iterations=training.FOLD_ITERATIONS
-        )
+        rows = [row for row, one in enumerate(table.samples) if one.fold != fold]
+        text = fit_text(table, rows, AXES)
         diagnoser = Diagnoser(Model(text, calibration, given, {"name": training.NAME, "version": "fold"}), catalogue)
-        outside = [case for case in cases if training.fold_of(case.kind, seed) == fold]
+        outside = [case for case in cases if fold_of(case.kind, seed) == fold]
         for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
             answers[case.id] = answer_of(verdict)
     return measure("faultline, kind held out", cases, [answers[case.id] for case in cases])

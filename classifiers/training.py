@@ -1,74 +1,38 @@
-"""Fits, calibrates and packs a model from labelled cases and the catalogue's own examples. Reproducible: seed and data.
+"""Fits, calibrates and describes a model from labelled cases and the catalogue's own examples. Reproducible: seed, data.
 
-Each case is learned from in several windows (`classifiers.windows`). Each window stands twice: as it is, and without the
-catalogue's features, so that the words are learned too where no entry knows a line. An entry's example lines are one-line
-cases of their own. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest; where experts
-could defend several labels the best one gets 3/4, the others share the rest.
-
-An operator's own cases (`--add`) count `OPERATOR_WEIGHT` times a packaged one of the same kind size; their labels also
-move P(retry | cause) and, by the intercepts, the prior of a site: 20 own cases of a cause weigh as much as the corpus.
+An operator's own cases (`faultline train --add`) count `samples.OPERATOR_WEIGHT` times a packaged one. Their causes also
+set the prior of the site: by the intercepts, `SITE_CASES` own cases weigh as much as the shares of the whole corpus.
 """
 
 import platform
 import time
-import warnings
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
-import scipy
 import sklearn
-from scipy.sparse import csr_matrix
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from classifiers import dataset, judge, signatures, taxonomy
 from classifiers.artifact import Model
-from classifiers.case import JobFacts, LogStream, RawCase
-from classifiers.dataset import AXES, LabelledCase, Labels
-from classifiers.evidence import Extractor
-from classifiers.features import features, is_distributed
-from classifiers.items import Extracted
+from classifiers.dataset import AXES, LabelledCase
+from classifiers.fitting import Table, fit_text, table_of
 from classifiers.judge import Calibration
-from classifiers.scan import Scanner
+from classifiers.samples import FOLDS, Sample, example_cases, extractor_of, samples
 from classifiers.signatures import Catalogue
-from classifiers.text import Head, TextModel
-from classifiers.windows import cut
+from classifiers.text import Floats, TextModel
 
 NAME: Final = "faultline-text"
 VERSION: Final = "1"
-OPERATOR_WEIGHT: Final = 3.0
 WEAK_CLASS: Final = 10
-_FOLDS: Final = 5
-FOLD_ITERATIONS: Final = 12
-_LEAST_SEEN: Final = 2
-_LEAST_SEEN_PAIR: Final = 2
-_CUT_CASES: Final = 3
-_SHRINK: Final[Mapping[str, float]] = {"side": 1.0, "cause": 1.5, "category": 2.0, "symptom": 1.5, "retry": 1.0}
-_BLIND_WEIGHT: Final = 0.6
-_SPEAKING: Final = frozenset({"category", "symptom"})
-_BLIND_WINDOWS: Final = frozenset({"whole", "first error alone"})
+SITE_CASES: Final = 20
+FOLD_ITERATIONS: Final = 10
 CALIBRATED_AXES: Final = ("side", "cause", "retry")
 _ANSWER_RIGHT: Final = 0.965
 _MOST_ABSTAINED: Final = 0.08
-
-
-@dataclass(slots=True)
-class Sample:
-    """One window of a case as the classifier sees it."""
-
-    case: LabelledCase
-    extracted: Extracted
-    row: dict[str, float]
-    weight: float
-    fold: int
-    window: str = "whole"
-    example: bool = False
 
 
 @dataclass(slots=True)
@@ -81,200 +45,6 @@ class Report:
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     held_out: dict[str, float] = field(default_factory=dict)
-
-
-def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
-    """The catalogue's examples as one-line cases: of entries that begin a failure in full, of others with less weight."""
-    axes = taxonomy.load()
-    out = []
-    for entry in catalogue.entries:
-        if not entry.causes or entry.role in {"context", "teardown"}:
-            continue
-        best: dict[str, str | None] = {}
-        allowed: dict[str, tuple[str, ...]] = {}
-        for axis, weights in (("cause", entry.causes), ("category", entry.categories), ("symptom", entry.symptoms)):
-            ranked = sorted(weights, key=lambda code: (-weights[code], code))  # noqa: B023 - used at once
-            best[axis] = ranked[0] if ranked else None
-            allowed[axis] = tuple(code for code in ranked if weights[code] > 0.15)  # noqa: PLR2004 - a real alternative
-        best["side"] = axes.side_of(str(best["cause"]))
-        allowed["side"] = tuple(dict.fromkeys(axes.side_of(code) for code in allowed["cause"]))
-        best["retry"] = entry.retry
-        allowed["retry"] = (entry.retry,) if entry.retry else ()
-        weight = {"decisive": 1.0, "strong": 0.8, "weak": 0.3}[entry.strength] * (
-            1.0 if entry.role == "initiating" else 0.4
-        )
-        when = entry.when
-        job = JobFacts(
-            status=min(when.status) if when and when.status else "failed",
-            exit_code=min(when.exit_code) if when and when.exit_code else None,
-            signal=min(when.signal) if when and when.signal else None,
-            scheduler=min(when.scheduler) if when and when.scheduler else None,
-        )
-        for number, line in enumerate(entry.examples):
-            if line.startswith(("status=", "reason=", "message=")):
-                continue
-            out.append(
-                LabelledCase(
-                    id=f"entry:{entry.id}:{number}",
-                    group=f"entry:{entry.id}",
-                    kind=f"entry:{entry.id}",
-                    raw=RawCase(job=job, streams=(LogStream(text=line),)),
-                    labels=Labels(best=best, allowed=allowed, root_line=line),
-                    provenance={"origin": "composed", "source": entry.source},
-                    weight=weight,
-                )
-            )
-    return out
-
-
-def extractor_of(catalogue: Catalogue) -> Extractor:
-    """The extractor over a catalogue."""
-    return Extractor(Scanner(catalogue))
-
-
-def fold_of(kind: str, seed: int) -> int:
-    """Which fold a kind is in: all its cases are in the same."""
-    return zlib.crc32(f"{seed}:{kind}".encode()) % _FOLDS
-
-
-def samples(cases: Iterable[LabelledCase], extractor: Extractor, seed: int) -> list[Sample]:
-    """All windows of all cases, with their weights."""
-    listed = list(cases)
-    per_kind = Counter(case.kind for case in listed)
-    out: list[Sample] = []
-    met: Counter[str] = Counter()
-    for case in listed:
-        windows = list(cut(case))
-        met[case.kind] += 1
-        if met[case.kind] > _CUT_CASES:  # more runs of a kind add little: one window each, in turn
-            windows = [windows[met[case.kind] % len(windows)]]
-        origin = OPERATOR_WEIGHT if case.provenance.get("origin") == "operator" else 1.0
-        total = case.weight * origin / per_kind[case.kind] ** 0.5
-        mass = sum(one.weight for one in windows) ** 0.5
-        for one in windows:
-            extracted = extractor.extract(one.raw)
-            out.append(
-                Sample(
-                    case=case,
-                    extracted=extracted,
-                    row=features(extracted),
-                    weight=total * one.weight / mass,
-                    fold=fold_of(case.kind, seed),
-                    window=one.name,
-                    example=case.id.startswith("entry:"),
-                )
-            )
-    return out
-
-
-def _blind(row: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in row.items() if not name.startswith(("s:", "sc:", "sk:", "sy:", "sr:"))}
-
-
-def _vocabulary(rows: Sequence[Mapping[str, float]], owners: Sequence[str]) -> dict[str, int]:
-    """Features that at least two cases (or one catalogue entry) have, in order of name."""
-    seen: dict[str, set[str]] = defaultdict(set)
-    for row, owner in zip(rows, owners, strict=True):
-        for name in row:
-            found = seen[name]
-            if len(found) < _LEAST_SEEN_PAIR:
-                found.add(owner)
-    kept = sorted(
-        name
-        for name, found in seen.items()
-        if len(found) >= (_LEAST_SEEN_PAIR if " " in name else _LEAST_SEEN)
-        or name.startswith(("s:", "sc:", "sk:", "sy:", "sr:"))
-    )
-    return {name: column for column, name in enumerate(kept)}
-
-
-def _matrix(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> Any:
-    pointers, indices, data = [0], [], []
-    for row in rows:
-        for name, value in row.items():
-            column = columns.get(name)
-            if column is not None:
-                indices.append(column)
-                data.append(value)
-        pointers.append(len(indices))
-    return csr_matrix(
-        (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers)),
-        shape=(len(rows), len(columns)),
-    )
-
-
-def _targets(chosen: Sequence[Sample], axis: str) -> tuple[list[int], list[str], list[float]]:
-    """Row numbers, labels and weights of an axis; ambiguous cases stand once a label."""
-    rows, labels, weights = [], [], []
-    for number, sample in enumerate(chosen):
-        best = sample.case.labels.best[axis]
-        if best is None or (axis == "symptom" and best == dataset.NONE and _may_be_single(sample)):
-            continue
-        others = [one for one in sample.case.labels.allowed[axis] if one != best]
-        if axis in _SPEAKING and best == dataset.NONE and others:
-            best, *others = others  # where a label could be defended it says more than silence
-        rows.append(number)
-        labels.append(best)
-        weights.append(sample.weight * (0.75 if others else 1.0))
-        for other in others:
-            rows.append(number)
-            labels.append(other)
-            weights.append(sample.weight * 0.25 / len(others))
-    if axis == "symptom":
-        _lean(labels, weights)
-    return rows, labels, weights
-
-
-def _lean(labels: Sequence[str], weights: list[float]) -> None:
-    """Moves the classes' weights half way (geometrically) to the published shares of the symptoms (TOSEM 2023)."""
-    shares = {code: entry.share or 1.0 for code, entry in taxonomy.load().symptoms.items()}
-    mass: dict[str, float] = defaultdict(float)
-    for label, weight in zip(labels, weights, strict=True):
-        mass[label] += weight
-    total, whole = sum(mass.values()), sum(shares.values())
-    for place, label in enumerate(labels):
-        if label in shares:
-            weights[place] *= ((shares[label] / whole) / (mass[label] / total)) ** 0.5
-
-
-def _may_be_single(sample: Sample) -> bool:
-    """Whether the case has no symptom only because it had one process: it teaches nothing of symptoms."""
-    return sample.case.labels.best["category"] not in {None, dataset.NONE} or not is_distributed(sample.extracted)
-
-
-def _fit_head(axis: str, seeing: Any, blind: Any, chosen: Sequence[Sample], iterations: int) -> tuple[Head, Any, Any]:
-    picked, labels, weights = _targets(chosen, axis)
-    again = [place for place, number in enumerate(picked) if chosen[number].window in _BLIND_WINDOWS]
-    stacked = scipy.sparse.vstack([seeing[picked], blind[[picked[place] for place in again]]]).tocsr()
-    mean = len(weights) / sum(weights)
-    doubled = [weight * mean for weight in weights] + [weights[place] * mean * _BLIND_WEIGHT for place in again]
-    model = LogisticRegression(C=_SHRINK[axis], solver="saga", max_iter=iterations, tol=1e-3, random_state=0)
-    model.fit(
-        stacked, [*labels, *(labels[place] for place in again)], sample_weight=np.asarray(doubled, dtype=np.float32)
-    )
-    classes = tuple(str(one) for one in model.classes_)
-    coefficients, intercept = model.coef_, model.intercept_
-    if len(classes) == 2:  # noqa: PLR2004 - two classes come as one row
-        coefficients, intercept = np.vstack([-coefficients, coefficients]), np.concatenate([-intercept, intercept])
-    return Head(axis, classes, 0), coefficients.T, intercept
-
-
-def fit_text(chosen: Sequence[Sample], axes: Sequence[str], *, iterations: int = 30) -> TextModel:
-    """The linear heads of some axes over the samples, each also without its catalogue features; two heads at a time."""
-    rows = [sample.row for sample in chosen]
-    columns = _vocabulary(rows, [sample.case.id for sample in chosen])
-    seeing = _matrix(rows, columns)
-    blind = _matrix([_blind(row) for row in rows], columns)
-    with warnings.catch_warnings(), ThreadPoolExecutor(max_workers=2) as pool:
-        warnings.simplefilter("ignore", ConvergenceWarning)  # so many rounds are enough: more would follow single cases
-        fitted = list(pool.map(lambda axis: _fit_head(axis, seeing, blind, chosen, iterations), axes))
-    heads, begin = [], 0
-    for head, _, _ in fitted:
-        heads.append(Head(head.axis, head.classes, begin))
-        begin += len(head.classes)
-    weights = np.hstack([part for _, part, _ in fitted]).astype(np.float32)
-    intercept = np.concatenate([one for _, _, one in fitted]).astype(np.float32)
-    return TextModel(tuple(columns), tuple(heads), weights, intercept)
 
 
 def retry_given(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
@@ -303,15 +73,21 @@ def retry_given(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
 
 
 def _judged(
-    text: TextModel, chosen: Sequence[Sample], given: Mapping[str, Mapping[str, float]]
+    table: Table, inside: Sequence[int], outside: Sequence[int], given: Mapping[str, Mapping[str, float]]
 ) -> list[judge.Judgement]:
-    matrix, known = text.matrix([sample.row for sample in chosen])
+    """The judgements of some rows by heads fitted on others; a feature that the others lack counts as not known."""
+    text = fit_text(table, inside, CALIBRATED_AXES, iterations=FOLD_ITERATIONS, blind=False)
+    met = np.asarray(table.matrix[inside].getnnz(axis=0)) > 0
+    matrix = table.matrix[outside]
     probabilities = text.probabilities(matrix)
     judging = judge.Judge(text, given)
-    return [
-        judging.judge(sample.extracted, {axis: values[n] for axis, values in probabilities.items()}, float(known[n]))
-        for n, sample in enumerate(chosen)
-    ]
+    out = []
+    for place, row in enumerate(outside):
+        sample = table.samples[row]
+        own: dict[str, Floats] = {axis: values[place] for axis, values in probabilities.items()}
+        columns = matrix.indices[matrix.indptr[place] : matrix.indptr[place + 1]]
+        out.append(judging.judge(sample.extracted, own, float(met[columns].sum()) / max(1, len(sample.row))))
+    return out
 
 
 def calibrate(signals: Sequence[Sequence[float]], right: Sequence[bool], weights: Sequence[float]) -> Calibration:
@@ -334,6 +110,21 @@ def calibrate(signals: Sequence[Sequence[float]], right: Sequence[bool], weights
     return Calibration(curve.weights, curve.intercept, threshold)
 
 
+def site_prior(text: TextModel, cases: Sequence[LabelledCase]) -> TextModel:
+    """The model with the intercepts of its causes moved to what an operator's own cases show; the same without any."""
+    own = Counter(str(case.labels.best["cause"]) for case in cases if case.provenance.get("origin") == "operator")
+    total = sum(own.values())
+    if not total:
+        return text
+    head = text.head("cause")
+    everywhere = Counter(str(case.labels.best["cause"]) for case in cases)
+    intercept = text.intercept.copy()
+    for place, code in enumerate(head.classes):
+        share = (everywhere[code] + 1) / (len(cases) + len(head.classes))
+        intercept[head.begin + place] += np.log((own[code] + SITE_CASES * share) / (total + SITE_CASES) / share)
+    return TextModel(text.names, text.heads, text.weights, intercept)
+
+
 def train(
     cases: Sequence[LabelledCase],
     catalogue: Catalogue | None = None,
@@ -346,25 +137,25 @@ def train(
     report = Report(cases=len(cases), kinds=len({case.kind for case in cases}))
     began = time.monotonic()
     entries = catalogue or signatures.packaged()
-    extractor = extractor_of(entries)
-    everything = samples([*cases, *example_cases(entries)], extractor, seed)
-    report.samples = len(everything)
+    table = table_of(samples([*cases, *example_cases(entries)], extractor_of(entries), seed))
+    report.samples = len(table.samples)
     report.seconds["reading"] = time.monotonic() - began
-    tell(f"{len(cases)} cases of {report.kinds} kinds, {len(everything)} samples")
+    tell(f"{len(cases)} cases of {report.kinds} kinds, {len(table.samples)} samples, {len(table.columns)} features")
     given = retry_given(cases)
     began = time.monotonic()
     held: list[tuple[Sample, judge.Judgement]] = []
-    for fold in range(_FOLDS):
-        inside = [one for one in everything if one.fold != fold]
-        outside = [one for one in everything if one.fold == fold and not one.example]
-        if outside:
-            text = fit_text(inside, CALIBRATED_AXES, iterations=FOLD_ITERATIONS)
-            held += zip(outside, _judged(text, outside, given), strict=True)
+    numbered = list(enumerate(table.samples))
+    for fold in range(FOLDS):
+        inside = [row for row, one in numbered if one.fold != fold and one.whole]
+        outside = [row for row, one in numbered if one.fold == fold and not one.example]
+        if inside and outside:
+            judged = _judged(table, inside, outside, given)
+            held += zip((table.samples[row] for row in outside), judged, strict=True)
     report.seconds["cross-validation"] = time.monotonic() - began
     calibration = _calibrated(held)
     report.held_out = held_out_figures(held, calibration)
     began = time.monotonic()
-    text = fit_text(everything, AXES)
+    text = site_prior(fit_text(table, range(len(table.samples)), AXES), cases)
     report.seconds["fitting"] = time.monotonic() - began
     report.weak = weak_classes(cases)
     about: dict[str, Any] = {

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact, dataset, training
+from classifiers import artifact, dataset, samples, training
 from classifiers.dataset import DatasetError
 from service import settings
 from service.errors import FieldError, InvalidInput
@@ -19,7 +19,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "train",
         help="train the text classifier on the corpus, and on labels of your own",
-        description=f"Own cases (labelled-case/1) count {training.OPERATOR_WEIGHT:g} times a packaged one.",
+        description=f"Own cases (labelled-case/1) count {samples.OPERATOR_WEIGHT:g} times a packaged one.",
     )
     parser.add_argument("--add", type=Path, action="append", default=[], help="labelled-case/1 lines of your own")
     parser.add_argument("--output", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")

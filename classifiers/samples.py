@@ -1,0 +1,137 @@
+"""What a model is fitted on: cases cut into windows, the catalogue's own examples, and the weight of each.
+
+Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are cut.
+A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
+`OPERATOR_WEIGHT` times a packaged one.
+"""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from classifiers import taxonomy
+from classifiers.case import JobFacts, LogStream, RawCase
+from classifiers.dataset import NONE, LabelledCase, Labels
+from classifiers.evidence import Extractor
+from classifiers.features import features, is_distributed
+from classifiers.items import Extracted
+from classifiers.scan import Scanner
+from classifiers.signatures import Catalogue, Signature
+from classifiers.windows import cut
+
+OPERATOR_WEIGHT: Final = 3.0
+FOLDS: Final = 3
+_CUT_CASES: Final = 2
+_MOST_WINDOWS: Final = {"captured": 3}
+_REAL_ALTERNATIVE: Final = 0.15
+
+
+@dataclass(slots=True)
+class Sample:
+    """One window of a case as the classifier sees it. `example`: it is a line of the catalogue's."""
+
+    case: LabelledCase
+    extracted: Extracted
+    row: dict[str, float]
+    weight: float
+    fold: int
+    window: str = "whole"
+    example: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the case as it came, or the one line that began it."""
+        return self.window in {"whole", "first error alone"}
+
+    @property
+    def may_be_single(self) -> bool:
+        """Whether the case may lack a symptom only because it had one process: then it teaches nothing of symptoms."""
+        return self.case.labels.best["category"] not in {None, NONE} or not is_distributed(self.extracted)
+
+
+def extractor_of(catalogue: Catalogue) -> Extractor:
+    """The extractor over a catalogue."""
+    return Extractor(Scanner(catalogue))
+
+
+def fold_of(kind: str, seed: int) -> int:
+    """Which fold a kind is in: all its cases are in the same."""
+    return zlib.crc32(f"{seed}:{kind}".encode()) % FOLDS
+
+
+def _labels_of(entry: Signature, line: str) -> Labels:
+    axes = taxonomy.load()
+    best: dict[str, str | None] = {}
+    allowed: dict[str, tuple[str, ...]] = {}
+    for axis, weights in (("cause", entry.causes), ("category", entry.categories), ("symptom", entry.symptoms)):
+        ranked = sorted(weights.items(), key=lambda one: (-one[1], one[0]))
+        best[axis] = ranked[0][0] if ranked else None
+        allowed[axis] = tuple(code for code, weight in ranked if weight > _REAL_ALTERNATIVE)
+    best["side"] = axes.side_of(str(best["cause"]))
+    allowed["side"] = tuple(dict.fromkeys(axes.side_of(code) for code in allowed["cause"]))
+    best["retry"] = entry.retry
+    allowed["retry"] = (entry.retry,) if entry.retry else ()
+    return Labels(best=best, allowed=allowed, root_line=line)
+
+
+def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
+    """The catalogue's examples as one-line cases: of entries that begin a failure in full, of others with less weight."""
+    out = []
+    for entry in catalogue.entries:
+        if not entry.causes or entry.role in {"context", "teardown"}:
+            continue
+        weight = {"decisive": 1.0, "strong": 0.8, "weak": 0.3}[entry.strength]
+        when = entry.when
+        job = JobFacts(
+            status=min(when.status) if when and when.status else "failed",
+            exit_code=min(when.exit_code) if when and when.exit_code else None,
+            signal=min(when.signal) if when and when.signal else None,
+            scheduler=min(when.scheduler) if when and when.scheduler else None,
+        )
+        for number, line in enumerate(entry.examples):
+            if line.startswith(("status=", "reason=", "message=")):
+                continue
+            out.append(
+                LabelledCase(
+                    id=f"entry:{entry.id}:{number}",
+                    group=f"entry:{entry.id}",
+                    kind=f"entry:{entry.id}",
+                    raw=RawCase(job=job, streams=(LogStream(text=line),)),
+                    labels=_labels_of(entry, line),
+                    provenance={"origin": "composed", "source": entry.source},
+                    weight=weight * (1.0 if entry.role == "initiating" else 0.4),
+                )
+            )
+    return out
+
+
+def samples(cases: Iterable[LabelledCase], extractor: Extractor, seed: int) -> list[Sample]:
+    """All windows of all cases, with their weights."""
+    listed = list(cases)
+    per_kind = Counter(case.kind for case in listed)
+    met: Counter[str] = Counter()
+    out: list[Sample] = []
+    for case in listed:
+        origin = str(case.provenance.get("origin"))
+        windows = list(cut(case, most=_MOST_WINDOWS.get(origin, 4)))
+        met[case.kind] += 1
+        if met[case.kind] > _CUT_CASES:  # more runs of a kind add little: one window each, in turn
+            windows = [windows[met[case.kind] % len(windows)]]
+        total = case.weight * (OPERATOR_WEIGHT if origin == "operator" else 1.0) / per_kind[case.kind] ** 0.5
+        mass = sum(one.weight for one in windows) ** 0.5
+        for one in windows:
+            extracted = extractor.extract(one.raw)
+            out.append(
+                Sample(
+                    case=case,
+                    extracted=extracted,
+                    row=features(extracted),
+                    weight=total * one.weight / mass,
+                    fold=fold_of(case.kind, seed),
+                    window=one.name,
+                    example=case.id.startswith("entry:"),
+                )
+            )
+    return out
