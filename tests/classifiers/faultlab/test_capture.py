@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from classifiers import dataset
-from classifiers.faultlab import cases
+from classifiers.faultlab import cases, faults
 from classifiers.faultlab.capture import Lab
 from classifiers.faultlab.cases import NotAsDeclared, Stream, case, find_root, relabel, tail
 from classifiers.faultlab.identity import identity
 from tests.classifiers.faultlab.conftest import Declare
+from tests.labs.need import missing, need
 
 
 def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declare: Declare) -> None:
@@ -123,3 +124,26 @@ def test_a_tail_holds_whole_lines_within_the_limit() -> None:
     assert text.endswith(cut)
     assert cut.startswith("line ")
     assert tail("short") == "short"
+
+
+def test_a_cut_rank_hears_nothing_more(declare: Declare) -> None:
+    if os.geteuid() != 0:
+        missing("network namespaces need root")
+    need("ip")
+    code = (
+        "import os, socket, time\nat = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))\n"
+        "if os.environ['RANK'] == '0':\n    peer = socket.create_server(at).accept()[0]\n"
+        "    for _ in range(40):\n        peer.send(b'.')\n        time.sleep(0.1)\n"
+        "else:\n    time.sleep(0.5)\n    link = socket.create_connection(at, timeout=1.5)\n    print('joined')\n"
+        "    while True:\n        link.recv(1)\n"
+    )
+    plan = declare(
+        code,
+        'launcher = "ranks"\nranks = 2\nlogs = "ranks"\nroot = { rank = 1, line = "^TimeoutError" }\n'
+        'faults = [{ kind = "cut", how = "down", rank = 1, after = "joined" }]\n',
+    )
+    try:
+        captured = Lab().run(plan, 1)
+    except faults.Impossible as reason:
+        missing(str(reason))
+    assert case(captured)["labels"]["root_rank"] == 1
