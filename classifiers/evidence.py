@@ -26,6 +26,17 @@ _GOES_ON: Final = 5
 _FEW_LINES: Final = 8
 _SHORT_LOG: Final = 3
 _BACK: Final = 2_000
+_MANY: Final = 60
+_SAME: Final = 8
+_WORDS_OF_DEATH: Final = frozenset(
+    {
+        "failed", "exited", "exitcode", "exit code", "killed", "segmentation", "terminat", "signal", "missing", "stall",
+        "unhealthy", "lost", "dead", "abort", "bus error", "failure", "sigkill", "sigsegv", "unavailable", "timed out",
+        "preempt", "stopped", "timeout", "error", "sigterm", "sigabrt",
+    }
+)  # fmt: skip
+_KNOWN_BEGINNING: Final = 2
+_LONG: Final = 1_500
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -135,8 +146,15 @@ class Extractor:
         for final, trace in traces.items():
             if final not in by_offset:
                 by_offset[final] = Found(final, text.count("\n", 0, final) + 1, trace.text)
+        timed = len(raw.streams) > 1 or bool(raw.node_events)
+        met: dict[str, int] = {}
         for offset in sorted(by_offset):
             found = by_offset[offset]
+            if len(by_offset) > _MANY:
+                same = _NUMBER.sub("#", found.text[:300])
+                met[same] = met.get(same, 0) + 1
+                if met[same] > _SAME:
+                    continue
             bare_trace = found.traceback and not found.hits and offset not in traces
             if bare_trace:
                 continue
@@ -156,7 +174,7 @@ class Extractor:
             if is_report(found.text):
                 one = report(text, offset)
                 told += [one] if one is not None else []
-            elif found.words:
+            elif not found.words.isdisjoint(_WORDS_OF_DEATH):
                 after = text[offset + len(found.text) : offset + len(found.text) + 400]
                 told += deaths(found.text, after)
                 missing_ranks += absent(found.text, after)
@@ -172,7 +190,7 @@ class Extractor:
                     rank=rank,
                     node=stream.node or head.host,
                     gpu=head.gpu,
-                    time=_time_near(text, offset, found.text) if role != "context" else None,
+                    time=_time_near(text, offset, found.text) if timed and role != "context" else None,
                     hits=hits,
                     exception=exception,
                     body=head.body,
@@ -218,8 +236,13 @@ class Extractor:
         """Where little was found, some lines as they stand: the first two and the last ones of each stream."""
         if sum(item.role != "context" or bool(item.hits) for item in items) >= _FEW_LINES:
             return
+        clear = any(
+            item.role == "initiating" and item.bucket < _KNOWN_BEGINNING and not item.scheduler for item in items
+        )
         known = {(item.stream, item.offset) for item in items}
         for index, (text, stream) in enumerate(texts):
+            if clear and len(text) > _LONG:
+                continue  # what began it is known: the rest of a long log would only add noise
             if stream.stream == SCHEDULER or not text.strip() or index > _FEW_LINES:
                 continue
             for offset, number, line in _ends(text):

@@ -93,8 +93,11 @@ def weights_of(hit: Signature, axis: str) -> Mapping[str, float]:
 
 
 def _ranked(probabilities: Floats, classes: Sequence[str], most: int = 3) -> list[tuple[str, float]]:
-    order = np.argsort(-probabilities)[:most]
-    return [(classes[place], float(probabilities[place])) for place in order]
+    return sorted(zip(classes, probabilities.tolist(), strict=True), key=_by_share)[:most]
+
+
+def _by_share(one: tuple[str, float]) -> float:
+    return -one[1]
 
 
 def _said(ranked: list[tuple[str, float]], sure: float) -> list[tuple[str, float]]:
@@ -115,6 +118,7 @@ class Judge:
         self._said: dict[tuple[str, str], Floats] = {}
         sides = self._classes["side"]
         self._side_of = [axes.side_of(code) for code in self._classes["cause"]]
+        self._side_by_code = dict(zip(self._classes["cause"], self._side_of, strict=True))
         self._to_side = np.array([[side == one for side in sides] for one in self._side_of], dtype=np.float32)
         self._retry = np.array(
             [
@@ -156,12 +160,11 @@ class Judge:
         codes, sides = self._classes["cause"], self._classes["side"]
         causes, pull = self._joined(text["cause"], "cause", items)
         shares = (causes @ self._to_side) ** 0.3 * text["side"] ** 0.7
-        shares = shares / shares.sum()
-        order = np.argsort(-shares)
-        side = sides[order[0]]
-        best, second = float(shares[order[0]]), float(shares[order[1]]) if len(order) > 1 else 0.0
+        ordered = _ranked(shares / shares.sum(), sides)
+        side, best = ordered[0]
+        second = ordered[1][1] if len(ordered) > 1 else 0.0
         ranked = _ranked(causes, codes, len(codes))
-        first = next(one for one in ranked if self._side_of[codes.index(one[0])] == side)
+        first = next(one for one in ranked if self._side_by_code[one[0]] == side)
         ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
         category, symptoms = NONE, [(NONE, 1.0)]
         if "category" in text:
@@ -172,7 +175,7 @@ class Judge:
             if is_single(extracted):
                 symptoms.sort(key=lambda one: one[0] != NONE)
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
-        own_side = np.array([one == side for one in self._side_of], dtype=np.float32)
+        own_side = self._to_side[:, sides.index(side)]
         mixed = np.sqrt(text["retry"]) * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
         retry = _ranked(self._joined(mixed / mixed.sum(), "retry", items)[0], self._classes["retry"])[0][0]
         ruled = next(

@@ -14,7 +14,7 @@ _STEP_AT: Final = re.compile(
     r"(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
 )
 _WORDS: Final = ("step", "iter", "update", "batch")
-_TRIES: Final = 12
+_TRIES: Final = 5
 _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s*[\"'`]?(?P<path>[\w.:/@+-]*[\w/]\.?[\w/-]+)"
