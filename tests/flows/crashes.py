@@ -147,6 +147,10 @@ class Worker:
         self._process.terminate()
         return self._process.wait(90)
 
+    def ended(self) -> bool:
+        """Whether it is gone without having been asked to."""
+        return self._process is not None and self._process.poll() is not None
+
     def given(self) -> int:
         """How often members were given partitions so far."""
         return self.said().count("partitions given: jobs")
@@ -367,8 +371,9 @@ def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: f
     """Wait for something, or fail with the worker's last words."""
     deadline = time.monotonic() + patience_s
     while not happened():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {patience_s:.0f} s: {what}\n{worker.said()[-4000:]}")
+        if time.monotonic() > deadline or worker.ended():
+            why = "the worker ended" if worker.ended() else f"not within {patience_s:.0f} s"
+            raise AssertionError(f"{why}: {what}\n{worker.said()[-4000:]}")
         time.sleep(0.05)
 
 
