@@ -118,6 +118,7 @@ MARKS = {
     "tensorflow": ["$iso.$(100-999)Z ", "[worker-$rank] ", "$pod: ", "$tsm - ERROR - "],
     "plain": ["$iso.$(100-999)Z ", "$node: ", "$sys $node app[$pid]: ", "[$pod] ", "$tsm ERROR ", "$hms | "],
 }
+NUMERIC = re.compile(r"\$\(\d+-\d+\)|\$(?:ln|pid|step|job|gpu|eport|rank|ms|uid)\d?\b")
 FIXED = re.compile(r"\W+")
 LONG = 60
 
@@ -125,10 +126,11 @@ LONG = 60
 def mark_for(text: str, scene: str, world: World) -> str | None:
     """A mark to put before every line of a text, None for none.
 
-    A text with a long line that has no made-up value in it always gets one: software prints that line alike
+    A text with a long line that has no made-up value but numbers in it always gets one: software prints that line alike
     everywhere, and a composed line shall be its own.
     """
-    fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in text.split("\n"))
+    plain = NUMERIC.sub("0", text)
+    fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in plain.split("\n"))
     if not fixed and world.rng.random() > 0.25:
         return None
     return pick(world.rng, MARKS.get(scene, MARKS["plain"]))
