@@ -70,8 +70,11 @@ _LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
 
 
 def _is_frame(line: str) -> bool:
-    """Whether a line is a traceback's own (a frame, the code it echoes) or a warning: never where a failure is told."""
-    return _LAUNCHER_PREFIX.sub("", line)[:1] in {" ", "\t", "^"} or "Warning:" in line
+    """Whether a line is a traceback's own (a frame, the code it echoes), a warning or a launcher's summary: never where
+    a failure is told first.
+    """
+    own = _LAUNCHER_PREFIX.sub("", line)[:1] in {" ", "\t", "^"}
+    return own or "Warning:" in line or "ChildFailedError" in line
 
 
 def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> tuple[int | None, str | None]:
@@ -87,7 +90,7 @@ def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> t
     if root.where == "launcher":
         wanted = [s for s in streams if s.rank is None] or list(streams)
     elif root.where == "any" or root.rank is None:
-        wanted = list(streams)
+        wanted = sorted(streams, key=lambda s: s.rank is None)  # what ranks say themselves before their launcher
     else:
         wanted = [s for s in streams if s.rank == root.rank] or [s for s in streams if s.rank is None]
     lines = [line for stream in wanted for line in stream.text.split("\n") if root.line.search(line)]

@@ -14,7 +14,7 @@ In the started processes (all, or `rank = n` with the launchers `ranks` and, pre
     {kind="shm", mb}                    own /dev/shm of that size (root)
     {kind="offline"}                    own network namespace with only loopback: no names, no routes (root)
     {kind="memory", mb}                 memory control group (root); a kill by it is told to the run's kernel lines
-While it runs; `after` = regex on the output of that rank (or any), `after_s` = seconds
+While it runs; `after` = regex on what any rank prints, `after_s` = seconds (then)
     {kind="signal", signal="KILL", rank, after, after_s}    to that rank, or to rank "launcher"
     {kind="touch" | "unlink", at, after}                    a file comes or goes (chmod, truncate, write take `after` too)
     {kind="cut", how="down" | "drop", rank, after}          that rank's network cable is pulled, or a firewall swallows its

@@ -111,14 +111,14 @@ class Watch:
         """Read that pipe into a member's stream, or into the shared console."""
         os.set_blocking(pipe.fileno(), False)
         into = self.shared if member is None else member.lines.setdefault(stream, [])
-        self._selector.register(pipe, selectors.EVENT_READ, (into, member, bytearray()))
+        self._selector.register(pipe, selectors.EVENT_READ, (into, bytearray()))
 
     def step(self, wait_s: float) -> bool:
         """Read what is there; False when all pipes are at their end."""
         if not self._selector.get_map():
             time.sleep(min(wait_s, 0.02))
         for key, _ in self._selector.select(wait_s) if self._selector.get_map() else ():
-            into, member, rest = key.data
+            into, rest = key.data
             try:
                 chunk = os.read(key.fd, 1 << 16)
             except BlockingIOError:
@@ -131,11 +131,11 @@ class Watch:
             for line in whole:
                 text = line.decode("utf-8", "replace")
                 into.append(text)
-                self._strike(text, None if member is None else member.start.rank)
+                self._strike(text)
             if not chunk:
                 self._selector.unregister(key.fileobj)
                 key.fileobj.close()  # type: ignore[union-attr]
-        self._strike(None, None)
+        self._strike(None)
         if any(wait.after is not None and not wait.done for wait in self._pending):
             self._look()
         return bool(self._selector.get_map())
@@ -152,19 +152,14 @@ class Watch:
             whole, _, _ = chunk.rpartition(b"\n")
             self._read[file] = self._read.get(file, 0) + (len(whole) + 1 if whole else 0)
             for line in whole.decode("utf-8", "replace").split("\n"):
-                self._strike(line, None)
+                self._strike(line)
 
-    def _strike(self, line: str | None, rank: int | None) -> None:
+    def _strike(self, line: str | None) -> None:
         for wait in self._pending:
             if wait.done:
                 continue
             if wait.after is not None:
-                wanted = wait.fault.get("rank")
-                if (
-                    line is None
-                    or (rank is not None and wanted not in {None, rank, "launcher"})
-                    or not wait.after.search(line)
-                ):
+                if line is None or not wait.after.search(line):
                     continue
             elif time.monotonic() - self._began < wait.after_s:
                 continue

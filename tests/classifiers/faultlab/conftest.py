@@ -24,7 +24,7 @@ labels = { cause = "USER.1", category = "GC.1", symptom = "", retry = "futile" }
 
 @pytest.fixture
 def declare(tmp_path: Path) -> Declare:
-    """Declare one program: its code, and further TOML lines of the declaration (root is line = "Error" if not given)."""
+    """Declare one program: its code, further TOML lines of its declaration; by default its root line has Error."""
 
     def make(code: str, more: str = "") -> Plan:
         folder = tmp_path / "family"

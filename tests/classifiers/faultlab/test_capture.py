@@ -36,7 +36,8 @@ def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declar
 
 def test_a_killed_rank_is_told_by_its_signal_and_others_keep_their_logs(declare: Declare) -> None:
     code = (
-        'import os, time\nfor step in range(100):\n    print(f\'rank {os.environ["RANK"]} of {os.environ["WORLD_SIZE"]} step {step}\')\n'
+        "import os, time\nfor step in range(100):\n"
+        "    print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], 'step', step)\n"
         "    time.sleep(0.02)\n"
     )
     plan = declare(
@@ -68,7 +69,10 @@ def test_the_console_of_all_ranks_is_one_stream(declare: Declare) -> None:
 
 
 def test_the_time_limit_ends_a_run_and_all_it_started(declare: Declare) -> None:
-    code = "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\nprint('on')\ntime.sleep(60)\n"
+    code = (
+        "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print('on')\ntime.sleep(60)\n"
+    )
     plan = declare(code, "timeout_s = 0.6\nroot = {}\n")
     captured = Lab().run(plan, 1)
     assert case(captured)["event"]["status"] == "timeout"
@@ -76,7 +80,10 @@ def test_the_time_limit_ends_a_run_and_all_it_started(declare: Declare) -> None:
 
 
 def test_a_file_fault_waits_for_its_line(declare: Declare) -> None:
-    code = "import os, time\nopen('flag', 'w').close()\nprint('ready')\nwhile os.path.exists('flag'):\n    time.sleep(0.01)\nopen('flag')\n"
+    code = (
+        "import os, time\nopen('flag', 'w').close()\nprint('ready')\nwhile os.path.exists('flag'):\n"
+        "    time.sleep(0.01)\nopen('flag')\n"
+    )
     plan = declare(code, 'faults = [{ kind = "unlink", at = "flag", after = "ready" }]\n')
     assert "FileNotFoundError" in str(case(Lab().run(plan, 1))["labels"]["root_line"])
 
@@ -89,7 +96,10 @@ def test_a_run_that_does_not_fail_as_declared_is_refused(declare: Declare) -> No
 
 
 def test_preparing_leaves_files_that_faults_then_spoil(declare: Declare) -> None:
-    code = "import json, sys\nif sys.argv[1:] == ['make']:\n    json.dump([1, 2], open('d.json', 'w'))\nelse:\n    json.load(open('d.json'))\n"
+    code = (
+        "import json, sys\nif sys.argv[1:] == ['make']:\n    json.dump([1, 2], open('d.json', 'w'))\n"
+        "else:\n    json.load(open('d.json'))\n"
+    )
     plan = declare(code, 'prepare = ["make"]\nfaults = [{ kind = "truncate", at = "d.json", bytes = 3 }]\n')
     assert "JSONDecodeError" in str(case(Lab().run(plan, 1))["labels"]["root_line"])
 
@@ -102,7 +112,8 @@ def test_the_root_line_is_told_by_the_message_not_by_code_that_a_traceback_echoe
 
 def test_frames_of_the_lab_itself_are_left_out() -> None:
     text = (
-        'said:\n  File "/x/faultlab/zygote.py", line 225, in <module>\n    main()\n  File "/x/zygote.py", line 9 in become\n'
+        'said:\n  File "/x/faultlab/zygote.py", line 225, in <module>\n    main()\n'
+        '  File "/x/zygote.py", line 9 in become\n'
         '  File "/w/train.py", line 3, in <module>\n    go()\n'
     )
     assert cases.without_lab(text) == 'said:\n  File "/w/train.py", line 3, in <module>\n    go()\n'

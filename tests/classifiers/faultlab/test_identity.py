@@ -15,7 +15,10 @@ def test_nothing_of_the_machine_is_left_in_a_scrubbed_text(tmp_path: Path) -> No
     who = identity("a/b@c#1", 1)
     work, venv = tmp_path / "work", tmp_path / "env"
     scrub = scrubber(who, work, venv, {str(tmp_path / "home"): "/home/x"}, ("192.0.2.2",))
-    text = f'File "{work}/train.py"\n{venv}/lib/python3.11/x.py {tmp_path}/home/.cache at 192.0.2.2:29500 not 1192.0.2.22 in /root/x'
+    text = (
+        f'File "{work}/train.py"\n{venv}/lib/python3.11/x.py {tmp_path}/home/.cache at 192.0.2.2:29500 '
+        "not 1192.0.2.22 in /root/x"
+    )
     assert scrub(text) == (
         f'File "{who.folder}/train.py"\n{who.python}/lib/python3.11/x.py /home/x/.cache at {who.address}:29500 '
         f"not 1192.0.2.22 in /home/{who.user}/x"

@@ -62,7 +62,7 @@ def test_a_variant_overrides_its_program_and_sets_add_variants(tmp_path: Path) -
 )
 def test_a_wrong_declaration_names_file_program_and_field(tmp_path: Path, old: str, new: str, told: str) -> None:
     assert old in GOOD
-    with pytest.raises(DeclarationError, match="f.toml") as caught:
+    with pytest.raises(DeclarationError, match=r"f\.toml") as caught:
         list(read(write(tmp_path, GOOD.replace(old, new))))
     assert told in str(caught.value)
 

@@ -20,7 +20,10 @@ def lab() -> Iterator[Lab]:
 
 
 def test_a_fork_prints_what_a_fresh_interpreter_prints(declare: Declare, lab: Lab) -> None:
-    code = "import os, sys\nprint(__name__, sys.argv[1:], os.path.basename(__file__) != '')\n\n\ndef f():\n    return {}['k']\n\n\nf()\n"
+    code = (
+        "import os, sys\nprint(__name__, sys.argv[1:], os.path.basename(__file__) != '')\n\n\n"
+        "def f():\n    return {}['k']\n\n\nf()\n"
+    )
     plan = declare(code, PRELOAD + 'args = ["--n", "{seed}"]\n')
     forked, fresh = case(lab.run(plan, 4)), case(Lab().run(plan, 4))
     assert forked["event"]["logs"] == fresh["event"]["logs"]
@@ -43,7 +46,10 @@ def test_its_end_is_told(declare: Declare, lab: Lab, code: str, ended: tuple[int
 
 
 def test_one_fork_knows_nothing_of_another(declare: Declare, lab: Lab) -> None:
-    code = "import json, os\nassert not hasattr(json, 'mark') and 'MARK' not in os.environ\njson.mark = 1\nos.environ['MARK'] = '1'\nraise ValueError('Error')\n"
+    code = (
+        "import json, os\nassert not hasattr(json, 'mark') and 'MARK' not in os.environ\n"
+        "json.mark = 1\nos.environ['MARK'] = '1'\nraise ValueError('Error')\n"
+    )
     plan = declare(code, PRELOAD + 'root = { line = "^ValueError" }\n')
     for seed in (1, 2):
         case(lab.run(plan, seed))

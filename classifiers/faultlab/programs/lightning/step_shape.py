@@ -4,7 +4,6 @@ from fit import L, Net, data, torch, trainer
 class Classifier(Net):
     def on_train_epoch_start(self):
         if self.current_epoch == 1:
-            self.trainer.fit_loop._combined_loader = None
             self.body[0] = torch.nn.Linear(12, 16)
 
 
