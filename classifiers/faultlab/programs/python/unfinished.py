@@ -13,7 +13,7 @@ class Base(abc.ABC):
     def forward(self, x): ...
 
     def export(self):
-        raise NotImplementedError
+        raise NotImplementedError(type(self).__qualname__)
 
     def shard(self):
         raise NotImplementedError(f"{type(self).__name__}.shard")

@@ -3,7 +3,7 @@ import os
 import ray
 from cell import Cell
 from ray.train import FailureConfig, RunConfig, ScalingConfig
-from ray.train.data_parallel_trainer import DataParallelTrainer
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
 cell = Cell()
 
