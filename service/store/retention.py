@@ -4,13 +4,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, and_, delete, literal, select, tuple_, update
+from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
 
 from service.store import bulk
 from service.store.jobs import RETIREMENT_LOCK, key_hash
 from service.store.records import Purged
 from service.store.tables import (
     dead_letters,
+    deliveries,
     failure_nodes,
     failures,
     jobs,
@@ -151,13 +152,14 @@ class _Rows:
 
 
 class _Done:
-    """Messages that were told."""
+    """Messages that were told; one that still waits for an endpoint stays."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before
 
     def __call__(self, connection: Connection) -> int:
-        ids = _ids(connection, select(outbox.c.id).where(outbox.c.done_at < self._before))
+        waiting = exists().where(deliveries.c.message_id == outbox.c.id, deliveries.c.state == "waiting")
+        ids = _ids(connection, select(outbox.c.id).where(outbox.c.done_at < self._before, ~waiting))
         if ids:
             connection.execute(delete(outbox).where(outbox.c.id.in_(ids)))
         return len(ids)

@@ -10,6 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.clock import Clock, SystemClock
 from service.store import retention, schema
 from service.store.dead_letters import DeadLetters
+from service.store.deliveries import Deliveries
+from service.store.endpoints import Endpoints
 from service.store.engine import READING, connect, errors_translated
 from service.store.failures import Failures
 from service.store.jobs import Jobs
@@ -28,6 +30,8 @@ class UnitOfWork:
         self.failures = Failures(connection, clock)
         self.dead_letters = DeadLetters(connection, clock)
         self.outbox = Outbox(connection, clock)
+        self.deliveries = Deliveries(connection, clock)
+        self.endpoints = Endpoints(connection)
         self.tokens = Tokens(connection, clock)
         self.pending_logs = PendingLogs(connection, clock)
         self.statistics = Statistics(connection)
