@@ -33,7 +33,9 @@ _SPAWN: Final = re.compile(
 )
 _EXIT: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
 _TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
+_DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
 _ABSENT: Final = (
+    re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
     re.compile(r"(?i)ranks? (?P<ranks>[\d, ]+) (?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"),
     re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
     re.compile(r"(?i)(?:missing|absent) (?:workers?|tasks?)\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
@@ -121,6 +123,10 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
         left = int(code_hit["code"]) if code_hit else None
         yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True)
         return
+    hit = _DUE.search(line)
+    if hit is not None:
+        yield Death(rank=int(hit["rank"]), told=True)
+        return
     hit = _SPAWN.search(line)
     if hit is not None:
         number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
@@ -154,7 +160,7 @@ def absent(line: str, following: str = "") -> list[int]:
     for pattern in _ABSENT:
         hit = pattern.search(line, 0, 1_500)
         if hit is not None:
-            return _ranks(hit["ranks"])
+            return _ranks(hit["ranks"] or hit["slow"])
     low = line.lower()
     if any(word in low for word in _LOST_WORDS):
         tasks = [int(one["rank"]) for one in _TASK.finditer(line + "\n" + following[:300])]

@@ -8,6 +8,7 @@ which the run went on for several steps is no beginning.
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from classifiers import progress, suspects
@@ -35,6 +36,9 @@ _WORDS_OF_DEATH: Final = frozenset(
         "preempt", "stopped", "timeout", "error", "sigterm", "sigabrt",
     }
 )  # fmt: skip
+_TAGS: Final = re.compile(
+    r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
+)
 _KNOWN_BEGINNING: Final = 2
 _LONG: Final = 1_500
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -81,6 +85,13 @@ def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Tr
         heads = [*heads[: _MOST_TRACES // 2], *heads[-_MOST_TRACES // 2 :]]
     traces = (follow(text, one.offset, one.text, labelled=labelled) for one in heads)
     return mark_chains(text, [one for one in traces if one is not None])
+
+
+def _is_mixed(text: str, rank: int | None) -> bool:
+    """Whether lines of other ranks than the stream's own stand in it: then an unmarked line is nobody's."""
+    if rank is None:
+        return False
+    return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
 
 
 class Extractor:
@@ -146,6 +157,7 @@ class Extractor:
         for final, trace in traces.items():
             if final not in by_offset:
                 by_offset[final] = Found(final, text.count("\n", 0, final) + 1, trace.text)
+        stream_rank = None if _is_mixed(text, stream.rank) else stream.rank
         timed = len(raw.streams) > 1 or bool(raw.node_events)
         met: dict[str, int] = {}
         for offset in sorted(by_offset):
@@ -159,7 +171,7 @@ class Extractor:
             if bare_trace:
                 continue
             head = head_of(found.text, labelled=labelled)
-            rank = head.rank if head.rank is not None and not head.local else stream.rank
+            rank = head.rank if head.rank is not None and not head.local else stream_rank
             own = inner_rank(found.text) if head.rank is None or head.local else None
             if own is not None:
                 rank = own
@@ -171,13 +183,15 @@ class Extractor:
             role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
+            about: list[int] = []
             if is_report(found.text):
                 one = report(text, offset)
                 told += [one] if one is not None else []
             elif not found.words.isdisjoint(_WORDS_OF_DEATH):
                 after = text[offset + len(found.text) : offset + len(found.text) + 400]
                 told += deaths(found.text, after)
-                missing_ranks += absent(found.text, after)
+                about = absent(found.text, after)
+                missing_ranks += about
             items.append(
                 Item(
                     text=found.text,
@@ -196,6 +210,7 @@ class Extractor:
                     body=head.body,
                     words=found.words,
                     scheduler=stream.stream == SCHEDULER,
+                    about=tuple(about),
                 )
             )
 

@@ -16,7 +16,10 @@ ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown":
 
 @dataclass(slots=True)
 class Item:
-    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place in the case."""
+    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place.
+
+    `about`: ranks that the line says did not come or died, itself no beginning of its own rank.
+    """
 
     text: str
     role: Role
@@ -35,6 +38,7 @@ class Item:
     repeats: int = 0
     words: frozenset[str] = field(default_factory=frozenset)
     scheduler: bool = False
+    about: tuple[int, ...] = ()
 
     @property
     def bare(self) -> str:

@@ -32,7 +32,8 @@ _INNER_RANK = re.compile(
     r"|\[rank(?P<c>\d{1,6})\]"
 )
 _NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
-_LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b")
+_LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
+_MILD_GLOG = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
 _TAIL_OF_HEAD = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
     r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*)+"
@@ -118,6 +119,9 @@ def head_of(line: str, *, labelled: bool = False) -> Head:
         pod = _POD_TAG.match(line, at)
         if pod is not None:
             rank, at = int(pod["rank"]), pod.end()
+            tag = _RANK_TAG.match(line, at) if line[at : at + 1] == "[" else None
+            if tag is not None:  # a pod's number is no rank where the line gives one itself
+                rank, at = int(tag["rank"]), tag.end()
     return Head(rank=rank, local=local, pid=pid, host=host, gpu=gpu, body=at)
 
 
@@ -131,6 +135,8 @@ def inner_rank(line: str) -> int | None:
 
 def is_labelled(text: str) -> bool:
     """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
+    if not text[:1].isdigit() and "\n0: " not in text[:2_000] and "\n1: " not in text[:2_000]:
+        return False
     lines = text[:4000].split("\n")[:40]
     if len(lines) > 1:
         lines.pop()
@@ -140,4 +146,4 @@ def is_labelled(text: str) -> bool:
 
 def is_mild(line: str) -> bool:
     """Whether the line calls itself information or a warning and names no error."""
-    return _LEVEL.search(line, 0, 160) is not None
+    return _LEVEL.search(line, 0, 160) is not None or _MILD_GLOG.search(line, 0, 60) is not None

@@ -32,12 +32,13 @@ def step_of(line: str) -> int | None:
 
 
 def steps_after(text: str, offset: int, most: int = 20_000) -> int:
-    """How many different, growing steps are reported in the stretch after `offset`."""
-    count, last = 0, -1
+    """How many different, growing steps beyond those before `offset` are reported in the stretch after it."""
+    last = max((int(hit["step"]) for hit in _STEP.finditer(text, max(0, offset - 4_000), offset)), default=-1) + 1
+    count = 0
     for hit in _STEP.finditer(text, offset, min(len(text), offset + most)):
         step = int(hit["step"])
         if step > last:
-            count += last >= 0
+            count += 1
             last = step
     return count
 

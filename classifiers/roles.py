@@ -19,7 +19,18 @@ _SHELL: Final = re.compile(
 _AGAIN: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
 )
-_CHAIN_WORDS: Final = ("During handling of the above", "The above exception was the direct")
+_CHAIN_WORDS: Final = (
+    "During handling of the above", "The above exception was the direct", "frame #", "Exception raised from ",
+    "terminate called after throwing", "terminate called recursively",
+)  # fmt: skip
+_WAITED: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
+# A launcher's report of ends (torchelastic), and what ranks say that only waited for another one.
+_REPORTED: Final = re.compile(
+    r"^(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|^Failures:$|^\S+ FAILED$"
+)
+_WITNESS: Final = re.compile(
+    r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
+)
 # Exceptions that a process raises because another one went away, as often as for reasons of its own.
 _ECHOES: Final = frozenset(
     {
@@ -37,11 +48,15 @@ def role_of(
     found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
 ) -> tuple[Role, float]:
     """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
+    if _REPORTED.search(bare, 0, 300):
+        return "teardown", 9
     role, bucket = _by_itself(found, bare, hits, trace, exception)
     if role == "initiating":
+        if bucket > 0 and _WITNESS.search(bare, 0, 400):
+            return "cascade", 9
         if _AGAIN.search(bare, 0, 300):
             bucket = max(bucket, _LATER)
-        elif exception in _ECHOES and bucket > 0:
+        elif bucket > 0 and (exception in _ECHOES or _WAITED.search(bare, 0, 400)):
             bucket = max(bucket, _ECHO)
     return role, bucket
 

@@ -29,12 +29,12 @@ ERROR_WORDS: Final = (
     "throttl", "rate limit", "slow", "nccl warn", "stopped", "unexpected", "unknown", "conflict", "incompatible", "bug:",
     "command line", "unrecognized", "usage:", "retry", "warning", "not enough", "in use", "no module", "link down",
     "degraded", "offline", "violat", "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed",
-    ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted", "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
+    "straggl", "process name:", "due to process rank", ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted", "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
 )  # fmt: skip
 TRACEBACK: Final = "traceback (most recent call last)"
 _MILD_WORDS: Final = frozenset(
     {
-        "warning", "retry", "pending", "require", "expected", ": line ", "unknown", "slow", "usage:", "signal", "hardware",
+        "warning", "retry", "pending", "require", "expected", ": line ", "straggl", "process name:", "offline", "unknown", "slow", "usage:", "signal", "hardware",
         "command line", "nan", "lost", "dead", "oom", "unexpected", "stopped", "in use", "no longer", "invalid", "xid",
         "interrupt", "throw", "timeout", "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }

@@ -18,6 +18,7 @@ _SURE: Final = 3.0
 _SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _TERM: Final = 15
+_ECHO: Final = 2.4
 _MENTION: Final = re.compile(
     r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=-]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers))"
 )
@@ -61,7 +62,7 @@ def _silent(raw: RawCase, items: Sequence[Item]) -> int | None:
     elif len(known) <= 1:
         known = set(range(max(talking) + 1))
     quiet = known - talking
-    return quiet.pop() if len(quiet) == 1 else None
+    return min(quiet) if quiet and (len(quiet) == 1 or len(quiet) <= len(known) // 2) else None
 
 
 def _gpu(items: Sequence[Item], rank: int | None) -> int | None:
@@ -90,31 +91,73 @@ def _node_of(raw: RawCase, items: Sequence[Item], rank: int | None, told: Sequen
     return raw.job.nodes[0] if len(raw.job.nodes) == 1 else None
 
 
+def _on_node(raw: RawCase, items: Sequence[Item], node: str | None) -> set[int]:
+    """The ranks that ran on a node, as far as streams and lines tell."""
+    if node is None:
+        return set()
+    name = node.split(".", 1)[0]
+    found = {one.rank for one in raw.streams if one.rank is not None and one.node and one.node.split(".", 1)[0] == name}
+    found |= {one.rank for one in items if one.rank is not None and one.node and one.node.split(".", 1)[0] == name}
+    return found
+
+
+def _time(death: Death) -> tuple[bool, float]:
+    return not death.told, death.time if death.time is not None else 1e12
+
+
+def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
+    """The items by which a rank tells of a beginning of its own; those of a suspect node's ranks where a node began it."""
+    own = [
+        item
+        for item in items
+        if item.role == "initiating"
+        and item.bucket < _SURE
+        and item.rank is not None
+        and (not item.about or item.rank in item.about)
+    ]
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is not None and first.rank is None and first.node is not None:
+        there = _on_node(raw, items, first.node)
+        near = [item for item in own if item.rank in there]
+        return near or own
+    return own
+
+
 def _rank(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> int | None:
-    own = [item for item in items if item.role == "initiating" and item.bucket < _SURE and item.rank is not None]
+    own = _own(raw, items)
     violent = [death for death in told if death.violent and death.rank is not None]
-    if own:
-        first = own[0]
-        quiet_kill = {death.rank for death in violent} - {item.rank for item in own}
-        if len(quiet_kill) == 1 and first.bucket >= 1 and len({item.rank for item in own}) > 1:
+    sure = [item for item in own if item.bucket < _ECHO]
+    if sure:
+        quiet_kill = {death.rank for death in violent} - {item.rank for item in sure}
+        if len(quiet_kill) == 1 and sure[0].bucket >= 1 and len({item.rank for item in sure}) > 1:
             return quiet_kill.pop()  # all who spoke were others: the killed one said nothing
-        return first.rank
+        return sure[0].rank
     if violent:
-        return min(violent, key=lambda death: (not death.told, death.time if death.time is not None else 1e12)).rank
+        return min(violent, key=_time).rank
     if missing:
         return missing[0]
-    behind = _behind(items)
-    if behind is not None:
-        return behind
-    silent = _silent(raw, items)
-    if silent is not None:
-        return silent
-    for death in sorted(told, key=lambda one: (not one.told, one.time if one.time is not None else 1e12)):
-        if death.rank is not None and death.signal != _TERM:
+    for guess in (_behind(items), _silent(raw, items)):
+        if guess is not None:
+            return guess
+    if own:
+        return own[0].rank
+    for death in sorted(told, key=_time):
+        if death.rank is not None and (death.signal != _TERM or death.told):
             return death.rank
+        if death.local is not None and len(raw.job.nodes) <= 1:
+            return death.local
+    return _by_words(raw, items)
+
+
+def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
+    """The last resort: who complains first, a rank of the node in question, a rank that a line speaks of."""
     for item in items:
         if item.role in {"initiating", "cascade"} and item.rank is not None:
             return item.rank
+    for item in items:
+        there = _on_node(raw, items, item.node) if item.role == "initiating" else set()
+        if there:
+            return min(there)
     for item in items:
         hit = _MENTION.search(item.text, 0, 600) if item.role != "context" else None
         if hit is not None:
