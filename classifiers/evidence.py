@@ -39,6 +39,8 @@ _WORDS_OF_DEATH: Final = frozenset(
 _TAGS: Final = re.compile(
     r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
 )
+_WEAK: Final = 3
+_COMPLAINT: Final = 2.9
 _KNOWN_BEGINNING: Final = 2
 _LONG: Final = 1_500
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -327,6 +329,12 @@ def _fold(items: list[Item]) -> list[Item]:
 def _promote(items: list[Item]) -> None:
     """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
     own = [item for item in items if not item.scheduler and item.number is not None]
+    if not any(item.role == "initiating" and item.bucket < _WEAK and not item.scheduler for item in items):
+        complaints = [item for item in own if item.role == "cascade"]
+        if complaints:  # nothing tells why: the first to complain is the first failing line that there is
+            first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
+            first.role, first.bucket = "initiating", _COMPLAINT
+            return
     if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
         first = next((item for item in own if progress.step_of(item.text) is None), own[0])
         first.role, first.bucket = "initiating", 3.5

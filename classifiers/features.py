@@ -31,6 +31,7 @@ _TELLING: Final = frozenset(
 _STOP: Final = frozenset(
     "the a an of to in on at by is was be been are for and or with as it its this that from has have".split()
 )
+_COMPLAINT: Final = 2.9
 _CUT: Final = 9
 _MOST_CHARS: Final = 420
 _MOST_TOKENS: Final = 60
@@ -126,10 +127,10 @@ def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:
         out["e:several"] = 0.5
     elif is_single(extracted):
         out["e:one"] = 0.5
-    roles = {item.role for item in extracted.items}
-    if "initiating" not in roles:
+    beginning = [item for item in extracted.items if item.role == "initiating" and not item.scheduler]
+    if not any(item.bucket < _COMPLAINT for item in beginning):
         out["e:no-beginning"] = 0.7
-        if "cascade" in roles:
+        if any(hit.role == "cascade" for item in extracted.items for hit in item.hits):
             out["e:only-cascade"] = 0.7
     if extracted.chars == 0:
         out["e:no-log"] = 1.0

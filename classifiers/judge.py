@@ -69,8 +69,11 @@ def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Signature]]:
     beginning = [item for item in own if item.role == "initiating"]
     leading = beginning or [item for item in own if item.hits]
     for place, item in enumerate(leading[: len(_PLACE)]):
-        part = _PLACE[place] * (1.0 if beginning else 0.6)
-        out += [(part * _PULL[hit.strength], hit) for hit in item.hits if weights_of(hit, axis)]
+        out += [
+            (_PLACE[place] * _PULL[hit.strength] * (1.0 if hit.role == "initiating" else 0.6), hit)
+            for hit in item.hits
+            if weights_of(hit, axis)
+        ]
     log_speaks = any(one.hits for one in leading) or bool(beginning)
     for item in items:
         if item.scheduler:

@@ -36,7 +36,7 @@ def _behind(items: Sequence[Item]) -> int | None:
     """The rank whose last enqueued collective is behind the others', None if none is."""
     last: dict[int, int] = {}
     for item in items:
-        if item.rank is None or item.role != "cascade":
+        if item.rank is None or item.role not in {"cascade", "initiating"}:
             continue
         for hit in _SEQUENCE.finditer(item.text, 0, 2_000):
             number = int(hit[1] or hit[2])
@@ -112,6 +112,7 @@ def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
         for item in items
         if item.role == "initiating"
         and item.bucket < _SURE
+        and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
         and item.rank is not None
         and (not item.about or item.rank in item.about)
     ]
