@@ -59,7 +59,8 @@ def hosts(text):
 
 def one(lab, row, variant, seed):
     name = f"slurm/{row['name']}@{variant['name']}#{seed}"
-    who = identity.identity(name, 1)
+    who = identity.identity(name, len(slurm.NODES))
+    names = dict(zip(slurm.NODES, who.hosts, strict=True))
     values = {"train": f"{lab.share}/train.py", "group": f"{lab.share}/group.py"}
     script = variant["script"]
     for key, value in values.items():
@@ -78,7 +79,11 @@ def one(lab, row, variant, seed):
         heal(lab, kind, nodes)
     text = (lab.share / "logs" / f"{who.project}-{job}.out").read_text(encoding="utf-8", errors="replace")
     code, _, number = field(told, "ExitCode").partition(":")
-    scrub = identity.scrubber(who, lab.share, None, {str(lab.share.parent): who.folder}, ())
+    plain = identity.scrubber(who, lab.share, None, {str(lab.share.parent): who.folder}, ())
+
+    def scrub(text):
+        return re.sub(r"\bgpu[1-4]\b", lambda found: names[found[0]], plain(text))
+
     merged = {**row, **variant, **{key: {**row.get(key, {}), **variant.get(key, {})} for key in ("labels", "ok")}}
     labels = program._labels(merged, program._Place(HERE / "jobs.toml", row["name"]))
     root = merged["root"]
@@ -96,9 +101,9 @@ def one(lab, row, variant, seed):
     event = {
         "schema": "job-completion/1", "cluster": who.cluster, "job_id": who.job_id if who.job_id.isdigit() else str(job), "attempt": 0,
         "name": who.project, "user": who.user, "team": who.team, "queue": who.queue, "framework": "pytorch" if "{group}" in variant["script"] else None,
-        "status": STATES[state], "exit_code": int(code or 0), "signal": int(number or 0) or None, "scheduler": "slurm",
+        "status": STATES[state], "exit_code": int(code or 0), "signal": int(number) if 1 < int(number or 0) <= 64 else None, "scheduler": "slurm",
         "reason": field(told, "Reason"), "submitted_at": moment("SubmitTime"), "started_at": moment("StartTime"), "ended_at": moment("EndTime"),
-        "time_limit_s": 60 if "--time=1" in variant.get("options", ()) else None, "nodes": hosts(field(told, "NodeList")),
+        "time_limit_s": 60 if "--time=1" in variant.get("options", ()) else None, "nodes": [names.get(node, node) for node in hosts(field(told, "NodeList"))],
         "logs": [{"rank": None, "node": None, "stream": "stdout", "tail": cases.tail(scrub(text))}],
     }  # fmt: skip
     return {
@@ -123,7 +128,7 @@ def main():
             (lab.share / name).write_bytes((HERE / name).read_bytes())
         for row in rows:
             for variant in row["variant"]:
-                for seed in variant.get("seeds", [3]):
+                for seed in variant.get("seeds", row.get("seeds", [3])):
                     run = f"slurm/{row['name']}@{variant['name']}#{seed}"
                     if run in done or not re.search(only, run):
                         continue
