@@ -49,7 +49,7 @@ class Producer:
             try:
                 self._send(topic, messages)
             except (Unavailable, TooLarge):  # after either, an idempotent client of kafka-python sends nothing more
-                self._drop()
+                self._drop(undelivered=True)
                 raise
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Producer:
         milliseconds = int(self._delivery_s * 1000)
         return connected(
             self._make,
-            **(self._config.connection() | {"request_timeout_ms": max(1_000, milliseconds // 2)}),
+            **(self._config.connection() | {"request_timeout_ms": milliseconds // 2}),
             client_id=f"faultline-{self._config.group_id}-producer",
             acks="all",
             linger_ms=5,
@@ -92,7 +92,20 @@ class Producer:
             metrics_enabled=False,
         )
 
-    def _drop(self) -> None:
+    def _drop(self, *, undelivered: bool = False) -> None:
         client, self._client = self._client, None
         if client is not None:
-            quietly("close the producer", lambda: client.close(timeout=CLOSE_S))
+            quietly("close the producer", lambda: _close(client, undelivered=undelivered))
+
+
+def _close(client: Any, *, undelivered: bool) -> None:
+    """End a client and its threads; kafka-python's own `close` leaves them where a batch could not be delivered."""
+    if not undelivered:
+        try:
+            client.close(timeout=CLOSE_S)
+        except errors.KafkaError:
+            undelivered = True
+    if undelivered:
+        client._sender.force_close()  # noqa: SLF001 - there is no other way to give batches up
+        client._sender.join(CLOSE_S)  # noqa: SLF001 - as above
+        client.close(timeout=CLOSE_S)

@@ -237,7 +237,14 @@ def test_a_broker_that_is_killed_while_it_reads_costs_nothing(own_kafka_broker: 
     with Running(config) as running:
         producer.send(topic, [Message(event(f"a{number}")) for number in range(300)])
         running.until({f"a{number}" for number in range(100)})
-        own_kafka_broker.restart(down_s=1.0)
+        impatient = Producer(config, delivery_s=1.0)
+        before = threading.active_count()
+        impatient.send(topic, [Message(event("z"))])
+        own_kafka_broker.kill()
+        with pytest.raises(Unavailable):
+            impatient.send(topic, [Message(event("z"))])
+        assert threading.active_count() <= before
+        own_kafka_broker.start()
         producer.send(topic, [Message(event(f"b{number}")) for number in range(300)])
         running.until({f"{kind}{number}" for kind in "ab" for number in range(300)})
     producer.close()
