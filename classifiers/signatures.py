@@ -63,7 +63,7 @@ VERSION = 1
 MIN_LITERAL = 3
 SHORT = 5
 MAX_LINE = 2_000
-_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
 _KEYS = frozenset(
     {
