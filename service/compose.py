@@ -1,8 +1,10 @@
 """The composition root: the only module that knows all the others. Nothing is created at import."""
 
+import os
+import secrets
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +13,11 @@ from classifiers import artifact
 from classifiers.artifact import ModelError
 from classifiers.pipeline import Diagnoser
 from service.clock import Clock, SystemClock
+from service.deliver import build as endpoints
+from service.deliver import config as delivery_config
+from service.deliver.drain import Drain
+from service.deliver.runner import Runner
+from service.deliver.topic import TopicChannel
 from service.diagnose import Diagnose
 from service.errors import ConfigurationError, FaultlineError
 from service.formats import recognise
@@ -20,6 +27,7 @@ from service.ingest.source import Source
 from service.kafka.config import KafkaConfig
 from service.kafka.producer import Producer
 from service.kafka.source import KafkaSource
+from service.kafka.topics import ensure_topic
 from service.logs.fetch import LogFetcher
 from service.recommend import policy
 from service.settings import Settings
@@ -107,6 +115,41 @@ class Services:
     def producer(self) -> Producer:
         """Sends to the broker."""
         return Producer(self.kafka)
+
+    @cached_property
+    def delivery(self) -> delivery_config.DeliveryConfig | None:
+        """Whom to tell of verdicts; None: nobody."""
+        path = self.settings.delivery_file
+        return None if path is None else delivery_config.load(path)
+
+    @contextmanager
+    def delivering(self) -> Iterator[None]:
+        """Tell others of verdicts meanwhile, in threads of its own and on connections of its own."""
+        if self.delivery is None:
+            yield
+            return
+        # Apart from the consumer's: neither ever waits for the other's connection, or for the other's broker call.
+        store = Store(self.settings.database_url.get_secret_value(), clock=self.clock, pool_size=2)
+        drain = Drain(
+            store,
+            endpoints.targets(self.delivery, self.clock, self._topic),
+            self.delivery.sending,
+            owner=f"{host()}-{os.getpid()}-{secrets.token_hex(4)}",
+            clock=self.clock,
+            telemetry=self.telemetry,
+        )
+        runner = Runner(drain)
+        runner.start()
+        try:
+            yield
+        finally:
+            runner.close()
+            with suppress(FaultlineError):
+                store.close()
+
+    def _topic(self, topic: str) -> TopicChannel:
+        config = self.kafka
+        return TopicChannel(topic, Producer(config), lambda: ensure_topic(config, topic))
 
     def consumer(self, member: str | None = None) -> Consumer:
         """The worker's loop on the broker; `member` is the static member's name in the group."""

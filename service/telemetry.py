@@ -40,6 +40,12 @@ class Telemetry:
         self.lag = Gauge(
             "faultline_consumer_lag_records", "Records on the topics not yet stored", ["topic"], registry=self.registry
         )
+        self.deliveries = Counter(
+            "faultline_deliveries",
+            "Messages tried to be told to others, by endpoint and by what became of the try",
+            ["endpoint", "outcome"],  # sent, retry, refused, gone
+            registry=self.registry,
+        )
         self.database_up = Gauge(
             "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
         )

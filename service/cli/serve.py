@@ -69,6 +69,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
     with bound(host, port) as listening:
         parts.store.check()
         require_token(parts, host)
+        parts.delivery  # noqa: B018 - what is wrong with its file is said before anything starts
         app = create_app(parts.web())
         name, taken = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
@@ -147,7 +148,8 @@ def _side_work(
         beside = Beside(parts.diagnose.revise_pending)
         beside.start()
         try:
-            yield failed
+            with parts.delivering():
+                yield failed
         finally:
             beside.close()
         return

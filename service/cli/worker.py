@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     # model loaded.
     services.policy  # noqa: B018 - made when first asked for
     services.diagnoser  # noqa: B018 - as above
+    services.delivery  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     slots: list[Slot] = []
     for _ in range(args.processes):
@@ -111,7 +112,8 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
             return
         _make_dead_letter_topic(config)
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
-        consumer.run(stop)
+        with services.delivering():
+            consumer.run(stop)
         log.info("%s has left the group", name)
     finally:
         if slot is not None:

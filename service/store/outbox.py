@@ -38,6 +38,13 @@ class Outbox:
         ]
         bulk.append(self._connection, outbox, _COLUMNS, rows)
 
+    def waiting(self) -> bool:
+        """Whether anything can be leased now."""
+        now = self._clock.now()
+        free = or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now)
+        wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
     def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
         """At most `limit` waiting messages, oldest first, for `owner` alone until `seconds` have passed."""
         now = self._clock.now()

@@ -1,0 +1,41 @@
+"""When a delivery that failed is tried again: the schedule of Standard Webhooks, with jitter and Retry-After."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+LONGEST_RETRY_AFTER_S = 86_400.0
+
+
+def pause_s(
+    schedule_s: Sequence[float], tries: int, *, jitter: float, chance: float, retry_after_s: float | None = None
+) -> float | None:
+    """Seconds until the next try after `tries` failed ones; None: there is none.
+
+    Args:
+        schedule_s: seconds before each try, the first try's being 0.
+        tries: at least 1.
+        jitter: the pause grows by up to this share.
+        chance: 0..1, how much of the jitter.
+        retry_after_s: what the receiver asked for; it lengthens a pause, up to a day, and never shortens one.
+    """
+    if tries >= len(schedule_s):
+        return None
+    pause = schedule_s[tries] * (1 + jitter * chance)
+    return pause if retry_after_s is None else max(pause, min(retry_after_s, LONGEST_RETRY_AFTER_S))
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """Seconds from a Retry-After header (RFC 9110, 10.2.3: seconds or a date); None where it says nothing usable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return max(0.0, (at - now).total_seconds())
