@@ -1,0 +1,101 @@
+from collections.abc import Sequence
+
+import pytest
+
+from classifiers import dataset, signatures, training
+from classifiers.artifact import Model
+from classifiers.dataset import LabelledCase
+from classifiers.pipeline import Diagnoser
+
+# One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
+KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
+    "oom": (
+        "USER.1",
+        "DL.1",
+        "D.1.2",
+        "futile",
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n} MiB", "RuntimeError: CUDA out of memory {n}"),
+    ),
+    "key": ("USER.1", "GC.3", "none", "futile", ("KeyError: 'lr_{n}'", "KeyError: 'warmup_{n}' in config")),
+    "path": (
+        "USER.1",
+        "EE.1",
+        "none",
+        "futile",
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/{n}.idx'", "FileNotFoundError: no shard {n}"),
+    ),
+    "ecc": (
+        "HW.GPU.1",
+        "none",
+        "D.1.3",
+        "helps_elsewhere",
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered {n}", "kernel: NVRM: Xid (PCI:0000:0f:00): 48, DBE {n}"),
+    ),
+    "node": (
+        "HW.NODE.1",
+        "none",
+        "none",
+        "helps_elsewhere",
+        ("srun: error: Node failure on gpu{n}", "slurmstepd: error: STEP {n}.0 CANCELLED DUE TO NODE FAILURE"),
+    ),
+    "mount": (
+        "SYS.1",
+        "none",
+        "none",
+        "after_repair",
+        ("FailedMount: MountVolume.SetUp failed for volume pvc-{n}", "Unable to attach or mount volumes: unmounted {n}"),
+    ),
+    "service": (
+        "SYS.5",
+        "none",
+        "none",
+        "helps",
+        ("503 Service Unavailable from the artefact store {n}", "srun: error: Socket timed out on send/recv {n}"),
+    ),
+}
+
+
+def labelled(kind: str, number: int, *, origin: str = "composed") -> LabelledCase:
+    cause, category, symptom, retry, lines = KINDS[kind]
+    line = lines[number % len(lines)].replace("{n}", str(100 + number))
+    side = {"U": "user", "H": "hardware", "S": "system"}[cause[0]]
+    return dataset.parse(
+        {
+            "id": f"{origin}-{kind}-{number}",
+            "group": kind,
+            "kind": f"{kind}-{number % 5}",
+            "event": {
+                "status": "failed",
+                "gpus": 8,
+                "nodes": ["n1", "n2"],
+                "logs": [{"rank": 0, "tail": f"step {number} loss 2.1\n{line}\n"}],
+            },
+            "labels": {
+                "side": side,
+                "cause": cause,
+                "category": category,
+                "symptom": symptom,
+                "retry": retry,
+                "root_rank": 0,
+                "root_line": line,
+            },
+            "provenance": {"origin": origin},
+        },
+        "test",
+    )
+
+
+@pytest.fixture(scope="session")
+def cases() -> list[LabelledCase]:
+    return [labelled(kind, number) for kind in KINDS for number in range(10)]
+
+
+@pytest.fixture(scope="session")
+def model(cases: list[LabelledCase]) -> Model:
+    fitted, _ = training.train(cases)
+    return fitted
+
+
+@pytest.fixture(scope="session")
+def diagnoser(model: Model) -> Diagnoser:
+    return Diagnoser(model, signatures.packaged())

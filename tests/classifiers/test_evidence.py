@@ -1,0 +1,135 @@
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers import signatures
+from classifiers.case import Case, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.evidence import Extractor
+from classifiers.scan import Scanner
+
+EXTRACTOR = Extractor(Scanner(signatures.packaged()))
+JOB = JobFacts(status="failed", exit_code=1, gpus=4, nodes=("n1",))
+WATCHDOG = (
+    "[rank{0}]:[E1120 03:51:{0:02d}.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600096 milliseconds before timing out."
+)
+
+
+def extract(*streams: LogStream, job: JobFacts = JOB, events: tuple[NodeEvent, ...] = ()) -> Case:
+    return EXTRACTOR.extract(RawCase(job=job, streams=streams, node_events=events)).case
+
+
+def beginnings(case: Case) -> list[str]:
+    return [one.text for one in case.evidence if one.role == "initiating" and one.stream != "scheduler"]
+
+
+def test_the_exception_leads_and_the_launcher_s_words_follow() -> None:
+    text = (
+        "step 10 loss 2.0\nTraceback (most recent call last):\n  File \"t.py\", line 3, in main\n    x = batch['y']\n"
+        "KeyError: 'y'\nsrun: error: n1: task 0: Exited with exit code 1\n"
+    )
+    case = extract(LogStream(text=text, rank=0, node="n1"))
+    assert beginnings(case)[0] == "KeyError: 'y'"
+    assert case.evidence[0].line == 5
+    assert case.progress is not None
+    assert case.progress.step == 10
+    assert all(not one.text.startswith(("File", "x = batch")) for one in case.evidence)
+
+
+def test_numbers_are_those_of_the_file_where_only_its_end_was_read() -> None:
+    case = extract(LogStream(text="KeyError: 'y'\n", rank=0, first_line=5_001))
+    assert case.evidence[0].line == 5_001
+    gap = LogStream(text="head\n...\nKeyError: 'y'\n", rank=0, windows=((0, 1), (9, 900)))
+    assert extract(gap).evidence[0].line == 900
+
+
+def test_of_many_ranks_the_first_in_time_is_suspected() -> None:
+    late = LogStream(text="2026-11-20 10:00:09 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=0, node="a")
+    early = LogStream(text="2026-11-20 10:00:02 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=3, node="b")
+    case = extract(late, early)
+    assert case.suspect is not None
+    assert (case.suspect.rank, case.suspect.node) == (3, "b")
+    assert case.evidence[0].rank == 3
+
+
+def test_who_only_waited_is_no_suspect() -> None:
+    text = "\n".join(
+        [*(WATCHDOG.format(rank, 78) for rank in (0, 1, 3)), "[rank2]: RuntimeError: CUDA error: uncorrectable ECC error"]
+    )
+    case = extract(LogStream(text=text))
+    assert case.suspect is not None
+    assert case.suspect.rank == 2
+    assert beginnings(case) == ["[rank2]: RuntimeError: CUDA error: uncorrectable ECC error"]
+
+
+def test_the_silent_rank_of_a_hang_is_suspected_and_the_first_complaint_leads() -> None:
+    streams = [LogStream(text=WATCHDOG.format(rank, 78), rank=rank) for rank in (0, 1, 3)]
+    case = extract(*streams, LogStream(text="step 5\n", rank=2))
+    assert case.suspect is not None
+    assert case.suspect.rank == 2
+    assert beginnings(case)[0].startswith("[rank0]")
+
+
+def test_a_killed_rank_is_suspected_where_the_others_lost_their_peer() -> None:
+    text = (
+        "[rank0]: RuntimeError: [pair.cc:544] Connection closed by peer [10.0.0.1]:4711\n"
+        "[rank1]: RuntimeError: [pair.cc:544] Connection closed by peer [10.0.0.1]:4711\n"
+        "srun: error: n1: task 2: Killed\n"
+    )
+    case = extract(LogStream(text=text))
+    assert case.suspect is not None
+    assert case.suspect.rank == 2
+
+
+def test_errors_after_which_the_run_went_on_began_nothing() -> None:
+    steps = "".join(f"step {number} loss 1.0\n" for number in range(11, 40))
+    text = f"step 10 loss 1.0\nRuntimeError: upload failed\n{steps}KeyError: 'y'\n"
+    assert beginnings(extract(LogStream(text=text, rank=0)))[0] == "KeyError: 'y'"
+
+
+def test_a_node_s_own_words_are_evidence_with_their_node() -> None:
+    event = NodeEvent(
+        text="NVRM: Xid (PCI:0000:0f:00): 79, GPU has fallen off the bus.",
+        at=datetime(2026, 11, 20, 10, tzinfo=UTC),
+        node="n7",
+        source="kernel",
+    )
+    case = extract(LogStream(text="RuntimeError: CUDA error: unknown error", rank=1), events=(event,))
+    assert case.evidence[0].stream == "node"
+    assert case.evidence[0].node == "n7"
+    assert case.suspect is not None
+    assert case.suspect.node == "n7"
+
+
+def test_a_mixed_stream_s_unmarked_lines_belong_to_nobody() -> None:
+    text = "[rank3]: step 1\nUnable to determine the device handle for GPU: GPU is lost\n[rank3]: CUDA error: unknown error"
+    case = extract(LogStream(text=text, rank=0))
+    assert case.suspect is not None
+    assert case.suspect.rank == 3
+
+
+def test_what_was_looked_for_and_not_there_is_told() -> None:
+    case = extract(LogStream(text="", rank=1), LogStream(text="", rank=2, missing="no such object"))
+    assert case.missing == ("rank 1 wrote nothing to stderr", "log of rank 2 (stderr): no such object")
+    assert extract().missing == ("no log was given",)
+
+
+def test_one_line_is_enough_and_none_is_no_error() -> None:
+    assert beginnings(extract(LogStream(text="lone words that nobody knows"))) == ["lone words that nobody knows"]
+    assert extract(LogStream(text="")).suspect is not None
+
+
+def test_cost_grows_with_the_log_and_evidence_stays_short() -> None:
+    text = "".join(f"2026-11-20 10:00:00 error number {number}: failed\n" for number in range(100_000)) + "KeyError: 'y'\n"
+    case = extract(LogStream(text=text, rank=0))
+    assert len(case.evidence) <= 24
+    assert "KeyError: 'y'" in beginnings(case)
+
+
+@given(st.lists(st.text(max_size=300), max_size=3), st.text(max_size=80))
+def test_any_text_gives_a_case(texts: list[str], reason: str) -> None:
+    streams = tuple(LogStream(text=text, rank=rank) for rank, text in enumerate(texts))
+    job = JobFacts(status="failed", reason=reason, message=reason)
+    case = EXTRACTOR.extract(RawCase(job=job, streams=streams)).case
+    assert all(one.text.strip() == one.text for one in case.evidence)
