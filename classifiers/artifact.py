@@ -53,7 +53,8 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _seal(manifest: Mapping[str, Any]) -> str:
+def seal_of(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 over the manifest without its seal."""
     body = {key: value for key, value in manifest.items() if key != "seal"}
     return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
 
@@ -85,7 +86,7 @@ def save(model: Model, folder: Path) -> None:
         "signals": list(SIGNALS),
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
-    manifest["seal"] = _seal(manifest)
+    manifest["seal"] = seal_of(manifest)
     folder.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -119,7 +120,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{path}: expected JSON: truncated or altered") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
-    if manifest.get("seal") != _seal(manifest):
+    if manifest.get("seal") != seal_of(manifest):
         raise ModelError(f"{path}: its content does not agree with its seal: altered")
     mine = {"features": features.VERSION, "masking": masking.VERSION, "signals": list(SIGNALS)}
     for what, expected in mine.items():

@@ -14,7 +14,10 @@ KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
         "DL.1",
         "D.1.2",
         "futile",
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n} MiB", "RuntimeError: CUDA out of memory {n}"),
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n} MiB",
+            "RuntimeError: CUDA out of memory {n}",
+        ),
     ),
     "key": ("USER.1", "GC.3", "none", "futile", ("KeyError: 'lr_{n}'", "KeyError: 'warmup_{n}' in config")),
     "path": (
@@ -29,7 +32,10 @@ KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
         "none",
         "D.1.3",
         "helps_elsewhere",
-        ("RuntimeError: CUDA error: uncorrectable ECC error encountered {n}", "kernel: NVRM: Xid (PCI:0000:0f:00): 48, DBE {n}"),
+        (
+            "RuntimeError: CUDA error: uncorrectable ECC error encountered {n}",
+            "kernel: NVRM: Xid (PCI:0000:0f:00): 48, DBE {n}",
+        ),
     ),
     "node": (
         "HW.NODE.1",
@@ -43,7 +49,10 @@ KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
         "none",
         "none",
         "after_repair",
-        ("FailedMount: MountVolume.SetUp failed for volume pvc-{n}", "Unable to attach or mount volumes: unmounted {n}"),
+        (
+            "FailedMount: MountVolume.SetUp failed for volume pvc-{n}",
+            "Unable to attach or mount volumes: unmounted {n}",
+        ),
     ),
     "service": (
         "SYS.5",

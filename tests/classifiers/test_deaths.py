@@ -19,7 +19,13 @@ from classifiers import deaths
         ),
         ("[ERROR] [launch.py:341] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
         ("[rank: 2] Child process with PID 4712 terminated with code -7. Forcefully", 2, None, 7, -7),
-        ("torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL", 1, None, 9, None),
+        (
+            "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
+            1,
+            None,
+            9,
+            None,
+        ),
     ],
 )
 def test_launchers_tell_who_died_how(

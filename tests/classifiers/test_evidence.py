@@ -45,8 +45,12 @@ def test_numbers_are_those_of_the_file_where_only_its_end_was_read() -> None:
 
 
 def test_of_many_ranks_the_first_in_time_is_suspected() -> None:
-    late = LogStream(text="2026-11-20 10:00:09 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=0, node="a")
-    early = LogStream(text="2026-11-20 10:00:02 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=3, node="b")
+    late = LogStream(
+        text="2026-11-20 10:00:09 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=0, node="a"
+    )
+    early = LogStream(
+        text="2026-11-20 10:00:02 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=3, node="b"
+    )
     case = extract(late, early)
     assert case.suspect is not None
     assert (case.suspect.rank, case.suspect.node) == (3, "b")
@@ -55,7 +59,10 @@ def test_of_many_ranks_the_first_in_time_is_suspected() -> None:
 
 def test_who_only_waited_is_no_suspect() -> None:
     text = "\n".join(
-        [*(WATCHDOG.format(rank, 78) for rank in (0, 1, 3)), "[rank2]: RuntimeError: CUDA error: uncorrectable ECC error"]
+        [
+            *(WATCHDOG.format(rank, 78) for rank in (0, 1, 3)),
+            "[rank2]: RuntimeError: CUDA error: uncorrectable ECC error",
+        ]
     )
     case = extract(LogStream(text=text))
     assert case.suspect is not None
@@ -121,7 +128,9 @@ def test_one_line_is_enough_and_none_is_no_error() -> None:
 
 
 def test_cost_grows_with_the_log_and_evidence_stays_short() -> None:
-    text = "".join(f"2026-11-20 10:00:00 error number {number}: failed\n" for number in range(100_000)) + "KeyError: 'y'\n"
+    text = (
+        "".join(f"2026-11-20 10:00:00 error number {number}: failed\n" for number in range(100_000)) + "KeyError: 'y'\n"
+    )
     case = extract(LogStream(text=text, rank=0))
     assert len(case.evidence) <= 24
     assert "KeyError: 'y'" in beginnings(case)
