@@ -26,6 +26,17 @@ from service.errors import FieldError, UnreadableRecord
 SCHEMA = "job-completion/1"
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 CLOCK_TOLERANCE = timedelta(days=1)
+# More than the largest jobs have; a record full of empty entries would take gigabytes once read.
+NODES_MOST = 100_000
+LOGS_MOST = 20_000
+LABELS_MOST = 10_000
+_MOST = {
+    "nodes": NODES_MOST,
+    "topology": NODES_MOST,
+    "logs": LOGS_MOST,
+    "node_events": LOGS_MOST,
+    "labels": LABELS_MOST,
+}
 _SHOWN = 60
 _LOOKED_AT = 4096
 
@@ -145,12 +156,12 @@ class JobCompletion(_Open):
     restart_count: Count | None = None
     requested: Requested | None = None
     checkpoint: Checkpoint | None = None
-    nodes: tuple[str, ...] = ()
-    topology: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    logs: tuple[LogRef, ...] = ()
-    node_events: tuple[NodeEventIn, ...] = ()
+    nodes: tuple[str, ...] = Field(default=(), max_length=NODES_MOST)
+    topology: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=NODES_MOST)
+    logs: tuple[LogRef, ...] = Field(default=(), max_length=LOGS_MOST)
+    node_events: tuple[NodeEventIn, ...] = Field(default=(), max_length=LOGS_MOST)
     resubmit_of: str | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict, max_length=LABELS_MOST)
     pod: str | None = Field(
         default=None, description="Kubernetes: the pod this attempt ran in, where job_id names its controller"
     )
@@ -162,11 +173,15 @@ class JobCompletion(_Open):
             raise ValueError(f'"{SCHEMA}"')
         return value
 
-    @field_validator("nodes", "logs", "node_events", "topology", "labels", mode="before")
+    @field_validator(*_MOST, mode="before")
     @classmethod
     def _null_is_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        name = info.field_name or ""
         if value is None:
-            return {} if info.field_name in {"topology", "labels"} else ()
+            return {} if name in {"topology", "labels"} else ()
+        # Before each entry is looked at: millions of wrong ones would be as many complaints.
+        if isinstance(value, list | tuple | dict) and len(value) > _MOST[name]:
+            raise ValueError(f"at most {_MOST[name]} entries")
         return value
 
     def facts(self) -> JobFacts:

@@ -27,6 +27,8 @@ from service.formats.outcome import Skipped
 __all__ = ["Skipped", "parse", "parse_object"]
 
 _WRAPPED_MOST = 4
+# Deeper than any format goes; what is kept of an event is written and cleaned level by level.
+_DEEPEST = 100
 _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
 _EXPECTED = (
@@ -63,14 +65,12 @@ def parse(
 
 def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Skipped:
     """The same for decoded JSON."""
-    try:
-        return _read(_mended(obj), cluster, 0)
-    except RecursionError:
-        raise fields.unreadable("(whole object)", "JSON nested less deeply") from None
+    _check_depth(obj)
+    return _read(_mended(obj), cluster, 0)
 
 
 def _decode(value: bytes) -> Any:
-    """JSON in strict UTF-8, without NaN, at most 1024 levels deep; of a key given twice the last counts."""
+    """JSON in strict UTF-8, without NaN, at most 100 levels deep; of a key given twice the last counts."""
     if len(value) > MAX_EVENT_BYTES:
         raise UnreadableRecord(
             f"(whole record): at most {MAX_EVENT_BYTES} bytes",
@@ -80,9 +80,26 @@ def _decode(value: bytes) -> Any:
         obj = orjson.loads(value)
     except orjson.JSONDecodeError as error:
         raise UnreadableRecord(f"not JSON: {error}", (FieldError("(whole record)", f"JSON: {error}"),)) from None
+    if value.count(b"{") + value.count(b"[") > _DEEPEST:
+        _check_depth(obj)
     if b"\\u0000" in value:
         return _mended(obj)
     return obj
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST + 1):
+        level = [
+            item
+            for one in level
+            if isinstance(one, dict | list)
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return
+    raise fields.unreadable("(whole object)", f"JSON at most {_DEEPEST} levels deep")
 
 
 def _mended(value: Any) -> Any:
