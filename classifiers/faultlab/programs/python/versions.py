@@ -15,7 +15,7 @@ def fault(job):
         return point.load()
     if job.how == "assert":
         found = importlib.metadata.version("numpy")
-        assert parse(found) < (2, 0), f"numpy<2.0 is required by fastops 0.4, but {found} is installed"
+        assert parse(found) < (2, 0), ("numpy", found)
     if job.how == "requires":
         import pkg_resources
 

@@ -9,6 +9,7 @@ import re
 import sys
 import time
 import tomllib
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def heal(lab, kind, nodes):
     if kind == "lose":
         lab.run("slurmd", "-N", nodes[-1])
     elif kind == "down":
-        lab.run("scontrol", "update", f"nodename={nodes[0]}", "state=resume")
+        with suppress(slurm.SlurmError):  # it may be back by itself
+            lab.run("scontrol", "update", f"nodename={nodes[0]}", "state=resume")
 
 
 def hosts(text):
