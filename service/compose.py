@@ -25,6 +25,7 @@ from service.ingest.consumer import Consumer
 from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
 from service.ingest.source import Source
 from service.kafka.config import KafkaConfig
+from service.kafka.lag import LagReader
 from service.kafka.producer import Producer
 from service.kafka.source import KafkaSource
 from service.kafka.topics import ensure_topic
@@ -170,6 +171,24 @@ class Services:
             dead_letter_limit=self.settings.dead_letter_limit,
         )
 
+    @cached_property
+    def _lag_reader(self) -> LagReader:
+        return LagReader(self.kafka)
+
+    def measure_lag(self) -> None:
+        """Ask the broker how far behind the group is, for a process that does not consume itself.
+
+        Raises:
+            Unavailable: the broker does not answer; the metric is gone until it does.
+        """
+        try:
+            lag = self._lag_reader.read()
+        except FaultlineError:
+            self.telemetry.lag.clear()
+            raise
+        for topic, records in lag.items():
+            self.telemetry.lag.labels(topic).set(records)
+
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
         """What the API and the pages need; `lag` where another process consumes."""
         return WebServices(
@@ -191,6 +210,8 @@ class Services:
         """Give back what was opened."""
         if "logs" in self.__dict__:
             self.logs.close()
+        if "_lag_reader" in self.__dict__:
+            self._lag_reader.close()
         if "producer" in self.__dict__:
             self.producer.close()
         if "store" in self.__dict__:

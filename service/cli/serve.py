@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BACKLOG = 2048
+LAG_EVERY_S = 10.0
 GRACE_S = 20  # requests in hand get this long to end after SIGTERM
 
 
@@ -145,13 +146,17 @@ def _side_work(
     """The worker, or without one the late logs of what is posted; a worker that ends for good ends the server too."""
     failed: list[BaseException] = []
     if not with_worker:
-        beside = Beside(parts.diagnose.revise_pending)
-        beside.start()
+        besides = [Beside(parts.diagnose.revise_pending)]
+        if parts.settings.kafka_bootstrap_servers:
+            besides.append(Beside(parts.measure_lag, LAG_EVERY_S))
+        for beside in besides:
+            beside.start()
         try:
             with parts.delivering():
                 yield failed
         finally:
-            beside.close()
+            for beside in besides:
+                beside.close()
         return
     stop = threading.Event()
 
