@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
 from classifiers.redaction import redact, redact_json
 from service.batch import BatchOutcome, EventOutcome
 from service.clock import Clock
-from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
+from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, NodeEventIn, Status
 from service.logs.fetch import Fetched
 from service.recommend.advise import History, advise
 from service.recommend.policy import Policy
@@ -28,7 +28,11 @@ PENDING_FIRST_TRY = timedelta(seconds=15)
 PENDING_UNTIL = timedelta(minutes=30)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 # Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
-FREE_TEXT = ("name", "command", "image", "reason", "message")
+FREE_TEXT = (
+    *("name", "user", "team", "queue", "framework", "image", "command", "gpu_type"),
+    *("scheduler", "reason", "message", "resubmit_of", "pod"),
+)
+_Part = TypeVar("_Part", LogRef, NodeEventIn)
 
 
 class Logs(Protocol):
@@ -65,13 +69,26 @@ def cleaned(event: JobCompletion) -> JobCompletion:
     }
     if event.labels:
         changes["labels"] = redact_json(event.labels)
+    names = "\n".join(event.nodes)
+    if redact(names) is not names:
+        changes["nodes"] = tuple(redact(name) for name in event.nodes)
+    if event.logs:
+        changes["logs"] = tuple(_redacted(ref, "node", "stream") for ref in event.logs)
     if event.node_events:
-        changes["node_events"] = tuple(
-            line.model_copy(update={"text": redact(line.text)}) for line in event.node_events
-        )
+        changes["node_events"] = tuple(_redacted(line, "node", "source", "text") for line in event.node_events)
     if event.model_extra:
         changes |= redact_json(event.model_extra)
     return event.model_copy(update=changes)
+
+
+def _redacted(part: _Part, *names: str) -> _Part:
+    """The part itself where no secret stands in it."""
+    changes = {
+        name: clean
+        for name in names
+        if isinstance(text := getattr(part, name), str) and (clean := redact(text)) is not text
+    }
+    return part.model_copy(update=changes) if changes else part
 
 
 def kept(event: JobCompletion) -> dict[str, Any]:

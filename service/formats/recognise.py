@@ -99,7 +99,7 @@ def _check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise fields.unreadable("(whole object)", f"JSON at most {_DEEPEST} levels deep")
+    raise fields.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
 
 
 def _mended(value: Any) -> Any:

@@ -11,6 +11,8 @@ from service.events import MAX_EVENT_BYTES
 MOST = MAX_EVENT_BYTES
 # Of a body that is too large this much is still taken and thrown away, so that its sender gets to read the answer.
 _DRAINED = 256 * 1024 * 1024
+# Joined gzip files are one; millions of empty members would only keep the server busy.
+_MEMBERS_MOST = 1_000
 
 
 class UnsupportedEncoding(FaultlineError):
@@ -61,12 +63,16 @@ class _Gunzip:
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
         self._begun = False
+        self._members = 1
 
     def feed(self, data: bytes, room: int) -> bytes:
         out = bytearray()
         try:
             while data and len(out) < room:
                 if self._member.eof:
+                    self._members += 1
+                    if self._members > _MEMBERS_MOST:
+                        raise _broken(f"gzip of at most {_MEMBERS_MOST} members")
                     self._member, self._begun = zlib.decompressobj(wbits=31), False
                 self._begun = True
                 out += self._member.decompress(data, room - len(out))
@@ -80,5 +86,7 @@ class _Gunzip:
             raise _broken()
 
 
-def _broken() -> InvalidInput:
-    return InvalidInput("the body: expected gzip, as its Content-Encoding says", (FieldError("(body)", "gzip"),))
+def _broken(expected: str = "gzip") -> InvalidInput:
+    return InvalidInput(
+        f"the body: expected {expected}, as its Content-Encoding says", (FieldError("(body)", expected),)
+    )

@@ -1,5 +1,6 @@
 """What comes in by HTTP → events and dead letters → the same use case that the topic's batches go through."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,14 +8,18 @@ from typing import Any
 import orjson
 
 from service.batch import BatchOutcome
-from service.errors import Conflict, FieldError, UnreadableRecord
+from service.errors import Conflict, FaultlineError, FieldError, TooLarge, UnreadableRecord
 from service.events import JobCompletion
 from service.formats.outcome import Skipped
 from service.ingest.deadletter import dead_letter
 from service.store.records import DeadLetter
 from service.web.services import Services
 
+_log = logging.getLogger(__name__)
+
 BATCH = 500  # events handed over at once
+# Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
+LINES_MOST = 100_000
 PLACE = "POST /api/v1/events"
 
 
@@ -58,7 +63,16 @@ class Resent:
 
 
 def lines_of(body: bytes) -> list[tuple[int, bytes]]:
-    """The records of a body with their line numbers: one object however it is laid out, or JSON lines."""
+    """The records of a body with their line numbers: one object however it is laid out, or JSON lines.
+
+    Raises:
+        TooLarge: more lines than are taken at once.
+    """
+    if body.count(b"\n") > LINES_MOST:
+        if _is_object(body):
+            return [(1, body)]
+        expected = f"at most {LINES_MOST} lines"
+        raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     if len(lines) <= 1:
         return lines or [(1, b"")]
@@ -88,6 +102,7 @@ def submit(
         cluster: the name for records that carry none.
 
     Raises:
+        TooLarge: more lines than are taken at once; nothing was stored.
         Unavailable: the database does not answer; the same body may be sent again.
     """
     done = Submitted()
@@ -95,6 +110,7 @@ def submit(
     records = [(1, body)] if attributes else lines_of(body)
     for start in range(0, len(records), BATCH):
         _batch(services, records[start : start + BATCH], attributes, cluster, done)
+    done.rejected.sort(key=lambda rejection: rejection.line)
     return done
 
 
@@ -105,7 +121,7 @@ def _batch(
     cluster: str | None,
     done: Submitted,
 ) -> None:
-    events: list[JobCompletion] = []
+    events: list[tuple[int, bytes, JobCompletion]] = []
     dead: list[DeadLetter] = []
     for number, raw in records:
         try:
@@ -119,11 +135,33 @@ def _batch(
             done.skipped += 1
             services.telemetry.events.labels("skipped").inc()
         else:
-            events.append(found)
-    if not events and not dead:
-        return
-    outcome = services.ingest(events, dead)
-    _count(outcome, done)
+            events.append((number, raw, found))
+    if events or dead:
+        _hand_over(services, events, dead, done)
+
+
+def _hand_over(
+    services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[DeadLetter], done: Submitted
+) -> None:
+    """Store them; an event that nothing can handle becomes a dead letter, found by halving, and hurts no other."""
+    try:
+        _count(services.ingest([event for _, _, event in events], dead), done)
+    except FaultlineError:
+        raise
+    except Exception as error:
+        if not events:
+            raise
+        if len(events) > 1 or dead:
+            middle = len(events) // 2
+            for part, letters in ((events[:middle], dead), (events[middle:], ())):
+                if part or letters:
+                    _hand_over(services, part, letters, done)
+            return
+        [(number, raw, _)] = events
+        _log.exception("line %d of a request can't be handled", number)
+        reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
+        services.ingest([], [dead_letter(raw, f"{PLACE} line {number}", reason, services.clock.now())])
+        done.rejected.append(Rejection(number, "(whole record)", "something that this version can handle"))
 
 
 def _count(outcome: BatchOutcome, done: Submitted) -> None:
