@@ -8,9 +8,13 @@ import os
 import platform
 from collections.abc import Callable
 
-from tests.bench import page, pipeline
+from tests.bench import classify, page, pipeline
 
-SECTIONS: dict[str, Callable[[], object]] = {"pipeline": pipeline.run, "page": page.run}
+SECTIONS: dict[str, Callable[[], object]] = {
+    "classify": classify.run,
+    "pipeline": pipeline.run,
+    "page": page.run,
+}
 
 
 def machine() -> str:
