@@ -1,0 +1,35 @@
+import pytest
+
+from service.deliver.routing import Route
+from service.store.delivery_records import FailureFacts
+
+VERDICT = {"side": "hardware", "cause": "HW.NODE.3", "cluster": "orion", "decision": "hold", "abstained": False}
+FACTS = FailureFacts("failed", "ana", "vision", "gpu-long", 40.0)
+
+
+@pytest.mark.parametrize(
+    ("route", "takes"),
+    [
+        (Route(), True),
+        (Route(type=("failure.*",)), True),
+        (Route(type=("incident.opened",)), False),
+        (Route(side=("hardware", "system")), True),
+        (Route(side=("user",)), False),
+        (Route(cause=("HW.*",)), True),
+        (Route(cause=("HW.NODE.3",)), True),
+        (Route(cause=("HW.NODE",)), False),
+        (Route(cluster=("orion",), team=("vision",), queue=("gpu-long",), user=("ana",)), True),
+        (Route(cluster=("orion",), team=("speech",)), False),
+        (Route(decision=("hold",)), True),
+        (Route(abstained=True), False),
+        (Route(min_gpu_hours=40), True),
+        (Route(min_gpu_hours=41), False),
+    ],
+)
+def test_all_conditions_must_hold(route: Route, takes: bool) -> None:
+    assert route.takes("failure.diagnosed", VERDICT, FACTS) is takes
+
+
+@pytest.mark.parametrize("route", [Route(team=("vision",)), Route(min_gpu_hours=0), Route(side=("hardware",))])
+def test_what_is_unknown_fulfils_no_condition(route: Route) -> None:
+    assert not route.takes("failure.diagnosed", {}, None)
