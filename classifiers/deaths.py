@@ -18,7 +18,8 @@ _SIGNALS: Final = {
 }  # fmt: skip
 _ELASTIC: Final = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)")
 _SRUN: Final = re.compile(
-    r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): (?P<how>[A-Z][^\n]{0,60})"
+    r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): "
+    r"(?P<how>[A-Z][^\n]{0,60})"
 )
 _MPI_SIGNAL: Final = re.compile(
     r"process rank (?P<rank>\d+) with PID \d+ on node (?P<node>\S+) exited on signal (?P<signal>\d+)"
@@ -36,7 +37,10 @@ _TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task
 _DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
 _ABSENT: Final = (
     re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
-    re.compile(r"(?i)ranks? (?P<ranks>[\d, ]+) (?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"),
+    re.compile(
+        r"(?i)ranks? (?P<ranks>[\d, ]+) "
+        r"(?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"
+    ),
     re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
     re.compile(r"(?i)(?:missing|absent) (?:workers?|tasks?)\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
     re.compile(r"(?i)\[(?P<ranks>\d+(?:[, ]+\d+)*)\] (?:did not|have not|has not) (?:join|respon)"),
@@ -48,7 +52,7 @@ _LOST_WORDS: Final = ("unhealthy", "heartbeat", "lost", "stopped", "disconnected
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One process that ended badly. `signal` None: it left by itself with `code`. `told`: the launcher calls it the first."""
+    """One process that ended badly. `signal` None: it left by itself with `code`. `told`: a launcher calls it first."""
 
     rank: int | None = None
     local: int | None = None

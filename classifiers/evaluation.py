@@ -195,7 +195,7 @@ def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answe
             for pull, hit in judge.votes(items, axis):
                 for code, weight in judge.weights_of(hit, axis).items():
                     scores[code] += pull * weight
-            labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default  # noqa: B023 - used at once
+            labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default
         labels["side"] = axes.side_of(labels["cause"])
         out.append(Answer(labels=labels, top={}, confidence=0.5))
     return out

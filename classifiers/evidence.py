@@ -1,9 +1,9 @@
 """Raw logs, node events and scheduler words become ordered evidence: what began it, what followed, what only ended it.
 
-Only lines with a hit of the scanner are looked at. Each gets a role: that of the catalogue's entry that knows it, else by
-its shape (the final line of a traceback, a line that names an exception, a line with words of failure). Lines that may
-have begun it are ordered by how sure that is and then by time, so that on many ranks the first one leads. An error after
-which the run went on for several steps is no beginning.
+Only lines with a hit of the scanner are looked at. Each gets a role: that of the catalogue's entry that knows it, else
+by its shape (the final line of a traceback, a line that names an exception, a line with words of failure). Lines that
+may have begun it are ordered by how sure that is and then by time, so that on many ranks the first one leads. An error
+after which the run went on for several steps is no beginning.
 """
 
 import re
@@ -16,16 +16,13 @@ from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
 from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
+from classifiers.ordering import demote, fold, keep, order_of, promote, put_first
 from classifiers.roles import hits_of, is_code, role_of
 from classifiers.scan import Found, Scanner, tidy
-from classifiers.taxonomy import Role
 from classifiers.traces import Trace, exception_type, follow, mark_chains
 
-MOST_EVIDENCE: Final = 24
 _MOST_TRACES: Final = 48
-_GOES_ON: Final = 5
 _FEW_LINES: Final = 8
-_SHORT_LOG: Final = 3
 _BACK: Final = 2_000
 _MANY: Final = 60
 _SAME: Final = 8
@@ -39,8 +36,6 @@ _WORDS_OF_DEATH: Final = frozenset(
 _TAGS: Final = re.compile(
     r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
 )
-_WEAK: Final = 3
-_COMPLAINT: Final = 2.9
 _KNOWN_BEGINNING: Final = 2
 _LONG: Final = 1_500
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -119,14 +114,14 @@ class Extractor:
         for text, event, founds in zip(events, raw.node_events, scanned_events, strict=True):
             self._read_event(raw, text, event.node, founds, present, items, len(texts), event.at)
         self._add_tail(texts, items)
-        items = _fold(items)
-        _promote(items)
-        _demote(items, [text for text, _ in texts])
-        items.sort(key=_key)
+        items = fold(items)
+        promote(items)
+        demote(items, [text for text, _ in texts])
+        items.sort(key=order_of)
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
         suspect = suspects.find(raw, items, told, missing_ranks)
-        _put_first(items, suspect.rank if suspect is not None else None)
-        kept = _keep(items)
+        put_first(items, suspect.rank if suspect is not None else None)
+        kept = keep(items)
         case = Case(
             job=raw.job,
             evidence=tuple(_evidence(one, texts, raw) for one in kept),
@@ -139,7 +134,7 @@ class Extractor:
         lines = sum(text.count("\n") + 1 for text, stream in texts if stream.stream != SCHEDULER and text)
         return Extracted(case=case, items=kept, deaths=told, chars=chars, lines=lines)
 
-    def _read_stream(
+    def _read_stream(  # noqa: C901 - one pass over a stream, a step a branch
         self,
         raw: RawCase,
         index: int,
@@ -283,7 +278,7 @@ class Extractor:
 
 
 def _ends(text: str) -> Iterable[tuple[int, int, str]]:
-    """Offset, number and text of the first two and last six full lines of a text; lines are looked for near its ends."""
+    """Offset, number and text of the first two and last six full lines of a text, looked for near its ends."""
     front = text[:1_500]
     offset = 0
     lines: list[tuple[int, int, str]] = []
@@ -304,78 +299,6 @@ def _ends(text: str) -> Iterable[tuple[int, int, str]]:
         offset += len(line) + 1
         number += 1
     return [*lines[:2], *last[-6:]]
-
-
-def _fold(items: list[Item]) -> list[Item]:
-    """Of lines that say the same on the same rank the first stays; across ranks two stay. The rest is counted."""
-    seen: dict[tuple[str, int | None], Item] = {}
-    ranks: dict[str, int] = {}
-    out: list[Item] = []
-    for item in items:
-        if item.role == "context" and item.bucket > 9:  # noqa: PLR2004 - tail lines are few
-            out.append(item)
-            continue
-        key = _NUMBER.sub("#", item.bare[:300])
-        same = seen.get((key, item.rank))
-        if same is not None:
-            same.repeats += 1
-            continue
-        seen[key, item.rank] = item
-        ranks[key] = ranks.get(key, 0) + 1
-        out.append(item)
-    return out
-
-
-def _promote(items: list[Item]) -> None:
-    """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
-    own = [item for item in items if not item.scheduler and item.number is not None]
-    if not any(item.role == "initiating" and item.bucket < _WEAK and not item.scheduler for item in items):
-        complaints = [item for item in own if item.role == "cascade"]
-        if complaints:  # nothing tells why: the first to complain is the first failing line that there is
-            first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
-            first.role, first.bucket = "initiating", _COMPLAINT
-            return
-    if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
-        first = next((item for item in own if progress.step_of(item.text) is None), own[0])
-        first.role, first.bucket = "initiating", 3.5
-
-
-def _demote(items: list[Item], texts: Sequence[str]) -> None:
-    """Puts behind the rest those candidates after which their stream reports several further steps."""
-    for item in sorted((one for one in items if one.role == "initiating"), key=_key)[:4]:
-        if item.stream < len(texts) and item.bucket < 8:  # noqa: PLR2004 - buckets of candidates are below
-            text = texts[item.stream]
-            if len(text) - item.offset > 200 and progress.steps_after(text, item.offset) >= _GOES_ON:  # noqa: PLR2004
-                item.bucket += 3
-
-
-def _key(item: Item) -> tuple[int, float, float, int]:
-    time = item.time if item.time is not None else 1e12
-    return ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
-
-
-def _put_first(items: list[Item], rank: int | None) -> None:
-    """Among equally sure beginnings the suspect rank's goes first."""
-    if rank is None:
-        return
-    items.sort(
-        key=lambda one: (
-            *_key(one)[:2],
-            one.role == "initiating" and one.rank is not None and one.rank != rank,
-            *_key(one)[2:],
-        )
-    )
-
-
-def _keep(items: list[Item]) -> list[Item]:
-    most: dict[Role, int] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
-    count: dict[Role, int] = {}
-    out = []
-    for item in items:
-        count[item.role] = count.get(item.role, 0) + 1
-        if count[item.role] <= most[item.role]:
-            out.append(item)
-    return out[:MOST_EVIDENCE]
 
 
 def _evidence(item: Item, texts: Sequence[tuple[str, LogStream]], raw: RawCase) -> Evidence:

@@ -1,14 +1,15 @@
 """Turns an extracted case into named numbers: words of its evidence by role, catalogue entries, facts of the event.
 
-The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it, `w:word`
-of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries together say of
-cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class.
+The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it,
+`w:word` of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries
+together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class.
 """
 
 import math
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from classifiers.items import Extracted, Item
@@ -25,12 +26,54 @@ _TOKEN: Final = re.compile(
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _HEXLIKE: Final = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{7,}")
 _TELLING: Final = frozenset(
-    "1 2 6 7 8 9 11 12 13 15 28 30 104 110 111 113 122 126 127 129 134 135 137 139 143 255 400 401 403 404 408 409 429 500 "
-    "502 503 504".split()
+    # exit codes, signals, errno and HTTP statuses
+    str(number)
+    for number in (
+        1,
+        2,
+        6,
+        7,
+        8,
+        9,
+        11,
+        12,
+        13,
+        15,
+        28,
+        30,
+        104,
+        110,
+        111,
+        113,
+        122,
+        126,
+        127,
+        129,
+        134,
+        135,
+        137,
+        139,
+        143,
+        255,
+        400,
+        401,
+        403,
+        404,
+        408,
+        409,
+        429,
+        500,
+        502,
+        503,
+        504,
+    )
 )
 _STOP: Final = frozenset(
-    "the a an of to in on at by is was be been are for and or with as it its this that from has have".split()
-)
+    {
+        "the", "a", "an", "of", "to", "in", "on", "at", "by", "is", "was", "be", "been",
+        "are", "for", "and", "or", "with", "as", "it", "its", "this", "that", "from", "has", "have",
+    }
+)  # fmt: skip
 _COMPLAINT: Final = 2.9
 _CUT: Final = 9
 _MOST_CHARS: Final = 420
@@ -40,7 +83,7 @@ _STRENGTH: Final = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
 
 
-def _word(token: str) -> list[str]:
+def _word(token: str) -> list[str]:  # noqa: PLR0911 - one return a shape of token
     """One token as words: cut to nine letters, joined words in parts too."""
     if "://" in token:
         return ["<url>"]
@@ -73,7 +116,7 @@ def words(line: str) -> tuple[str, ...]:
     flat: list[str] = []
     for token in _TOKEN.findall(line[:_MOST_CHARS])[:_MOST_TOKENS]:
         flat += _word_cached(token)
-    pairs = [f"{one} {other}" for one, other in zip(flat, flat[1:], strict=False) if one != "#" or other != "#"]
+    pairs = [f"{one} {other}" for one, other in pairwise(flat) if one != "#" or other != "#"]
     return tuple(dict.fromkeys([*flat, *pairs]))
 
 
@@ -109,7 +152,7 @@ def _add_signatures(items: list[Item], out: dict[str, float]) -> None:
                 out[name] = max(out.get(name, 0.0), 2.0 * value)
 
 
-def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:
+def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:  # noqa: C901, PLR0912 - one branch a fact
     case = extracted.case
     job = case.job
     out[f"e:status={job.status}"] = 1.0

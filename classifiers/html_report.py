@@ -1,4 +1,4 @@
-"""One self-contained page of an evaluation: figures beside the baselines, per class, confusion, calibration, mistakes."""
+"""One self-contained page of an evaluation: figures beside baselines, by class, confusion, calibration, mistakes."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,10 +7,12 @@ from typing import Final
 from classifiers.evaluation import AxisFigures, Evaluation
 
 _STYLE: Final = (
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}"
-    "table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .6rem;border-bottom:1px solid #d8dee4;text-align:right}"
-    "td:first-child,th:first-child,td.t,th.t{text-align:left}th{border-bottom:2px solid #8c959f}caption{text-align:left;"
-    "font-weight:600;padding:.3rem 0}.weak{color:#9a6700}svg{max-width:26rem;height:auto}code{font-size:.85em;"
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;"
+    "background:#fff}table{border-collapse:collapse;margin:1rem 0}"
+    "td,th{padding:.25rem .6rem;border-bottom:1px solid #d8dee4;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}th{border-bottom:2px solid #8c959f}"
+    "caption{text-align:left;font-weight:600;padding:.3rem 0}.weak{color:#9a6700}"
+    "svg{max-width:26rem;height:auto}code{font-size:.85em;"
     "overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}td,th{border-color:#30363d}"
     ".weak{color:#d29922}}"
 )
@@ -57,7 +59,7 @@ def _classes(figures: AxisFigures, weak: int) -> str:
                 _share(row.precision),
                 _share(row.recall),
                 _share(row.f1),
-            ]  # fmt: skip
+            ]
         )
         for row in figures.classes
     ]
@@ -95,8 +97,9 @@ def _plot(points: Sequence[tuple[float, float]], title: str, x: str, y: str, *, 
         else ""
     )
     return (
-        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 310 300" role="img" aria-label="{escape(title)}" '
-        f'fill="currentColor" font-size="11"><rect x="40" y="20" width="250" height="250" fill="none" stroke="currentColor"/>'
+        f'<figure><figcaption>{escape(title)}</figcaption><svg viewBox="0 0 310 300" role="img" '
+        f'aria-label="{escape(title)}" fill="currentColor" font-size="11">'
+        '<rect x="40" y="20" width="250" height="250" fill="none" stroke="currentColor"/>'
         f'{guide}<polyline points="{path}" fill="none" stroke="#0969da" stroke-width="2"/>{dots}'
         f'<text x="120" y="292">{escape(x)}</text><text x="8" y="16">{escape(y)}</text>'
         '<text x="30" y="284">0</text><text x="284" y="284">1</text><text x="26" y="26">1</text></svg></figure>'

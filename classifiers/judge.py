@@ -24,7 +24,7 @@ _PLACE: Final = (1.0, 0.35, 0.2)
 # What the confidence curve reads of a judgement, in this order; a model trained for another list does not fit.
 SIGNALS: Final = ("odds", "margin", "agreement", "pull", "beginning", "known", "several", "unsigned", "length")
 _FLOOR: Final = 0.01
-# A program's own failure nearly always has a category, the platform's and a device's seldom: how probable "none" must be.
+# A program's own failure nearly always has a category, the platform's seldom: how probable "none" must be.
 _PROGRAM: Final = frozenset({"USER.1", "USER.3", "USER.4"})
 _NONE_OF_PROGRAM: Final = 0.62
 _NONE_OF_REST: Final = 0.3

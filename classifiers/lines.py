@@ -1,7 +1,8 @@
 """What stands at the head of a log line: time, rank, host, log level. Launchers and frameworks each have their own.
 
-Sources: PyTorch (`[rank3]:`, `[default3]:`, glog heads), Open MPI `--tag-output` (`[1,3]<stderr>:`), Slurm `srun --label`
-(`3: `), Ray (`(pid=4711, ip=10.0.0.1)`), NCCL (`host:pid:tid [gpu] NCCL WARN`), Lightning (`[rank: 2]`), syslog, ISO 8601.
+Sources: PyTorch (`[rank3]:`, `[default3]:`, glog heads), Open MPI `--tag-output` (`[1,3]<stderr>:`), Slurm
+`srun --label` (`3: `), Ray (`(pid=4711, ip=10.0.0.1)`), NCCL (`host:pid:tid [gpu] NCCL WARN`), Lightning (`[rank: 2]`),
+syslog, ISO 8601.
 """
 
 import re
@@ -15,7 +16,9 @@ _GLOG = re.compile(r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>
 _SYSLOG = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
-_MONTHS = {m: i for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {
+    m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
+}
 _DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _HEAD_LOOK = 120
 
@@ -42,7 +45,7 @@ _TAIL_OF_HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a line's head tells. `time`: seconds into the year, None if it carries none; `body`: where the words begin."""
+    """What a line's head tells, None if not; `local`: a rank within its node; `body`: where words begin."""
 
     rank: int | None = None
     local: bool = False
@@ -65,7 +68,7 @@ def _seconds(hit: re.Match[str], month: int) -> float:
 
 
 def time_of(line: str) -> float | None:
-    """Seconds into the year by the first time stamp near the line's start, None without one. Zones are not looked at."""
+    """Seconds into the year by the first time stamp near the line's start, None without one; zones are left aside."""
     head = line[:_HEAD_LOOK]
     if head.count(":") < 2:  # noqa: PLR2004 - a time of day has two
         return None
@@ -79,7 +82,7 @@ def time_of(line: str) -> float | None:
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
 
-def head_of(line: str, *, labelled: bool = False) -> Head:
+def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one branch a launcher
     """Rank, process, host and device that the head of a line names, and where its words begin.
 
     `labelled`: the stream was written by `srun --label`, so that a number and a colon is a rank.

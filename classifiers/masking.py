@@ -1,4 +1,4 @@
-"""Takes out of a line what differs from run to run (ids, paths, addresses, numbers): the same in training and serving."""
+"""Takes out of a line what differs from run to run (ids, paths, addresses, numbers); the same wherever it is used."""
 
 import re
 from typing import Final

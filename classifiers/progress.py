@@ -6,7 +6,7 @@ from typing import Final
 from classifiers.case import Progress
 
 _STEP: Final = re.compile(
-    r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*|num_updates\s+|it/s.*?\bstep\s+)"
+    r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*|num_updates\s+)"
     r"(?P<step>\d{1,12})(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
 )
 _STEP_AT: Final = re.compile(

@@ -61,7 +61,7 @@ def role_of(
     return role, bucket
 
 
-def _by_itself(
+def _by_itself(  # noqa: PLR0911 - one return a shape of line
     found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
 ) -> tuple[Role, float]:
     """Role and bucket of a line by itself."""

@@ -1,7 +1,7 @@
 """What a model is fitted on: cases cut into windows, the catalogue's own examples, and the weight of each.
 
-Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are cut.
-A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
+Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are
+cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
 `OPERATOR_WEIGHT` times a packaged one.
 """
 
@@ -77,7 +77,7 @@ def _labels_of(entry: Signature, line: str) -> Labels:
 
 
 def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
-    """The catalogue's examples as one-line cases: of entries that begin a failure in full, of others with less weight."""
+    """The catalogue's examples as one-line cases; those of entries that begin nothing with less weight."""
     out = []
     for entry in catalogue.entries:
         if not entry.causes or entry.role in {"context", "teardown"}:

@@ -1,4 +1,4 @@
-"""Finds the lines worth reading: one pass over a text for all literals of the catalogue and for general words of failure.
+"""Finds the lines worth reading: one pass over a text for all literals of the catalogue and for words of failure.
 
 Clean lines cost only that pass (an Aho-Corasick automaton); each line with a hit is cut out once and its candidate
 signatures tried. Texts of any size are taken in pieces, and of a text with very many hits the first and the last are
@@ -15,28 +15,31 @@ import ahocorasick_rs
 
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
-# Words that failing programs, tools and kernels use, whatever the framework. Lower case; a hit makes a line a candidate.
+# Words that failing programs, tools and kernels use, whatever the framework; a hit makes a line a candidate.
 ERROR_WORDS: Final = (
     "error", "exception", "fatal", "failed", "failure", "failing", "killed", "abort", "segmentation", "core dumped",
-    "sigsegv", "sigkill", "sigterm", "sigabrt", "sigbus", "bus error", "panic", "denied", "forbidden", "unauthorized",
-    "not found", "no such", "cannot ", "can't ", "couldn't", "could not", "unable to", "invalid", "illegal", "mismatch",
-    "timed out", "timeout", "time limit", "deadline", "refused", "reset by peer", "closed by", "unreachable", "not ready",
-    "out of memory", "oom", "no space", "quota", "evict", "preempt", "cancelled", "canceled", "terminat", "exited",
-    "exit code", "exitcode", "exit=", "xid", "hardware", "corrupt", "truncated", "unhealthy", "lost", "dead", "hung",
-    "stuck", "stall", "nan", "overflow", "diverge", "missing", "undefined", "unsupported", "not supported", "insufficient",
-    "exceed", "expired", "backoff", "unschedulable", "pending", "drain", "maintenance", "cordon", "reboot", "unavailable",
-    "crash", "interrupt", "rejected", "too many", "too large", "assert", "must be", "must match", "require",
-    "throttl", "rate limit", "slow", "nccl warn", "stopped", "unexpected", "unknown", "conflict", "incompatible", "bug:",
-    "command line", "unrecognized", "usage:", "retry", "warning", "not enough", "in use", "no module", "link down",
-    "degraded", "offline", "violat", "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed",
-    "straggl", "process name:", "due to process rank", ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted", "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
+    "sigsegv", "sigkill", "sigterm", "sigabrt", "sigbus", "bus error", "panic", "denied", "forbidden",
+    "unauthorized", "not found", "no such", "cannot ", "can't ", "couldn't", "could not", "unable to", "invalid",
+    "illegal", "mismatch", "timed out", "timeout", "time limit", "deadline", "refused", "reset by peer", "closed by",
+    "unreachable", "not ready", "out of memory", "oom", "no space", "quota", "evict", "preempt", "cancelled",
+    "canceled", "terminat", "exited", "exit code", "exitcode", "exit=", "xid", "hardware", "corrupt", "truncated",
+    "unhealthy", "lost", "dead", "hung", "stuck", "stall", "nan", "overflow", "diverge", "missing", "undefined",
+    "unsupported", "not supported", "insufficient", "exceed", "expired", "backoff", "unschedulable", "pending",
+    "drain", "maintenance", "cordon", "reboot", "unavailable", "crash", "interrupt", "rejected", "too many",
+    "too large", "assert", "must be", "must match", "require", "throttl", "rate limit", "slow", "nccl warn",
+    "stopped", "unexpected", "unknown", "conflict", "incompatible", "bug:", "command line", "unrecognized", "usage:",
+    "retry", "warning", "not enough", "in use", "no module", "link down", "degraded", "offline", "violat",
+    "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed", "straggl", "process name:",
+    "due to process rank", ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted",
+    "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
 )  # fmt: skip
 TRACEBACK: Final = "traceback (most recent call last)"
 _MILD_WORDS: Final = frozenset(
     {
-        "warning", "retry", "pending", "require", "expected", ": line ", "straggl", "process name:", "offline", "unknown", "slow", "usage:", "signal", "hardware",
-        "command line", "nan", "lost", "dead", "oom", "unexpected", "stopped", "in use", "no longer", "invalid", "xid",
-        "interrupt", "throw", "timeout", "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
+        "warning", "retry", "pending", "require", "expected", ": line ", "straggl", "process name:", "offline",
+        "unknown", "slow", "usage:", "signal", "hardware", "command line", "nan", "lost", "dead", "oom",
+        "unexpected", "stopped", "in use", "no longer", "invalid", "xid", "interrupt", "throw", "timeout",
+        "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }
 )  # fmt: skip
 _PIECE = 1 << 20
@@ -118,7 +121,7 @@ class Scanner:
                 continue
             if start >= line_end:
                 if indexes:
-                    yield self._line(text, low, base, line_begin, line_end, number, indexes)
+                    yield self._line(text, base, line_begin, line_end, number, indexes)
                     indexes = []
                 line_begin = max(text.rfind("\n", line_end, start), text.rfind("\r", line_end, start)) + 1 or line_end
                 line_end = text.find("\n", end)
@@ -132,9 +135,9 @@ class Scanner:
             if is_word[index] or owners[index] or index == self._traceback:
                 indexes.append(index)
         if indexes:
-            yield self._line(text, low, base, line_begin, line_end, number, indexes)
+            yield self._line(text, base, line_begin, line_end, number, indexes)
 
-    def _line(self, text: str, low: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> Found:
+    def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> Found:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []

@@ -2,8 +2,8 @@
 
 In this order: the rank whose own error (no consequence of another's) came first; the rank that a launcher saw die by a
 signal nobody here sends to others; the rank that others say did not come; the rank whose collectives are behind; the
-rank that is silent while all others complain. A launcher's "root cause" counts only as far as nothing else speaks: it is
-the first that one agent noticed.
+rank that is silent while all others complain. A launcher's "root cause" counts only as far as nothing else speaks: it
+is the first that one agent noticed.
 """
 
 import re
@@ -106,7 +106,7 @@ def _time(death: Death) -> tuple[bool, float]:
 
 
 def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
-    """The items by which a rank tells of a beginning of its own; those of a suspect node's ranks where a node began it."""
+    """The items by which a rank tells of a beginning of its own; where a node began it those of its ranks."""
     own = [
         item
         for item in items
@@ -124,7 +124,9 @@ def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
     return own
 
 
-def _rank(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> int | None:
+def _rank(  # noqa: PLR0911 - one return a way to tell
+    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]
+) -> int | None:
     own = _own(raw, items)
     violent = [death for death in told if death.violent and death.rank is not None]
     sure = [item for item in own if item.bucket < _ECHO]

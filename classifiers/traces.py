@@ -22,7 +22,7 @@ _MOST_SKIPPED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One traceback: offset of its head, offset and text of its final line, the innermost frame, its place in a chain."""
+    """One traceback: offsets of head and final line, its text, the innermost frame, whether it is chained."""
 
     head: int
     final: int
@@ -78,7 +78,7 @@ def follow(text: str, head_offset: int, head_line: str, *, labelled: bool = Fals
         bare = body.strip()
         if not bare:
             continue
-        if bare.startswith('File "') or _indent(body) > base or bare.startswith(("^", "[Previous line")):
+        if _indent(body) > base or bare.startswith(('File "', "^", "[Previous line")):
             if bare.startswith('File "'):
                 frame, frame_offset = bare, begin
             continue

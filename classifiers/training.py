@@ -1,7 +1,7 @@
-"""Fits, calibrates and describes a model from labelled cases and the catalogue's own examples. Reproducible: seed, data.
+"""Fits, calibrates and describes a model of labelled cases and the catalogue's own examples. Reproducible: seed, data.
 
-An operator's own cases (`faultline train --add`) count `samples.OPERATOR_WEIGHT` times a packaged one. Their causes also
-set the prior of the site: by the intercepts, `SITE_CASES` own cases weigh as much as the shares of the whole corpus.
+An operator's own cases (`faultline train --add`) count `samples.OPERATOR_WEIGHT` times a packaged one. Their causes
+also set the prior of the site: by the intercepts, `SITE_CASES` own cases weigh as much as the whole corpus' shares.
 """
 
 import platform

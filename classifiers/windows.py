@@ -1,4 +1,4 @@
-"""Cuts a training run into the windows in which logs reach an operator: whole, tail, the first error alone, one rank alone.
+"""Cuts a training run into the windows in which logs reach an operator: whole, tail, first error alone, one rank alone.
 
 Deterministic: the same case gives the same windows. A window in which the first failing line no longer stands teaches
 with less weight, since its truth can no longer be read from it.

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -138,12 +138,11 @@ def run(args: argparse.Namespace) -> int:
         return NO_MODEL
     rules = policy.load(configured.policy_file)
     try:
-        source = nullcontext(sys.stdin.buffer) if args.file == "-" else Path(args.file).open("rb")
-        with source as lines:
-            sink = args.output.open("wb") if args.output else nullcontext(sys.stdout.buffer)
-            with sink as out:
-                bad = classify(lines, out, diagnoser, rules, args.cluster)
-                out.flush()
+        with ExitStack() as stack:
+            lines = sys.stdin.buffer if args.file == "-" else stack.enter_context(Path(args.file).open("rb"))
+            out = stack.enter_context(args.output.open("wb")) if args.output else sys.stdout.buffer
+            bad = classify(lines, out, diagnoser, rules, args.cluster)
+            out.flush()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -1,4 +1,4 @@
-"""`faultline evaluate [--cases FILE] [--html REPORT]`: how right the classifier is, beside a dumb and a plain baseline."""
+"""`faultline evaluate [--cases FILE] [--html REPORT]`: how right the classifier is, beside two baselines."""
 
 import argparse
 import sys
@@ -25,11 +25,9 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "evaluate",
         help="measure the classifier",
-        description="Without --cases: the packaged corpus, each kind of failure judged by a model that has not seen it.",
+        description="Without --cases: the packaged corpus, each kind judged by a model that has not seen it.",
     )
-    parser.add_argument(
-        "--cases", type=Path, help="labelled-case/1 lines, or flat lines for measuring (id, log, event, side ...)"
-    )
+    parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
 

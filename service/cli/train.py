@@ -1,4 +1,4 @@
-"""`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the text classifier and leave it where serving looks."""
+"""`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the classifier and leave it where serving looks."""
 
 import argparse
 import sys

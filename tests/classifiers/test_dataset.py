@@ -103,7 +103,7 @@ def test_files_plain_and_packed_read_alike(tmp_path: Path) -> None:
 def test_a_line_that_is_no_json_is_told_by_its_number(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(orjson.dumps(CASE) + b"\n{oops\n")
-    with pytest.raises(DatasetError, match="a.jsonl:2: line: expected JSON"):
+    with pytest.raises(DatasetError, match=r"a\.jsonl:2: line: expected JSON"):
         dataset.read_file(file)
 
 

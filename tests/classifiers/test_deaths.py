@@ -6,18 +6,18 @@ from classifiers import deaths
 @pytest.mark.parametrize(
     ("line", "rank", "local", "signal", "code"),
     [
-        ("E1120 failed (exitcode: -9) local_rank: 3 (pid: 4714) of binary: /usr/bin/python", None, 3, 9, -9),
+        ("E1120 failed (exitcode: -9) local_rank: 3 (pid: 4714) of binary: python", None, 3, 9, -9),
         ("srun: error: gpu018: task 5: Killed", 5, None, 9, None),
         ("srun: error: gpu018: task 2: Segmentation fault (core dumped)", 2, None, 11, None),
         ("srun: error: gpu018: task 0: Exited with exit code 1", 0, None, None, 1),
         (
-            "mpirun noticed that process rank 14 with PID 4257 on node gpu018 exited on signal 11 (Segmentation fault).",
+            "mpirun noticed that process rank 14 with PID 4257 on node gpu018 exited on signal 11 (Segfault).",
             14,
             None,
             11,
             None,
         ),
-        ("[ERROR] [launch.py:341] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
+        ("[ERROR] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
         ("[rank: 2] Child process with PID 4712 terminated with code -7. Forcefully", 2, None, 7, -7),
         (
             "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",

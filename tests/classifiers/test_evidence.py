@@ -11,8 +11,9 @@ from classifiers.scan import Scanner
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 JOB = JobFacts(status="failed", exit_code=1, gpus=4, nodes=("n1",))
 WATCHDOG = (
-    "[rank{0}]:[E1120 03:51:{0:02d}.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught collective operation "
-    "timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600096 milliseconds before timing out."
+    "[rank{0}]:[E1120 03:51:{0:02d}.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught "
+    "collective operation timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, Timeout(ms)=600000) "
+    "ran for 600096 milliseconds before timing out."
 )
 
 
@@ -128,9 +129,8 @@ def test_one_line_is_enough_and_none_is_no_error() -> None:
 
 
 def test_cost_grows_with_the_log_and_evidence_stays_short() -> None:
-    text = (
-        "".join(f"2026-11-20 10:00:00 error number {number}: failed\n" for number in range(100_000)) + "KeyError: 'y'\n"
-    )
+    errors = (f"2026-11-20 10:00:00 error {number}: failed\n" for number in range(100_000))
+    text = "".join(errors) + "KeyError: 'y'\n"
     case = extract(LogStream(text=text, rank=0))
     assert len(case.evidence) <= 24
     assert "KeyError: 'y'" in beginnings(case)

@@ -68,7 +68,7 @@ def test_a_short_literal_stands_between_word_edges(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_entry_is_refused_by_name(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    with pytest.raises(CatalogueError, match="pytorch.toml") as refused:
+    with pytest.raises(CatalogueError, match=r"pytorch\.toml") as refused:
         read(tmp_path, ENTRY.replace(*change))
     assert told in str(refused.value)
 

@@ -38,7 +38,7 @@ def test_ranks_that_speak_at_once_are_kept_apart() -> None:
         "[rank0]: ValueError: of zero\n"
         "[rank1]: KeyError: 'of one'\n"
     )
-    first = follow(text, 0, text.split("\n")[0])
+    first = follow(text, 0, text.split("\n", maxsplit=1)[0])
     second = follow(text, text.find("[rank0]"), text.split("\n")[1])
     assert first is not None
     assert second is not None
@@ -48,7 +48,7 @@ def test_ranks_that_speak_at_once_are_kept_apart() -> None:
 
 def test_a_cut_traceback_has_no_end() -> None:
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()'
-    assert follow(text, 0, text.split("\n")[0]) is None
+    assert follow(text, 0, text.split("\n", maxsplit=1)[0]) is None
 
 
 def test_exceptions_are_told_by_their_class() -> None:

@@ -1,0 +1,88 @@
+"""Orders a case's items: repeats folded, a beginning found where none is plain, those that did not end the run put back."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers import progress
+from classifiers.items import ROLE_ORDER, Item
+from classifiers.taxonomy import Role
+
+_MOST: Final = 24
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_GOES_ON: Final = 5
+_SHORT_LOG: Final = 3
+_WEAK: Final = 3
+_COMPLAINT: Final = 2.9
+
+
+def fold(items: list[Item]) -> list[Item]:
+    """Of lines that say the same on the same rank the first stays; across ranks two stay. The rest is counted."""
+    seen: dict[tuple[str, int | None], Item] = {}
+    ranks: dict[str, int] = {}
+    out: list[Item] = []
+    for item in items:
+        if item.role == "context" and item.bucket > 9:  # noqa: PLR2004 - tail lines are few
+            out.append(item)
+            continue
+        key = _NUMBER.sub("#", item.bare[:300])
+        same = seen.get((key, item.rank))
+        if same is not None:
+            same.repeats += 1
+            continue
+        seen[key, item.rank] = item
+        ranks[key] = ranks.get(key, 0) + 1
+        out.append(item)
+    return out
+
+
+def promote(items: list[Item]) -> None:
+    """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
+    own = [item for item in items if not item.scheduler and item.number is not None]
+    if not any(item.role == "initiating" and item.bucket < _WEAK and not item.scheduler for item in items):
+        complaints = [item for item in own if item.role == "cascade"]
+        if complaints:  # nothing tells why: the first to complain is the first failing line that there is
+            first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
+            first.role, first.bucket = "initiating", _COMPLAINT
+            return
+    if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
+        first = next((item for item in own if progress.step_of(item.text) is None), own[0])
+        first.role, first.bucket = "initiating", 3.5
+
+
+def demote(items: list[Item], texts: Sequence[str]) -> None:
+    """Puts behind the rest those candidates after which their stream reports several further steps."""
+    for item in sorted((one for one in items if one.role == "initiating"), key=order_of)[:4]:
+        if item.stream < len(texts) and item.bucket < 8:  # noqa: PLR2004 - buckets of candidates are below
+            text = texts[item.stream]
+            if len(text) - item.offset > 200 and progress.steps_after(text, item.offset) >= _GOES_ON:  # noqa: PLR2004
+                item.bucket += 3
+
+
+def order_of(item: Item) -> tuple[int, float, float, int]:
+    time = item.time if item.time is not None else 1e12
+    return ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
+
+
+def put_first(items: list[Item], rank: int | None) -> None:
+    """Among equally sure beginnings the suspect rank's goes first."""
+    if rank is None:
+        return
+    items.sort(
+        key=lambda one: (
+            *order_of(one)[:2],
+            one.role == "initiating" and one.rank is not None and one.rank != rank,
+            *order_of(one)[2:],
+        )
+    )
+
+
+def keep(items: list[Item]) -> list[Item]:
+    most: dict[Role, int] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
+    count: dict[Role, int] = {}
+    out = []
+    for item in items:
+        count[item.role] = count.get(item.role, 0) + 1
+        if count[item.role] <= most[item.role]:
+            out.append(item)
+    return out[:_MOST]
