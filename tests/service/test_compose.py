@@ -1,5 +1,6 @@
 """The composition root: parts are made when asked for, and what can't be made is said clearly."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,21 @@ def test_kafka_settings_reach_the_client(tmp_path: Path) -> None:
     assert config.clusters == {"slurm": "orion"}
     assert config.connection()["sasl_plain_password"] == "hunter2"
     assert "hunter2" not in repr(config)
+
+
+def test_a_wrong_delivery_file_is_said_before_anything_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "delivery.toml"
+    file.write_text(
+        '[[endpoint]]\nname = "a"\nkind = "webhook"\nurl = "https://hook.example"\nsecrets = ["env:NO_SUCH"]'
+    )
+    services = build(tmp_path, FAULTLINE_DELIVERY_FILE=str(file))
+    with pytest.raises(ConfigurationError, match="NO_SUCH"):
+        _ = services.delivery
+
+
+def test_nobody_is_told_where_no_file_says_whom(tmp_path: Path) -> None:
+    services = build(tmp_path)
+    before = threading.active_count()
+    with services.delivering():
+        assert threading.active_count() == before
+    assert list(tmp_path.iterdir()) == []

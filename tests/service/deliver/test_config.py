@@ -1,5 +1,6 @@
 """The administrator's file: checked place by place, its secrets only by reference and never shown."""
 
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,11 @@ def test_an_address_may_be_a_secret_of_its_own(tmp_path: Path) -> None:
     one = read.endpoint[0]
     assert isinstance(one, config.Alertmanager)
     assert one.url.get_secret_value() == "https://hook.example/in?sig=abc"
+
+
+def test_the_example_is_sound(tmp_path: Path) -> None:
+    text = files("service.deliver").joinpath("example.toml").read_text(encoding="utf-8")
+    for name in ("hook.secret", "pagerduty.key"):
+        (tmp_path / name).write_text(SECRET)
+        text = text.replace(f"/etc/faultline/{name}", str(tmp_path / name))
+    assert {one.kind for one in config.parse(text).endpoint} == {"webhook", "pagerduty", "alertmanager", "kafka"}
