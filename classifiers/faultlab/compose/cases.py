@@ -11,6 +11,8 @@ from classifiers.faultlab.compose.values import World
 
 # How often a job's facts reach the log's reader: reports pasted by people rarely have them.
 KEEP_FACTS = 0.5
+INLINE = 0.5
+TELL_FRAMEWORK = 0.6
 FRAMEWORKS = {"pytorch", "deepspeed", "tensorflow", "horovod", "jax", "ray"}
 
 
@@ -28,14 +30,14 @@ def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
             else:
                 event, root_rank, root_line = _short(kind, text, scenery, world)
             _facts(event, kind, world, bare=copy % 2 == 1 or rng.random() > KEEP_FACTS)
-            cases.append(_case(name, kind, event, (root_rank, root_line), world, seed))
+            cases.append(_case(name, kind, event, (root_rank, root_line), seed))
     return cases
 
 
 def _short(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
     written = write(text, world, scenery, kind.scene)
     # A node's lines come apart with some sites, inside the pasted log with others.
-    inline = world.rng.random() < 0.5
+    inline = world.rng.random() < INLINE
     logs: dict[tuple[str, int | None], list[str]] = {}
     node_events: list[dict[str, Any]] = []
     for part in written.parts:
@@ -79,7 +81,7 @@ def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> No
         status=kind.event["status"],
     )
     facts = {key: value for key, value in kind.event.items() if key not in ("status", "code")}
-    if kind.scene in FRAMEWORKS and "framework" not in facts and world.rng.random() < 0.6:
+    if kind.scene in FRAMEWORKS and "framework" not in facts and world.rng.random() < TELL_FRAMEWORK:
         facts["framework"] = kind.scene
     if "nodes" in facts:
         facts["nodes"] = [world.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
@@ -89,7 +91,7 @@ def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> No
 
 
 def _case(
-    name: str, kind: Kind, event: dict[str, Any], root: tuple[int | None, str | None], world: World, seed: int
+    name: str, kind: Kind, event: dict[str, Any], root: tuple[int | None, str | None], seed: int
 ) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     for axis in ("side", "cause", "category", "symptom", "retry"):

@@ -8,7 +8,16 @@ from classifiers.faultlab.compose.values import World
 
 OPERATIONS = ["ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "ALLTOALL_BASE", "COALESCED"]
 TIMEOUTS = ["600000", "1800000", "300000", "900000", "7200000"]
-SIGNALS = {-9: ("9 (Killed)", 137), -11: ("11 (Segmentation fault)", 139), -6: ("6 (Aborted)", 134), -7: ("7 (Bus error)", 135), -15: ("15 (Terminated)", 143)}  # fmt: skip
+SIGNALS = {
+    -9: ("9 (Killed)", 137),
+    -11: ("11 (Segmentation fault)", 139),
+    -6: ("6 (Aborted)", 134),
+    -7: ("7 (Bus error)", 135),
+    -15: ("15 (Terminated)", 143),
+}
+APART = 0.75  # share of runs whose node lines come apart from the logs
+IN_ORDER = 0.85  # share of merged logs where the failing rank's words come before the others'
+
 MAX_STREAMS = 16
 
 
@@ -52,7 +61,7 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
         ]
     if node_lines:
         node = hosts[(root // per_node) % len(hosts)]
-        if rng.random() < 0.75:
+        if rng.random() < APART:
             event["node_events"] = [{"node": node, "source": source, "text": line} for source, line in node_lines]
         else:
             event["logs"][-1]["tail"] += "\n" + "\n".join(f"{node} {line}" for _, line in node_lines)
@@ -139,5 +148,5 @@ def _merged(
     mine = [tag(root, line) for line in own]
     others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
     rng.shuffle(others)
-    blocks = [mine, *others] if rng.random() < 0.85 else [*others[:1], mine, *others[1:]]
+    blocks = [mine, *others] if rng.random() < IN_ORDER else [*others[:1], mine, *others[1:]]
     return "\n".join([*pool, *(line for block in blocks for line in block), *launcher])

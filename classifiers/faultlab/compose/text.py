@@ -121,6 +121,7 @@ MARKS = {
 NUMERIC = re.compile(r"\$\(\d+-\d+\)|\$(?:ln|pid|step|job|gpu|eport|rank|ms|uid)\d?\b")
 FIXED = re.compile(r"\W+")
 LONG = 60
+MARKED = 0.25
 
 
 def mark_for(text: str, scene: str, world: World) -> str | None:
@@ -131,7 +132,7 @@ def mark_for(text: str, scene: str, world: World) -> str | None:
     """
     plain = NUMERIC.sub("0", text)
     fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in plain.split("\n"))
-    if not fixed and world.rng.random() > 0.25:
+    if not fixed and world.rng.random() > MARKED:
         return None
     return pick(world.rng, MARKS.get(scene, MARKS["plain"]))
 

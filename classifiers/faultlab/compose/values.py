@@ -6,18 +6,20 @@ A text names a value by `$name` (drawn once per case, so the same name is the sa
 
 import random
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 
 PLACE = re.compile(r"\$(?:\{([a-z]+\d*)\}|([a-z]+\d*)|\(([^()]*)\))")
 NUMBERS = re.compile(r"^(\d+)-(\d+)$")
 
-USERS = ["ana", "bkim", "chenw", "dmitri", "elif", "farid", "gupta", "hoang", "ines", "jtan", "kofi", "lmoreau", "mpark", "nadia", "omar", "priya", "qli", "rossi", "svetlana", "tomas", "u10233", "vlad", "wang3", "ysato", "zofia"]  # fmt: skip
-PROJECTS = ["vit-base", "llm7b", "segnet", "asr", "recsys", "diffusion", "gpt-small", "detr", "moe-16e", "bert-ft", "speech2", "pointcloud", "rlhf", "clip-l", "resnet50", "wavegen", "ner", "t5-xl", "unet3d", "gnn"]  # fmt: skip
-SCRIPTS = ["train.py", "main.py", "run_clm.py", "finetune.py", "pretrain.py", "train_net.py", "run.py", "tools/train.py", "src/train.py", "trainer.py", "main_ddp.py", "train_gpt.py", "launch_train.py", "examples/run_mlm.py", "scripts/fit.py"]  # fmt: skip
-MODELS = ["encoder", "decoder", "backbone", "lm_head", "embed_tokens", "classifier", "proj", "attn", "mlp", "neck", "fc", "policy", "critic", "unet", "vae"]  # fmt: skip
-BUCKETS = ["ml-data-eu", "train-sets", "vision-raw", "corp-checkpoints", "speech-shards", "lake-gold", "research-artifacts", "exp-outputs"]  # fmt: skip
-SERVICES = ["artifacts.corp.example", "mlflow.lab.example", "registry.hpc.example", "hub.internal.example", "minio.store.example", "wandb.corp.example", "data-api.lab.example", "licence.hpc.example"]  # fmt: skip
+
+@cache
+def _words() -> dict[str, list[str]]:
+    """The lists of vocabulary.toml by name."""
+    return tomllib.loads((Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8"))
 
 
 class World:
@@ -43,7 +45,8 @@ class World:
             lambda: f"cn-{rng.choice('abcd')}{rng.randint(1, 200):03d}",
             lambda: f"worker-{rng.randint(0, 63)}",
             lambda: (
-                f"gke-pool-a100-{rng.getrandbits(32):08x}-{rng.choice('bcdfgh')}{rng.choice('jklmnp')}{rng.randint(2, 9)}x"
+                f"gke-pool-a100-{rng.getrandbits(32):08x}-"
+                f"{rng.choice('bcdfgh')}{rng.choice('jklmnp')}{rng.randint(2, 9)}x"
             ),
             lambda: f"hgx{rng.randint(1, 64):02d}",
             lambda: f"aks-gpunp-{rng.randint(10**7, 10**8 - 1)}-vmss00000{rng.choice('0123456789ab')}",
@@ -52,7 +55,10 @@ class World:
 
     def _table(self) -> dict[str, Callable[[], str]]:
         rng = self.rng
-        hexes: Callable[[int], str] = lambda n: f"{rng.getrandbits(4 * n):0{n}x}"
+
+        def hexes(n: int) -> str:
+            return f"{rng.getrandbits(4 * n):0{n}x}"
+
         return {
             "node": self._host,
             "fqdn": lambda: f"{self._host()}.{rng.choice(['cluster.local', 'hpc.example', 'lab.example', 'orion'])}",
@@ -63,25 +69,26 @@ class World:
             "eport": lambda: str(rng.randint(32768, 60999)),
             "pid": lambda: str(rng.randint(300, 4_100_000)),
             "uid": lambda: str(rng.randint(1000, 70000)),
-            "user": lambda: rng.choice(USERS),
-            "proj": lambda: rng.choice(PROJECTS),
+            "user": lambda: rng.choice(_words()["users"]),
+            "proj": lambda: rng.choice(_words()["projects"]),
             "job": lambda: str(rng.randint(1_000, 9_900_000)),
             "wd": self._work_dir,
-            "script": lambda: rng.choice(SCRIPTS),
+            "script": lambda: rng.choice(_words()["scripts"]),
             "py": lambda: f"{self.get('env')}/bin/python{rng.choice(['', '3', '3.10', '3.11'])}",
             "env": lambda: rng.choice(
                 [
-                    f"/opt/conda",
-                    f"/usr",
+                    "/opt/conda",
+                    "/usr",
                     f"/home/{self.get('user')}/miniconda3/envs/{self.get('proj')}",
-                    f"/venv/main",
+                    "/venv/main",
                     f"/home/{self.get('user')}/.venv",
                     "/usr/local",
-                    f"/opt/conda/envs/ptca",
+                    "/opt/conda/envs/ptca",
                 ]
-            ),  # fmt: skip
+            ),
             "pkg": lambda: (
-                f"{self.get('env')}/lib/python{rng.choice(['3.7', '3.8', '3.9', '3.10', '3.10', '3.11', '3.12'])}/{'dist-packages' if self.get('env') == '/usr/local' else 'site-packages'}"
+                f"{self.get('env')}/lib/python{rng.choice(['3.7', '3.8', '3.9', '3.10', '3.10', '3.11', '3.12'])}"
+                f"/{'dist-packages' if self.get('env') == '/usr/local' else 'site-packages'}"
             ),
             "data": lambda: rng.choice(
                 [
@@ -89,11 +96,11 @@ class World:
                     f"/mnt/{rng.choice(['data', 'fsx', 'blob', 'nfs'])}/{self.get('user')}/{self.get('proj')}",
                     f"/scratch/{self.get('user')}/data",
                     f"/lustre/proj/{self.get('proj')}",
-                    f"./data",
+                    "./data",
                     f"/datasets/{rng.choice(['imagenet', 'coco', 'pile', 'laion', 'librispeech'])}",
                     f"/gpfs/{self.get('user')}/sets",
                 ]
-            ),  # fmt: skip
+            ),
             "ckpt": lambda: rng.choice(
                 [
                     f"checkpoints/step_{rng.randint(1, 400)}00",
@@ -102,7 +109,7 @@ class World:
                     f"/mnt/ckpt/{self.get('user')}/last.ckpt",
                     f"runs/{rng.randint(1, 99)}/model_{rng.randint(1, 40)}.pth",
                 ]
-            ),  # fmt: skip
+            ),
             "bus": lambda: f"0000:{hexes(2)}:00",
             "bdf": lambda: f"0000:{hexes(2)}:00.{rng.randint(0, 1)}",
             "gpu": lambda: str(rng.randint(0, 7)),
@@ -116,17 +123,19 @@ class World:
             "ln": lambda: str(rng.randint(9, 1900)),
             "ms": lambda: str(rng.randint(100, 99_000)),
             "pod": lambda: (
-                f"{self.get('proj')}-{rng.choice(['worker', 'master', 'node', 'launcher', 'train'])}-{rng.randint(0, 15)}"
+                f"{self.get('proj')}-{rng.choice(['worker', 'master', 'node', 'launcher', 'train'])}"
+                f"-{rng.randint(0, 15)}"
             ),
             "ns": lambda: rng.choice(
                 ["ml", "research", "team-vision", "kubeflow", "default", "nlp-prod", f"user-{self.get('user')}"]
             ),
             "img": lambda: (
-                f"{rng.choice(SERVICES[2:4])}/{rng.choice(['ml', 'team', 'base'])}/{self.get('proj')}:{rng.choice(['latest', 'v12', '1.4.2', '24.05-py3', 'dev'])}"
+                f"{rng.choice(_words()['services'][2:4])}/{rng.choice(['ml', 'team', 'base'])}/{self.get('proj')}"
+                f":{rng.choice(['latest', 'v12', '1.4.2', '24.05-py3', 'dev'])}"
             ),
-            "bucket": lambda: rng.choice(BUCKETS),
-            "svc": lambda: rng.choice(SERVICES),
-            "mod": lambda: rng.choice(MODELS),
+            "bucket": lambda: rng.choice(_words()["buckets"]),
+            "svc": lambda: rng.choice(_words()["services"]),
+            "mod": lambda: rng.choice(_words()["models"]),
             "mac": lambda: ":".join(hexes(2) for _ in range(6)),
             "cluster": lambda: rng.choice(["orion", "k8s-ml", "hpc2", "vega", "apollo", "east-gpu"]),
             "loss": lambda: f"{rng.uniform(0.2, 9.8):.4f}",
@@ -136,7 +145,19 @@ class World:
 
     def _work_dir(self) -> str:
         user, proj = self.get("user"), self.get("proj")
-        return self.rng.choice([f"/home/{user}/{proj}", "/workspace", f"/workspace/{proj}", f"/scratch/{user}/{proj}", "/app", "/opt/ml/code", f"/mnt/home/{user}/code/{proj}", f"/nfs/users/{user}/{proj}", "/root/work", "/code"])  # fmt: skip
+        places = [
+            f"/home/{user}/{proj}",
+            "/workspace",
+            f"/workspace/{proj}",
+            f"/scratch/{user}/{proj}",
+            "/app",
+            "/opt/ml/code",
+            f"/mnt/home/{user}/code/{proj}",
+            f"/nfs/users/{user}/{proj}",
+            "/root/work",
+            "/code",
+        ]
+        return self.rng.choice(places)
 
     def get(self, name: str) -> str:
         """The value of a name, drawn at its first use.
