@@ -38,7 +38,7 @@ def environment() -> Environment:
         "span": show.span,
         "plain": show.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
-        "path": lambda text: quote(str(text), safe="/"),
+        "path": path,
     }
     made.globals |= {
         "word": words.word,
@@ -50,6 +50,11 @@ def environment() -> Environment:
         "style": _style(),
     }
     return made
+
+
+def path(text: str) -> str:
+    """A text as the end of a path; its slashes stay, except where browsers would take "." or ".." for steps."""
+    return quote(text, safe="" if {".", ".."} & set(text.split("/")) else "/")
 
 
 def query(*parts: Mapping[str, Any], **changes: Any) -> str:
