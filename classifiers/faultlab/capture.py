@@ -139,7 +139,7 @@ class Lab:
         machine = {
             str(home): f"/home/{who.user}", str(temporary): "/tmp", str(workers): f"{who.folder}/logs",
             token: f"tmp{token[2:]}",
-            str(environment.root()): f"/home/{who.user}/.cache", "https://pypi.org": "https://packages.example.org",
+            str(environment.root()): f"/home/{who.user}/.cache",
             sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
         }  # fmt: skip
         scrub = identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())

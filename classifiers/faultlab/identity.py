@@ -125,6 +125,7 @@ def scrubber(
     table += [
         (re.compile(r"(?<![\w.])" + re.escape(address) + r"(?![\w.])"), who.address) for address in addresses if address
     ]
+    table.append((re.compile(r"https://\w+\.org(?=/project/)"), "https://packages.example.org"))  # tips to install more
     # Temporary names and the plain home of whoever runs the lab.
     table.append((re.compile(r"/root(?=/|\b)(?!/\.venv)"), f"/home/{who.user}"))
     return Scrubber(tuple(table))

@@ -171,8 +171,9 @@ def _receive(asked: socket.socket) -> tuple[dict[str, Any], int, int]:
 def serve(address: str) -> tuple[dict[str, Any], int, int]:
     """Take requests until the socket's folder goes away or the parent ends; returns only in a fork."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listening.bind(address)
+    listening.bind(address + ".new")
     listening.listen(64)
+    os.rename(address + ".new", address)  # who sees it may connect
     parent = os.getppid()
     running: dict[int, socket.socket] = {}
     while os.getppid() == parent:
