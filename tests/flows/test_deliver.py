@@ -1,5 +1,6 @@
 """Verdicts reach a receiver though the process that tells them is killed on the way; nothing is lost."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,9 +13,12 @@ from standardwebhooks.webhooks import Webhook
 
 from service import compose, settings
 from service.store.session import Store
+from tests.flows.test_api import EVENT, Place, ask, place
 from tests.labs.postgres import Postgres
 from tests.service.deliver.made import SECRET, put
 from tests.service.deliver.receivers import receiver
+
+__all__ = ["place"]  # the fixture
 
 MESSAGES = 80
 # Tells others until it is killed.
@@ -68,3 +72,24 @@ def test_a_killed_process_loses_nothing(url: str, tmp_path: Path, monkeypatch: p
         assert len(reading.deliveries.page(state="sent", limit=500).items) >= MESSAGES - 1
     assert len(here.ids) - MESSAGES <= 1  # what was on its way at the kill comes twice, with the same id
     store.close()
+
+
+def test_what_is_posted_is_told(place: Place) -> None:
+    arrived = threading.Event()
+    file = place.folder / "delivery.toml"
+    with receiver() as here:
+        here.before_answer = arrived.set
+        file.write_text(
+            '[network]\nallow = ["127.0.0.0/8"]\n[[endpoint]]\nname = "hook"\nkind = "webhook"\n'
+            f'url = "{here.url}"\nsecrets = ["env:HOOK_SECRET"]\nroute = [{{ side = ["user"] }}]\n'
+        )
+        environ = {**place.environ, "FAULTLINE_DELIVERY_FILE": str(file)}
+        wrong = Place(environ, place.folder).run("serve", "--port", "0")
+        assert wrong.returncode == 2
+        assert "the environment has no HOOK_SECRET" in wrong.stderr
+        with Place(environ | {"HOOK_SECRET": SECRET}, place.folder).serving() as (address, _):
+            assert ask(address, "/api/v1/events?wait=verdict", body=EVENT)[1]["accepted"] == 1
+            assert arrived.wait(30)
+        [got] = here.got
+        assert Webhook(SECRET).verify(got.body, dict(got.headers))["type"] == "failure.diagnosed"
+        assert json.loads(got.body)["data"]["verdict"]["side"] == "user"

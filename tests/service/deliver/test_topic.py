@@ -1,3 +1,4 @@
+import uuid
 from collections.abc import Sequence
 
 import orjson
@@ -5,7 +6,13 @@ import pytest
 
 from service.deliver.topic import TopicChannel
 from service.errors import ConfigurationError, FaultlineError, TooLarge, Unavailable
+from service.kafka.config import KafkaConfig
+from service.kafka.producer import Producer
 from service.kafka.record import Message
+from service.kafka.source import KafkaSource
+from service.kafka.topics import ensure_topic
+from tests.contracts.test_source import take
+from tests.labs.kafka import Broker as RealBroker
 from tests.service.deliver.made import due
 
 
@@ -57,3 +64,21 @@ def test_a_topic_that_can_t_be_made_is_tried_again() -> None:
 
     channel = TopicChannel("verdicts", Broker(), prepare)
     assert [channel.send([due(7)]).kind for _ in range(2)] == ["retry", "sent"]
+
+
+@pytest.mark.lab
+def test_on_a_real_broker(kafka_broker: RealBroker) -> None:
+    topic = f"verdicts-{uuid.uuid4().hex[:8]}"
+    config = KafkaConfig((kafka_broker.address,), (topic,), group_id=f"g-{topic}", dead_letter_topic="dead")
+    channel = TopicChannel(topic, Producer(config), lambda: ensure_topic(config, topic))
+    assert channel.send([due(7), due(8)]).kind == "sent"
+    channel.close()
+    source = KafkaSource(config)
+    try:
+        back = take(source, 2)
+    finally:
+        source.close()
+    assert {one.key: orjson.loads(one.value or b"")["data"]["failure_id"] for one in back} == {
+        b"orion/7": 7,
+        b"orion/8": 8,
+    }
