@@ -86,6 +86,8 @@ def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[
         best = sample.case.labels.best[axis]
         if best is None or (axis == "symptom" and best == NONE and sample.may_be_single):
             continue
+        if axis == "category" and sample.shows_anyhow:
+            continue
         others = [one for one in sample.case.labels.allowed[axis] if one != best]
         if axis in _SPEAKING and best == NONE and others:
             best, *others = others

@@ -1,4 +1,4 @@
-"""Orders a case's items: repeats folded, a beginning found where none is plain, those that did not end the run put back."""
+"""Orders a case's items: repeats folded, a beginning found where none is plain, what did not end the run put back."""
 
 import re
 from collections.abc import Sequence
@@ -60,6 +60,7 @@ def demote(items: list[Item], texts: Sequence[str]) -> None:
 
 
 def order_of(item: Item) -> tuple[int, float, float, int]:
+    """The place of an item: by role, how surely it began the failure, time, and where it stands."""
     time = item.time if item.time is not None else 1e12
     return ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
 
@@ -78,6 +79,7 @@ def put_first(items: list[Item], rank: int | None) -> None:
 
 
 def keep(items: list[Item]) -> list[Item]:
+    """The first items of each role, as many as are worth reading."""
     most: dict[Role, int] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
     count: dict[Role, int] = {}
     out = []

@@ -50,6 +50,12 @@ class Sample:
         """Whether the case may lack a symptom only because it had one process: then it teaches nothing of symptoms."""
         return self.case.labels.best["category"] not in {None, NONE} or not is_distributed(self.extracted)
 
+    @property
+    def shows_anyhow(self) -> bool:
+        """Whether versions do not fit and no category is told: it shows as whatever breaks first, not as "none"."""
+        labels = self.case.labels
+        return labels.best["cause"] == "USER.4" and labels.allowed["category"] == (NONE,)
+
 
 def extractor_of(catalogue: Catalogue) -> Extractor:
     """The extractor over a catalogue."""

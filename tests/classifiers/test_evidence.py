@@ -111,7 +111,7 @@ def test_a_node_s_own_words_are_evidence_with_their_node() -> None:
 
 
 def test_a_mixed_stream_s_unmarked_lines_belong_to_nobody() -> None:
-    text = "[rank3]: step 1\nUnable to determine the device handle for GPU: GPU is lost\n[rank3]: CUDA error: unknown error"
+    text = "[rank3]: step 1\nUnable to determine the device handle: GPU is lost\n[rank3]: CUDA error: unknown error"
     case = extract(LogStream(text=text, rank=0))
     assert case.suspect is not None
     assert case.suspect.rank == 3
