@@ -33,6 +33,7 @@ _WORDS_OF_DEATH: Final = frozenset(
         "preempt", "stopped", "timeout", "error", "sigterm", "sigabrt",
     }
 )  # fmt: skip
+_MARKS: Final = ("[rank", "[Rank", "[default", "]<std")
 _TAGS: Final = re.compile(
     r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
 )
@@ -86,7 +87,7 @@ def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Tr
 
 def _is_mixed(text: str, rank: int | None) -> bool:
     """Whether lines of other ranks than the stream's own stand in it: then an unmarked line is nobody's."""
-    if rank is None:
+    if rank is None or not any(mark in text for mark in _MARKS):
         return False
     return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
 

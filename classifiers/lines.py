@@ -138,7 +138,7 @@ def inner_rank(line: str) -> int | None:
 
 def is_labelled(text: str) -> bool:
     """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
-    if not text[:1].isdigit() and "\n0: " not in text[:2_000] and "\n1: " not in text[:2_000]:
+    if not _SRUN_TAG.match(text) and "\n0: " not in text[:2_000] and "\n1: " not in text[:2_000]:
         return False
     lines = text[:4000].split("\n")[:40]
     if len(lines) > 1:
