@@ -49,6 +49,7 @@ def test_internal_addresses_are_refused_however_they_are_written(address: str) -
 def test_a_listed_network_may_be_connected_to() -> None:
     allow = [ip_network("10.20.0.0/16")]
     assert permitted("hook", 443, allow, lookup=lookup("10.20.1.1")) == "10.20.1.1"
+    assert permitted("hook", 443, allow, lookup=lookup("::ffff:10.20.1.1")) == "::ffff:10.20.1.1"
     with pytest.raises(Refused):
         permitted("hook", 443, allow, lookup=lookup("10.21.1.1"))
 

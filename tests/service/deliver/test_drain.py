@@ -166,6 +166,25 @@ def test_the_circuit_opens_and_one_probe_closes_it(store: Store, clock: FixedClo
     assert drained(work) == 0
 
 
+def test_while_one_process_probes_no_other_does(open_store: Callable[[], Store], clock: FixedClock) -> None:
+    put(open_store(), *range(9))
+    other_tried: list[int] = []
+
+    class Watched(Says):
+        def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+            if len(self.got) >= 5:
+                other_tried.append(second.deliver("e"))
+            return super().send(messages)
+
+    broken = Outcome("retry", "500")
+    first = drain(open_store(), clock, [target("e", Watched(broken))])
+    second = drain(open_store(), clock, [target("e", Says(broken))], owner="b")
+    assert drained(first) == 5
+    clock.sleep(30)
+    assert drained(first) == 1
+    assert other_tried == [0]
+
+
 def test_bad_endpoints_delay_no_other(store: Store, clock: FixedClock) -> None:
     put(store, *range(6))
     over = threading.Event()
