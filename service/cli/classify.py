@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from classifiers.pipeline import Diagnoser
 from classifiers.redaction import redact
 from service import settings
 from service.errors import UnreadableRecord
-from service.events import JobCompletion, Status
+from service.events import MAX_EVENT_BYTES, JobCompletion, Status
 from service.formats.outcome import Skipped
 from service.formats.recognise import parse
 from service.recommend import policy
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 BATCH = 500
+BATCH_BYTES = 64 * 1024 * 1024
+_PIECE = 1024 * 1024
 SOME_BAD = 3
 USAGE = 2
 NO_MODEL = 4
@@ -93,9 +94,26 @@ def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Ans
     return event
 
 
+def _lines(source: IO[bytes]) -> Iterator[bytes]:
+    """The lines; of one that is longer than any event only as much as tells so."""
+    while line := source.readline(MAX_EVENT_BYTES + 2):
+        yield line
+        while line and not line.endswith(b"\n"):
+            line = source.readline(_PIECE)
+
+
 def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    while batch := list(islice(numbered, BATCH)):
+    batch: list[tuple[int, bytes]] = []
+    size = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if batch and (len(batch) >= BATCH or size + len(line) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append((number, line))
+        size += len(line)
+    if batch:
         yield batch
 
 
@@ -141,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
         with ExitStack() as stack:
             lines = sys.stdin.buffer if args.file == "-" else stack.enter_context(Path(args.file).open("rb"))
             out = stack.enter_context(args.output.open("wb")) if args.output else sys.stdout.buffer
-            bad = classify(lines, out, diagnoser, rules, args.cluster)
+            bad = classify(_lines(lines), out, diagnoser, rules, args.cluster)
             out.flush()
     except OSError as error:
         if isinstance(error, BrokenPipeError):
