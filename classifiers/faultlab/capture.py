@@ -128,7 +128,7 @@ class Lab:
         }
         if plan.prepare is not None:
             words = [str(python), script, *(launch.fill(word, values) for word in plan.prepare)]
-            done = subprocess.run(words, cwd=work, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+            done = subprocess.run(words, cwd=work, env=env, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise NotAsDeclared(f"{plan.id}: preparing failed: {done.stderr[-2000:]}")
         values |= faults.before(declared, work, stack)
@@ -153,7 +153,7 @@ class Lab:
         shown = tuple(Stream(s.rank, s.node, s.name, scrub(without_lab(s.text))) for s in streams)
         return Captured(plan, seed, who, logs, shown, kernel, outcome)
 
-    def _start(
+    def _start(  # noqa: C901, PLR0912 -- one branch a launcher
         self, plan: Plan, who: identity.Identity, values: Mapping[str, str], logs: str, base: Path,
         env: Mapping[str, str], declared: tuple[Mapping[str, Any], ...], token: str, stack: ExitStack,
     ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip

@@ -70,16 +70,15 @@ _LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
 
 
 def _is_frame(line: str) -> bool:
-    """Whether a line is a traceback's own (a frame, the code it echoes), a warning or a launcher's summary: never where
-    a failure is told first.
-    """
+    """Whether a line is a traceback's own, a warning or a launcher's summary: never where a failure is told first."""
     own = _LAUNCHER_PREFIX.sub("", line)[:1] in {" ", "\t", "^"}
     return own or "Warning:" in line or "ChildFailedError" in line
 
 
 def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> tuple[int | None, str | None]:
-    """The rank and the line where the failure began, as the streams show them; a line that only echoes code is the
-    last choice.
+    """The rank and the line where the failure began, as the streams show them.
+
+    A line that only echoes code is the last choice.
 
     Raises:
         NotAsDeclared: the declared line is nowhere to be found.

@@ -1,6 +1,6 @@
 """The interpreters that programs run in: throwaway venvs outside the checkout, built from recipes when first needed.
 
-They lie under $FAULTLINE_FAULTLAB or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter.
+They lie under $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter.
 """
 
 import os
@@ -44,7 +44,7 @@ class NoEnvironment(RuntimeError):
 
 def root() -> Path:
     """Where the lab's interpreters lie."""
-    given = os.environ.get("FAULTLINE_FAULTLAB")
+    given = os.environ.get("FAULTLAB_HOME")
     return Path(given) if given else Path.home() / ".cache" / "faultline-faultlab"
 
 

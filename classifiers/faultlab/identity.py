@@ -26,11 +26,11 @@ _SCRIPTS = (
     "trainer.py",
     "train_ddp.py",
 )
-_HOMES = ("/home/{user}/{project}", "/workspace/{project}", "/mnt/nfs/{user}/{project}", 
+_HOMES = ("/home/{user}/{project}", "/workspace/{project}", "/mnt/nfs/{user}/{project}",
           "/data/{team}/{user}/{project}",
           "/opt/ml/code", "/app", "/scratch/{user}/{project}", "/lustre/projects/{team}/{project}")  # fmt: skip
 _PYTHONS = ("/opt/conda/envs/pt", "/opt/venv", "/home/{user}/miniconda3/envs/{team}", "/usr/local", "/root/.venv")
-_HOSTS = ("gpu{:03d}", "node{:02d}", "ip-10-12-{}-{}", "dgx-{:02d}", "worker-{}", 
+_HOSTS = ("gpu{:03d}", "node{:02d}", "ip-10-12-{}-{}", "dgx-{:02d}", "worker-{}",
           "hgx{:02d}.cluster.local", "a100-{:02d}",
           "trainer-{}")  # fmt: skip
 _QUEUES = ("gpu", "a100", "batch", "long", "interactive", "h100", "default")

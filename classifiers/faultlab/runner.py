@@ -208,19 +208,19 @@ def start_fresh(
     start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int
 ) -> Process:
     """Start a process of its own, as a shell would."""
-    return subprocess.Popen(  # noqa: S603 - the lab's own words
+    return subprocess.Popen(
         start.words,
         cwd=work,
         env=dict(env),
         stdin=subprocess.DEVNULL,
         stdout=out,
         stderr=err,
-        preexec_fn=(lambda: inside.enter(steps)) if steps else None,
+        preexec_fn=(lambda: inside.enter(steps)) if steps else None,  # noqa: PLW1509 -- no threads start processes here
         start_new_session=True,
     )
 
 
-def watch(
+def watch(  # noqa: C901, PLR0912 -- one state machine, read in one piece
     members: list[Member],
     watching: Watch,
     token: str,

@@ -1,6 +1,6 @@
 """Local stand-ins for object stores, registries and trackers that answer with errors, slowly, half or not at all."""
 
-import datetime
+import datetime as dt
 import ssl
 import subprocess
 import tempfile
@@ -57,7 +57,7 @@ def _handler(fault: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
 
 def _expired(request: list[str], key: Path, cert: Path) -> None:
     # Only `openssl ca` of OpenSSL 3.0 sets dates in the past.
-    past = datetime.datetime.now(tz=datetime.UTC) - datetime.timedelta(days=40)
+    past = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=40)
     with tempfile.TemporaryDirectory(dir=cert.parent) as folder:
         here = Path(folder)
         (here / "index").touch()
@@ -70,7 +70,7 @@ def _expired(request: list[str], key: Path, cert: Path) -> None:
         subprocess.run(words, check=True, capture_output=True)
         dates = [
             "-startdate",
-            f"{past - datetime.timedelta(days=365):%Y%m%d%H%M%SZ}",
+            f"{past - dt.timedelta(days=365):%Y%m%d%H%M%SZ}",
             "-enddate",
             f"{past:%Y%m%d%H%M%SZ}",
         ]

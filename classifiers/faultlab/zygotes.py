@@ -31,7 +31,7 @@ class Zygotes:
         words = [str(environment.python(name)), "-u", str(here), address, str(here.with_name("inside.py")), *preload]
         env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self._folder), "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
         log = (self._folder / "log").open("ab")
-        process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder)  # noqa: S603
+        process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder)
         log.close()
         deadline = time.monotonic() + _READY_S
         while not Path(address).exists():

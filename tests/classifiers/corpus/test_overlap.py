@@ -16,9 +16,9 @@ SHINGLE = 5
 MOST_SHARED = 0.8
 # Below this many shingles a log is one message that software prints alike everywhere; the line rule covers it.
 LEAST_SHINGLES = 10
-CASES = os.environ.get("FAULTLINE_CASES")
+CASES = os.environ.get("TEST_CASES")
 
-pytestmark = pytest.mark.skipif(CASES is None, reason="FAULTLINE_CASES names no measured set to compare with")
+pytestmark = pytest.mark.skipif(CASES is None, reason="TEST_CASES names no measured set to compare with")
 
 
 def _normal(line: str) -> str:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-import jsonschema  # type: ignore[import-untyped] # it comes without types
+import jsonschema
 import pytest
 from fastapi.testclient import TestClient
 

@@ -1,6 +1,6 @@
 """The published shapes hold for what the service really takes and says."""
 
-import jsonschema  # type: ignore[import-untyped] # it comes without types
+import jsonschema
 import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
