@@ -26,7 +26,7 @@ SIGNALS: Final = ("odds", "margin", "agreement", "pull", "beginning", "known", "
 _FLOOR: Final = 0.01
 # A program's own failure nearly always has a category, the platform's seldom: how probable "none" must be.
 _PROGRAM: Final = frozenset({"USER.1", "USER.3", "USER.4"})
-_NONE_OF_PROGRAM: Final = 0.62
+_NONE_OF_PROGRAM: Final = 0.5
 _NONE_OF_REST: Final = 0.3
 _NO_SYMPTOM: Final = 0.6
 
