@@ -234,8 +234,8 @@ def test_lists_have_one_shape_and_every_filter(client: TestClient) -> None:
     assert {"id", "cluster", "job_id", "attempt", "status", "side", "cause"} <= set(row)
     asked = {
         "side": row["side"], "cause": row["cause"], "symptom": "A.1", "cluster": "orion", "queue": "gpu",
-        "team": "vision", "user": "ana", "node": "gpu018", "group": row["fingerprint"], "status": "failed", "q": "flash_attn",
-        "since": "2026-11-20T00:00:00Z", "until": "2026-11-21",
+        "team": "vision", "user": "ana", "node": "gpu018", "group": row["fingerprint"], "status": "failed",
+        "q": "flash_attn", "since": "2026-11-20T00:00:00Z", "until": "2026-11-21",
     }  # fmt: skip
     assert set(asked) == set(FILTERS)
     for name, value in asked.items():
