@@ -139,6 +139,9 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
         return min(violent, key=_time).rank
     if missing:
         return missing[0]
+    lone = {item.rank for item in own}
+    if len(lone) == 1:
+        return lone.pop()  # all others only follow
     for guess in (_behind(items), _silent(raw, items)):
         if guess is not None:
             return guess
