@@ -1,0 +1,1 @@
+"""The signature catalogue under test."""

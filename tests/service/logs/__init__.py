@@ -1,0 +1,1 @@
+"""Log reading under test."""
