@@ -117,6 +117,19 @@ def test_retry_after_is_honoured_for_all_of_the_endpoint(store: Store, clock: Fi
     assert drained(work) == 3
 
 
+def test_retry_after_of_any_failure_lengthens_the_message_s_pause(
+    store: Store, clock: FixedClock, good: Receiver
+) -> None:
+    put(store, 1)
+    good.status, good.headers = 500, {"Retry-After": "60"}
+    work = drain(store, clock, [webhook("e", good.url, clock)])
+    assert drained(work) == 1
+    clock.sleep(59)
+    assert drained(work) == 0
+    clock.sleep(1)
+    assert drained(work) == 1
+
+
 def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: FixedClock, good: Receiver) -> None:
     put(store, 1, 2)
     good.status = 410
