@@ -6,18 +6,19 @@ from typing import Final
 from classifiers.case import Progress
 
 _STEP: Final = re.compile(
-    r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*|num_updates\s+)"
-    r"(?P<step>\d{1,12})(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
+    r"(?i)(?:\b(?:global[_ ]?)?(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}"
+    r"|num_updates\s{1,8})"
+    r"(?P<step>\d{1,12})(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )
 _STEP_AT: Final = re.compile(
-    r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s*[:=#\[(]{0,2}\s*(?P<step>\d{1,12})"
-    r"(?![\d.]*\s*(?:ms|s/|it/s|GB|GiB|MB))"
+    r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}(?P<step>\d{1,12})"
+    r"(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )
 _WORDS: Final = ("step", "iter", "update", "batch")
 _TRIES: Final = 5
 _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
-    r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s*[\"'`]?(?P<path>[\w.:/@+-]*[\w/]\.?[\w/-]+)"
+    r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s{0,8}[\"'`]?(?P<path>[\w.:/@+-]{0,1000}[\w/]\.?[\w/-]{1,1000})"
 )
 _CHECKPOINT_WORDS: Final = ("checkpoint", "ckpt", "saved model", "saving model", "saving state")
 _LOOK: Final = 65_536

@@ -90,6 +90,8 @@ _NAMES: dict[str, bool] = {
 }
 _FLAGS = ("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token")
 _TOKEN_LEAST = 12
+_TOKEN_MOST = 4096 + len("eyJ")
+_RUN = re.compile(r"[\w-]*")
 _NAME_OF_SECRET = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|account[_-]?key|credentials?|authorization|cookie)\s*$"
@@ -101,6 +103,7 @@ class _Finder:
 
     def __init__(self) -> None:
         self.markers = [*_SHAPES, *_NAMES, *_FLAGS]
+        self.web_token = self.markers.index("eyj")
         self.automaton = ahocorasick_rs.AhoCorasick(
             self.markers, matchkind=ahocorasick_rs.MatchKind.Standard, implementation=ahocorasick_rs.Implementation.DFA
         )
@@ -121,11 +124,16 @@ class _Finder:
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value looked at: what is inside it needs no second look
+        dotless = 0  # end of a run of letters that no dot follows within a token's length: no web token begins in it
         for index, start, _ in self.automaton.find_matches_as_indexes(low, overlapping=True):
-            if start < seen.get(index, 0):
+            if start < seen.get(index, 0) or (index == self.web_token and start < dotless):
                 continue
             hit = self.patterns[index].match(text, start)
             if hit is None:
+                if index == self.web_token:
+                    run = _RUN.match(text, start)
+                    end = run.end() if run is not None else start
+                    dotless = end if text[end : end + 1] != "." else max(end - _TOKEN_MOST, start)
                 continue
             seen[index] = hit.end()
             span = _judge(self.markers[index], hit, text)

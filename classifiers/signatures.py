@@ -51,13 +51,26 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, Protocol, cast, get_args
+
+import re2
 
 from classifiers import taxonomy
 from classifiers.case import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
+
+
+class Pattern(Protocol):
+    """A compiled expression of an engine that is linear in the text (RE2): job owners choose what it is run on."""
+
+    pattern: str
+
+    def search(self, text: str) -> object | None:
+        """The first place where it matches, None without one."""
+        ...
+
 
 VERSION = 1
 MIN_LITERAL = 3
@@ -106,7 +119,7 @@ class Signature:
     id: str
     title: str
     literals: tuple[str, ...]
-    pattern: re.Pattern[str] | None
+    pattern: Pattern | None
     role: Role
     strength: Strength
     causes: Mapping[str, float]
@@ -181,16 +194,18 @@ def _choice(raw: Any, allowed: tuple[str, ...], where: str) -> str:
     return str(raw)
 
 
-def _pattern(raw: Any, where: str) -> re.Pattern[str] | None:
+def _pattern(raw: Any, where: str) -> Pattern | None:
     if raw is None:
         return None
     if not isinstance(raw, str) or not raw:
         raise CatalogueError(f"{where}: expected a regular expression, got {raw!r}")
     if _NOT_LINEAR.search(raw):
         raise CatalogueError(f"{where}: look-around and back-references are not allowed: {raw!r}")
+    quiet = re2.Options()
+    quiet.log_errors = False
     try:
-        return re.compile(raw)
-    except re.error as error:
+        return cast("Pattern", re2.compile(raw, quiet))
+    except re2.error as error:
         raise CatalogueError(f"{where}: {error}: {raw!r}") from error
 
 

@@ -17,6 +17,8 @@ import orjson
 import pytest
 from fastapi.testclient import TestClient
 
+from classifiers import progress
+from classifiers.redaction import redact
 from service.batch import BatchOutcome
 from service.diagnose import Diagnose
 from service.errors import UnreadableRecord
@@ -365,3 +367,16 @@ def test_ranks_by_the_hundred_with_a_mebibyte_each_are_kept_within_bounds(world:
         [kept] = reading.failures.get(outcome.failure_id).logs
     assert sum(len(stream.text) for stream in kept.streams) <= 17 * 1024 * 1024
     assert kept.streams[40].text.endswith(FOUND)
+
+
+@pytest.mark.parametrize(
+    "hostile", [" ", "\n", "\t", "it/s ", "step ", "saved checkpoint to . ", ".", "eyJ", "-eyJ", "eyJaaaaaaaa."]
+)
+def test_no_text_costs_much_more_than_its_length(hostile: str) -> None:
+    text = "checkpoint step" + hostile * (262_144 // len(hostile))
+    began = time.process_time()
+    redact(text)
+    progress.find([text])
+    progress.find([text[:60_000]])
+    progress.steps_after(text, 0)
+    assert time.process_time() - began < 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.labs.need import missing
 from tests.service.web.live import serving
@@ -128,11 +128,11 @@ def test_filters_live_in_the_url_and_are_kept_from_page_to_page(page: Page) -> N
     assert "side=user" in page.url
     assert "q=flash_attn" in page.url
     rows = page.locator("table.failures tbody tr")
-    assert rows.count() == 30
+    expect(rows).to_have_count(30)
     assert page.locator("table.failures .side").all_inner_texts() == ["user"] * 30
     page.goto(page.url + "&limit=20")
     page.get_by_role("link", name="Next 20").click()
-    assert rows.count() == 10
+    expect(rows).to_have_count(10)
     assert "side=user" in page.url
     page.locator(".chips a", has_text="flash_attn").click()
     assert "q=" not in page.url
@@ -148,7 +148,7 @@ def test_every_count_opens_what_it_counts(page: Page) -> None:
     count = int(cell.inner_text())
     assert count == 10
     cell.click()
-    assert page.locator("table.failures tbody tr").count() == count
+    expect(page.locator("table.failures tbody tr")).to_have_count(count)
 
 
 def test_hostile_content_is_text_everywhere(page: Page) -> None:

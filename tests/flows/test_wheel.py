@@ -91,5 +91,5 @@ def test_the_wheel_trains_classifies_migrates_and_serves(installed: Path) -> Non
                 assert ready.status == 200
         finally:
             server.terminate()
-            server.stderr.close() if server.stderr else None
-        assert server.wait(timeout=30) == 0
+            server.communicate(timeout=30)
+        assert server.returncode == 0
