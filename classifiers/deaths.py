@@ -16,6 +16,7 @@ _SIGNALS: Final = {
     "sigterm": 15, "bus error": 7, "sigbus": 7, "floating point exception": 8, "sigfpe": 8, "illegal instruction": 4,
     "sigill": 4, "interrupt": 2, "sigint": 2, "out of memory": 9, "hangup": 1,
 }  # fmt: skip
+SIGTERM: Final = 15
 _ELASTIC: Final = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)")
 _SRUN: Final = re.compile(
     r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): "
@@ -34,6 +35,8 @@ _SPAWN: Final = re.compile(
 )
 _EXIT: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
 _TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
+_MPI_FIRST: Final = "detected that one or more processes"
+_MPI_ERROR: Final = re.compile(r"reported by process \[\d{1,12},(?P<rank>\d{1,6})\]")
 _DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
 _ABSENT: Final = (
     re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
@@ -121,13 +124,13 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
         code = int(hit["code"])
         yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True)
         return
-    hit = _MPI_NAME.search(line)
+    hit = _MPI_NAME.search(line) or (_MPI_NAME.search(following[:300]) if _MPI_FIRST in line else None)
     if hit is not None:
         code_hit = _EXIT.search(following[:300])
         left = int(code_hit["code"]) if code_hit else None
         yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True)
         return
-    hit = _DUE.search(line)
+    hit = _DUE.search(line) or (_MPI_ERROR.search(following[:300]) if "An error occurred in MPI_" in line else None)
     if hit is not None:
         yield Death(rank=int(hit["rank"]), told=True)
         return

@@ -13,7 +13,7 @@ from typing import Final
 
 from classifiers import progress, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
-from classifiers.deaths import Death, absent, deaths, is_report, report
+from classifiers.deaths import SIGTERM, Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
 from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
 from classifiers.ordering import demote, fold, keep, order_of, promote, put_first
@@ -92,6 +92,13 @@ def _is_mixed(text: str, rank: int | None) -> bool:
     return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
 
 
+def _carried(line: str) -> str | None:
+    """The exception of a traceback that one line carries whole, its line ends escaped (JSON logs), None without one."""
+    parts = line.split("\\n")
+    named = (exception_type(part) for part in reversed(parts)) if len(parts) > 1 else ()
+    return next((name for name in named if name is not None), None)
+
+
 class Extractor:
     """Makes a case of raw logs. Holds the scanner only."""
 
@@ -166,7 +173,8 @@ class Extractor:
                 if met[same] > _SAME:
                     continue
             bare_trace = found.traceback and not found.hits and offset not in traces
-            if bare_trace:
+            carried = _carried(found.text) if bare_trace else None
+            if bare_trace and carried is None:
                 continue
             head = head_of(found.text, labelled=labelled)
             rank = head.rank if head.rank is not None and not head.local else stream_rank
@@ -176,18 +184,20 @@ class Extractor:
             trace_here = traces.get(offset)
             if trace_here is None and is_code(text, offset, found.text[head.body :]):
                 continue
-            exception = trace_here.type if trace_here is not None else exception_type(found.text)
+            exception = trace_here.type if trace_here is not None else carried or exception_type(found.text)
             hits = hits_of(found, raw, stream.stream, present)
             role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
             about: list[int] = []
+            ended: list[Death] = []
             if is_report(found.text):
                 one = report(text, offset)
                 told += [one] if one is not None else []
             elif not found.words.isdisjoint(_WORDS_OF_DEATH):
                 after = text[offset + len(found.text) : offset + len(found.text) + 400]
-                told += deaths(found.text, after)
+                ended = list(deaths(found.text, after))
+                told += ended
                 about = absent(found.text, after)
                 missing_ranks += about
             items.append(
@@ -209,6 +219,7 @@ class Extractor:
                     words=found.words,
                     scheduler=stream.stream == SCHEDULER,
                     about=tuple(about),
+                    death=any(one.signal != SIGTERM for one in ended),
                 )
             )
 

@@ -18,7 +18,8 @@ ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown":
 class Item:
     """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place.
 
-    `about`: ranks that the line says did not come or died, itself no beginning of its own rank.
+    `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
+    line that tells how one process ended, other than by being told to.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Item:
     words: frozenset[str] = field(default_factory=frozenset)
     scheduler: bool = False
     about: tuple[int, ...] = ()
+    death: bool = False
 
     @property
     def bare(self) -> str:

@@ -32,7 +32,7 @@ _POD_TAG = re.compile(
 )
 _INNER_RANK = re.compile(
     r"\[(?:PG (?:ID )?\d+[^\]]{0,40} )?[Rr]ank:? (?P<a>\d{1,6})[\],]|\brank[ =:]{1,3}(?P<b>\d{1,6})\b(?! of)"
-    r"|\[rank(?P<c>\d{1,6})\]"
+    r"|\[rank(?P<c>\d{1,6})\]|\"rank\": {0,2}(?P<d>\d{1,6})\b"
 )
 _NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
 _LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
@@ -133,7 +133,7 @@ def inner_rank(line: str) -> int | None:
     hit = _INNER_RANK.search(line, 0, 400)
     if hit is None:
         return None
-    return int(hit["a"] or hit["b"] or hit["c"])
+    return int(hit["a"] or hit["b"] or hit["c"] or hit["d"])
 
 
 def is_labelled(text: str) -> bool:

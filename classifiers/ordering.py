@@ -14,6 +14,7 @@ _GOES_ON: Final = 5
 _SHORT_LOG: Final = 3
 _WEAK: Final = 3
 _COMPLAINT: Final = 2.9
+_END: Final = 2.95
 
 
 def fold(items: list[Item]) -> list[Item]:
@@ -44,6 +45,10 @@ def promote(items: list[Item]) -> None:
         if complaints:  # nothing tells why: the first to complain is the first failing line that there is
             first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
             first.role, first.bucket = "initiating", _COMPLAINT
+        ends = [item for item in own if item.death and item.role == "teardown"]
+        if ends:  # who died without a word is told by its launcher alone
+            ends[0].role, ends[0].bucket = "initiating", _END
+        if complaints or ends:
             return
     if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
         first = next((item for item in own if progress.step_of(item.text) is None), own[0])

@@ -27,7 +27,13 @@ _WAITED: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_E
 # A launcher's report of ends (torchelastic), and what ranks say that only waited for another one.
 _REPORTED: Final = re.compile(
     r"^(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|^Failures:$|^\S+ FAILED$"
+    r"|^error_file: |^Exit code: |^=\s{1,8}EXIT CODE: "
 )
+# Frames of a native stack (glog, libunwind, gdb, UCX): never where a failure is told first.
+_NATIVE_FRAME: Final = re.compile(
+    r"^(?:\*{3} Check failure stack trace|@ {1,8}0x[0-9a-f]|#\d{1,3} {1,4}0x|\d{1,3} {1,4}/\S{1,200}\.so)"
+)
+_INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
@@ -50,6 +56,8 @@ def role_of(
     """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
     if _REPORTED.search(bare, 0, 300):
         return "teardown", 9
+    if _NATIVE_FRAME.match(bare):
+        return "context", 9
     role, bucket = _by_itself(found, bare, hits, trace, exception)
     if role == "initiating":
         if bucket > 0 and _WITNESS.search(bare, 0, 400):
@@ -70,6 +78,8 @@ def _by_itself(  # noqa: PLR0911 - one return a shape of line
         first = min(hits, key=lambda one: (ROLE_ORDER[one.role], STRENGTH_ORDER[one.strength]))
         chosen = best if best.role in {"cascade", "teardown"} or first.role != "initiating" else first
         if chosen.role == "initiating":
+            if chosen.strength != "decisive" and _INFO_GLOG.search(found.text, 0, 60):
+                return "context", 9  # the program itself calls it information
             bucket: float = (0, 1, 2.2)[STRENGTH_ORDER[chosen.strength]]
             if chosen.strength == "weak" and (trace is not None or exception):
                 bucket = 1.2

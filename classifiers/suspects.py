@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.case import RawCase, Suspect
-from classifiers.deaths import Death
+from classifiers.deaths import SIGTERM, Death
 from classifiers.items import Item
 
 _SURE: Final = 3.0
 _SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
-_TERM: Final = 15
 _ECHO: Final = 2.4
 _MENTION: Final = re.compile(
-    r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=-]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers))"
+    r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers)|:\d)"
 )
 
 
@@ -148,7 +147,7 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
     if own:
         return own[0].rank
     for death in sorted(told, key=_time):
-        if death.rank is not None and (death.signal != _TERM or death.told):
+        if death.rank is not None and (death.signal != SIGTERM or death.told):
             return death.rank
         if death.local is not None and len(raw.job.nodes) <= 1:
             return death.local
@@ -156,7 +155,7 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
 
 
 def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
-    """The last resort: who complains first, a rank of the node in question, a rank that a line speaks of."""
+    """The last resort: who complains first, a rank of the node in question, one that a line names, the only one."""
     for item in items:
         if item.role in {"initiating", "cascade"} and item.rank is not None:
             return item.rank
@@ -168,7 +167,8 @@ def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
         hit = _MENTION.search(item.text, 0, 600) if item.role != "context" else None
         if hit is not None:
             return int(hit["rank"])
-    return None
+    alone = {stream.rank for stream in raw.streams}
+    return alone.pop() if len(alone) == 1 else None
 
 
 def find(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> Suspect | None:

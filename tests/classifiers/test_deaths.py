@@ -71,3 +71,14 @@ def test_ranks_that_others_miss(line: str, ranks: list[int]) -> None:
 @pytest.mark.parametrize(("code", "signal"), [(137, 9), (-15, 15), (1, None), (None, None), (255, None)])
 def test_signals_behind_exit_codes(code: int | None, signal: int | None) -> None:
     assert deaths.signal_of(code) == signal
+
+
+def test_open_mpi_names_the_first_process_lines_below_its_notice() -> None:
+    line = "mpirun detected that one or more processes exited with non-zero status, thus causing"
+    after = "\nthe job to be terminated. The first process:\n\n  Process name: [[9248,1],3]\n  Exit code:    4\n"
+    assert [(one.rank, one.code) for one in deaths.deaths(line, after)] == [(3, 4)]
+
+
+def test_an_mpi_error_is_told_by_its_process() -> None:
+    line = "[gpu4:32050] *** An error occurred in MPI_Send"
+    assert [one.rank for one in deaths.deaths(line, "\n[gpu4:32050] *** reported by process [3970760705,2]\n")] == [2]

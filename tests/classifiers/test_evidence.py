@@ -142,3 +142,27 @@ def test_any_text_gives_a_case(texts: list[str], reason: str) -> None:
     job = JobFacts(status="failed", reason=reason, message=reason)
     case = EXTRACTOR.extract(RawCase(job=job, streams=streams)).case
     assert all(one.text.strip() == one.text for one in case.evidence)
+
+
+def test_a_traceback_within_one_json_line_is_a_beginning_of_its_rank() -> None:
+    text = (
+        '{"severity": "INFO", "rank": 2, "message": "step 4"}\n'
+        '{"severity": "CRITICAL", "rank": 2, "exception": "Traceback (most recent call last):\\n  File \\"t.py\\", '
+        'line 3, in main\\nValueError: no shard for worker"}\n'
+    )
+    case = extract(LogStream(text))
+    assert [(line.rank, line.line) for line in case.evidence if line.role == "initiating"] == [(2, 2)]
+
+
+def test_who_died_without_a_word_is_told_by_its_launcher() -> None:
+    text = "step 1\nstep 2\nmpirun noticed that process rank 1 with PID 7 on node gpu5 exited on signal 9 (Killed).\n"
+    case = extract(LogStream(text))
+    assert [line.line for line in case.evidence if line.role == "initiating"] == [3]
+    assert case.suspect is not None
+    assert case.suspect.rank == 1
+
+
+def test_frames_of_a_native_stack_begin_nothing() -> None:
+    text = "*** Check failure stack trace: ***\n    @     0x7fb5221040ee  xla::SetError()\nF0101 a.cc:1] Check failed\n"
+    case = extract(LogStream(text))
+    assert all("0x7fb5" not in line.text for line in case.evidence if line.role == "initiating")
