@@ -10,11 +10,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -264,15 +265,27 @@ class Broker:
 
 
 @contextmanager
-def broker(*, encrypted: bool = False) -> Iterator[Broker]:
-    """A broker for the time of the block, where asked for with an encrypted port too."""
+def broker(*, port: int | None = None, encrypted: bool = False) -> Iterator[Broker]:
+    """A broker for the time of the block, on a free port or a given one, where asked for with an encrypted port too."""
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
-    made = Broker(folder, libs, free_port(), free_port(), free_port() if encrypted else None)
+    made = Broker(folder, libs, port or free_port(), free_port(), free_port() if encrypted else None)
     try:
         made.start()
         yield made
     finally:
         made.kill()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """`python -m tests.labs.kafka [PORT]`: a broker until interrupted; its data goes with it."""
+    port = int(sys.argv[1]) if len(sys.argv) > 1 else 9092
+    with suppress(KeyboardInterrupt), broker(port=port) as made:
+        print(f"Kafka is at {made.address}; Ctrl-C ends it and removes its data", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()
