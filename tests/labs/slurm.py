@@ -41,7 +41,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=1
-SlurmdTimeout=10
+SlurmdTimeout=30
 KillWait=2
 ReturnToService=2
 JobRequeue=1
