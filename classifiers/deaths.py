@@ -16,7 +16,6 @@ _SIGNALS: Final = {
     "sigterm": 15, "bus error": 7, "sigbus": 7, "floating point exception": 8, "sigfpe": 8, "illegal instruction": 4,
     "sigill": 4, "interrupt": 2, "sigint": 2, "out of memory": 9, "hangup": 1,
 }  # fmt: skip
-SIGTERM: Final = 15
 _ELASTIC: Final = re.compile(r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<local>\d+)")
 _SRUN: Final = re.compile(
     r"(?:srun|slurmstepd|mpiexec|prun): (?:error: )?(?P<node>[\w.-]+): tasks? (?P<ranks>[\d,\-\[\]]+): "

@@ -9,11 +9,12 @@ after which the run went on for several steps is no beginning.
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from signal import SIGTERM
 from typing import Final
 
 from classifiers import progress, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
-from classifiers.deaths import SIGTERM, Death, absent, deaths, is_report, report
+from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
 from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
 from classifiers.ordering import demote, fold, keep, order_of, promote, put_first

@@ -8,10 +8,11 @@ is the first that one agent noticed.
 
 import re
 from collections.abc import Sequence
+from signal import SIGTERM
 from typing import Final
 
 from classifiers.case import RawCase, Suspect
-from classifiers.deaths import SIGTERM, Death
+from classifiers.deaths import Death
 from classifiers.items import Item
 
 _SURE: Final = 3.0

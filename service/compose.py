@@ -135,7 +135,7 @@ class Services:
             store,
             endpoints.targets(self.delivery, self.clock, self._topic),
             self.delivery.sending,
-            owner=f"{host()}-{os.getpid()}-{secrets.token_hex(4)}",
+            owner=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
             clock=self.clock,
             telemetry=self.telemetry,
         )
@@ -222,8 +222,3 @@ class Services:
 def build(settings: Settings, clock: Clock | None = None) -> Services:
     """The parts of one process."""
     return Services(settings, clock or SystemClock())
-
-
-def host() -> str:
-    """This machine's name, for the names of the group's static members."""
-    return socket.gethostname()

@@ -17,6 +17,7 @@ from service.recommend import policy
 from service.store.records import DeadLetter, FailureDetail
 from service.store.session import Store
 from service.telemetry import Telemetry
+from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 GUESS = Verdict(
@@ -35,20 +36,6 @@ GUESS = Verdict(
     model="test",
     rules="test",
 )
-
-
-@dataclass
-class FrozenClock:
-    at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
 
 
 @dataclass
@@ -91,7 +78,7 @@ class Shelf:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=FrozenClock())
+    made = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=FrozenClock(NOW))
     made.upgrade()
     yield made
     made.close()
@@ -108,7 +95,7 @@ class Bench:
 
 @pytest.fixture
 def bench(store: Store) -> Bench:
-    clock, classifier, shelf = FrozenClock(), ReadingClassifier(), Shelf()
+    clock, classifier, shelf = FrozenClock(NOW), ReadingClassifier(), Shelf()
     diagnose = Diagnose(store, shelf, classifier, policy.built_in(), clock, Telemetry())
     return Bench(store, clock, classifier, shelf, diagnose)
 

@@ -8,7 +8,8 @@ from fastapi.testclient import TestClient
 
 from service.web.pages.login import here
 from service.web.sessions import COOKIE, MOST, Sessions
-from tests.service.web.world import Clock, World
+from tests.service.frozen_clock import FrozenClock
+from tests.service.web.world import NOW, World
 
 
 def form_token(client: TestClient, path: str = "/login") -> str:
@@ -157,7 +158,7 @@ def test_use_of_a_token_is_remembered_to_the_minute(guarded: World) -> None:
 
 
 def test_so_many_sessions_at_most() -> None:
-    sessions = Sessions(Clock())
+    sessions = Sessions(FrozenClock(NOW))
     keys = [sessions.open("flt_x") for _ in range(MOST + 1)]
     assert sessions.secret(keys[0]) is None
     assert sessions.secret(keys[-1]) == "flt_x"

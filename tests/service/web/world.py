@@ -22,6 +22,7 @@ from service.store.session import Store
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services
+from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HERE = "http://127.0.0.1:8080"
@@ -72,20 +73,6 @@ OPEN = replace(
 BY_WORD = {"Xid": HARDWARE, "Stale file handle": SYSTEM, "ModuleNotFoundError": GUESS}
 
 
-@dataclass
-class Clock:
-    at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
-
-
 class ByWord:
     """A classifier that knows three words, and is undecided about everything else."""
 
@@ -109,7 +96,7 @@ class ByWord:
 @dataclass
 class World:
     store: Store
-    clock: Clock
+    clock: FrozenClock
     services: Services
     app: FastAPI
 
@@ -135,7 +122,7 @@ def _blank() -> Path:
 
 
 def make_world(folder: Path, **changes: Any) -> World:
-    clock = Clock()
+    clock = FrozenClock(NOW)
     shutil.copy(_blank(), folder / "store.sqlite3")
     store = Store(f"sqlite:///{folder}/store.sqlite3", clock=clock)
     telemetry = Telemetry()

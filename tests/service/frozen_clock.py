@@ -1,0 +1,20 @@
+"""A clock that stands still until it is told to move."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass
+class FrozenClock:
+    """The project's clock for tests: sleeping moves it on."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return self.at.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
