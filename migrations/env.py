@@ -8,8 +8,8 @@ from alembic import context
 from sqlalchemy import Connection
 
 from service.settings import read
+from service.store.all_tables import metadata
 from service.store.engine import connect
-from service.store.tables import metadata
 
 
 def _run(connection: Connection) -> None:

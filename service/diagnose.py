@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
-from classifiers.redaction import redact, redact_json
+from classifiers.case import RawCase, Verdict
 from service.batch import BatchOutcome, EventOutcome
+from service.cleaning import cleaned, kept, raw_case, storable
 from service.clock import Clock
-from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, NodeEventIn, Status
+from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
 from service.logs.fetch import Fetched
 from service.recommend.advise import History, advise
 from service.recommend.policy import Policy
@@ -27,12 +27,6 @@ from service.verdict import Diagnosis, to_wire
 PENDING_FIRST_TRY = timedelta(seconds=15)
 PENDING_UNTIL = timedelta(minutes=30)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
-# Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
-FREE_TEXT = (
-    *("name", "user", "team", "queue", "framework", "image", "command", "gpu_type"),
-    *("scheduler", "reason", "message", "resubmit_of", "pod"),
-)
-_Part = TypeVar("_Part", LogRef, NodeEventIn)
 
 
 class Logs(Protocol):
@@ -60,56 +54,6 @@ class _Item:
     digest: bytes
     logs: Fetched | None = None
     verdict: Verdict | None = None
-
-
-def cleaned(event: JobCompletion) -> JobCompletion:
-    """The event without secrets in its free text; log tails are redacted where logs are read."""
-    changes: dict[str, Any] = {
-        name: redact(text) for name in FREE_TEXT if isinstance(text := getattr(event, name), str) and text
-    }
-    if event.labels:
-        changes["labels"] = redact_json(event.labels)
-    names = "\n".join(event.nodes)
-    if redact(names) is not names:
-        changes["nodes"] = tuple(redact(name) for name in event.nodes)
-    if event.logs:
-        changes["logs"] = tuple(_redacted(ref, "node", "stream") for ref in event.logs)
-    if event.node_events:
-        changes["node_events"] = tuple(_redacted(line, "node", "source", "text") for line in event.node_events)
-    if event.model_extra:
-        changes |= redact_json(event.model_extra)
-    return event.model_copy(update=changes)
-
-
-def _redacted(part: _Part, *names: str) -> _Part:
-    """The part itself where no secret stands in it."""
-    changes = {
-        name: clean
-        for name in names
-        if isinstance(text := getattr(part, name), str) and (clean := redact(text)) is not text
-    }
-    return part.model_copy(update=changes) if changes else part
-
-
-def kept(event: JobCompletion) -> dict[str, Any]:
-    """The event as it is kept for people to read: no tails (they are kept as logs), nothing absent, no secret."""
-    out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
-    kept_fields: dict[str, Any] = redact_json({name: value for name, value in out.items() if value not in ({}, [])})
-    return kept_fields
-
-
-def storable(ref: LogRef) -> bool:
-    """Whether a log's address may be kept for a later try: one that carries a secret (a signed URL) may not."""
-    return ref.uri is None or redact(ref.uri) == ref.uri
-
-
-def raw_case(event: JobCompletion, streams: Sequence[LogStream]) -> RawCase:
-    """What the classifier reads of an event and its logs."""
-    return RawCase(
-        job=event.facts(),
-        streams=tuple(streams),
-        node_events=tuple(NodeEvent(line.text, line.at, line.node, line.source) for line in event.node_events),
-    )
 
 
 def shows_failure(verdict: Verdict) -> bool:

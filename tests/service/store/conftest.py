@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from service.store.all_tables import metadata
 from service.store.session import Store
-from service.store.tables import metadata
 from tests.labs.postgres import Postgres, server
 
 _numbers = count()

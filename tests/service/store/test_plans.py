@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
+from service.store.all_tables import metadata
 from service.store.bulk import is_postgres
 from service.store.records import FailureFilter
 from service.store.session import Store, UnitOfWork
-from service.store.tables import metadata
 from tests.service.store.made import NOON, job, put
 
 ROWS = 3_000

@@ -11,9 +11,9 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from service.errors import ConfigurationError, Unavailable
+from service.store.all_tables import metadata
 from service.store.schema import head
 from service.store.session import Store
-from service.store.tables import metadata
 from tests.labs.postgres import Postgres
 
 

@@ -1,0 +1,1 @@
+"""From advice to action: requests, leases, outcomes, incidents, the switch."""

@@ -1,0 +1,1 @@
+"""Failures of one kind: groups, their states, feedback and labels."""

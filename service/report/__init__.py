@@ -1,0 +1,1 @@
+"""The weekly quality report: built purely, rendered, published."""

@@ -1,0 +1,1 @@
+"""Tables. Automation: lineages, requests, incidents and outcomes."""

@@ -1,0 +1,1 @@
+"""Tables. The fleet: node events, maintenance and suspicion."""

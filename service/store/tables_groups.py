@@ -1,0 +1,1 @@
+"""Tables. Groups of failures, feedback and words to search."""

@@ -1,0 +1,1 @@
+"""Tables. People, sessions and the audit log."""

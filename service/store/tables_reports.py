@@ -1,0 +1,1 @@
+"""Tables. Published reports and rolled-up counts."""

@@ -1,0 +1,1 @@
+"""Programs that watch a scheduler and turn its ends of jobs into events."""
