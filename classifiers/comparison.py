@@ -1,5 +1,6 @@
 """Kinds held out: what the corpus teaches about failures that it has not seen, for the model and simpler ones."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from classifiers import training
@@ -8,9 +9,11 @@ from classifiers.dataset import AXES, LabelledCase
 from classifiers.evaluation import Answer, Evaluation, answer_of, majority, measure, signatures_only
 from classifiers.fitting import fit_text, table_of
 from classifiers.judge import Calibration
+from classifiers.measured import Told
 from classifiers.pipeline import Diagnoser
 from classifiers.samples import example_cases, extractor_of, fold_of, samples
 from classifiers.signatures import Catalogue
+from classifiers.windows import cut
 
 
 def held_out(
@@ -20,11 +23,12 @@ def held_out(
     *,
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
-) -> Evaluation:
-    """Each case diagnosed by a model that has not seen its kind; the whole run, not its windows."""
+) -> tuple[Evaluation, list[Told]]:
+    """Each case diagnosed by a model that has not seen its kind: figures of the whole runs, answers to all windows."""
     table = table_of(samples([*cases, *example_cases(catalogue)], extractor_of(catalogue), seed))
     given = training.retry_given(cases)
     answers: dict[str, Answer] = {}
+    told: list[Told] = []
     folds = sorted({fold_of(case.kind, seed) for case in cases})
     for fold in folds:
         tell(f"fold {fold + 1} of {len(folds)}")
@@ -34,7 +38,13 @@ def held_out(
         outside = [case for case in cases if fold_of(case.kind, seed) == fold]
         for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
             answers[case.id] = answer_of(verdict)
-    return measure("faultline, kind held out", cases, [answers[case.id] for case in cases])
+        cuts = [(case, one) for case in outside for one in cut(case)]
+        mass = Counter[str]()
+        for case, one in cuts:
+            mass[case.id] += one.weight  # type: ignore[assignment] # Counter of floats
+        for (case, one), verdict in zip(cuts, diagnoser.diagnose([one.raw for _, one in cuts]), strict=True):
+            told.append((case, answer_of(verdict), one.weight / mass[case.id]))
+    return measure("faultline, kind held out", cases, [answers[case.id] for case in cases]), told
 
 
 def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[Evaluation]:

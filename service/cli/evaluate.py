@@ -1,12 +1,13 @@
-"""`faultline evaluate [--cases FILE] [--html REPORT]`: how right the classifier is, beside two baselines."""
+"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: how right the classifier is, beside baselines."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact, comparison, dataset, evaluation, html_report, signatures
+from classifiers import artifact, comparison, dataset, evaluation, html_report, measured, signatures
 from classifiers.artifact import ModelError
 from classifiers.dataset import DatasetError, LabelledCase
 from classifiers.evaluation import Evaluation
@@ -29,6 +30,7 @@ def add_parser(commands: "Subparsers") -> None:
     )
     parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
+    parser.add_argument("--json", type=Path, help="write what is taken for what on held-out kinds (not with --cases)")
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
 
 
@@ -72,8 +74,17 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     return "\n".join(lines)
 
 
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{file}: {error.strerror}") from error
+
+
 def run(args: argparse.Namespace) -> int:
     """Measure, print the figures, write the report."""
+    if args.json is not None and args.cases is not None:
+        raise InvalidInput("--json tells of the packaged corpus, held out by kind: leave --cases away")
     catalogue = signatures.packaged()
     try:
         model = artifact.load(args.model or settings.read().model_dir)
@@ -86,12 +97,14 @@ def run(args: argparse.Namespace) -> int:
         own = evaluation.measure("faultline", cases, [evaluation.answer_of(one) for one in verdicts])
     else:
         cases, source = dataset.packaged(), "the packaged corpus"
-        own = comparison.held_out(cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr))
+        own, told = comparison.held_out(
+            cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr)
+        )
+        if args.json is not None:
+            shares = measured.tables(told, cases, model=model.label, threshold=model.calibration.threshold)
+            _write(args.json, json.dumps(shares, indent=1) + "\n")
     evaluations = [own, *comparison.baselines(cases, catalogue)]
     print(table(evaluations))
     if args.html is not None:
-        try:
-            args.html.write_text(html_report.page(evaluations, source=source, model=model.label), encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(f"{args.html}: {error.strerror}") from error
+        _write(args.html, html_report.page(evaluations, source=source, model=model.label))
     return 0
