@@ -1,12 +1,17 @@
 """verdict/1: what classification and the built-in policy say of one event, as others read it."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
 
 from classifiers.case import Evidence, Verdict
 from classifiers.taxonomy import Decision
 
 SCHEMA = "verdict/1"
+
+ActionKind = Literal["requeue", "submit"]
+# act: a request is made. would_have: recorded only. advise: a person may do it, nothing is done automatically.
+Mode = Literal["act", "would_have", "advise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +24,43 @@ class Mitigation:
 
 
 @dataclass(frozen=True, slots=True)
+class Action:
+    """What a hook would do: start the job again.
+
+    `plan`: elsewhere (nodes are left out) or again (after a pause). `changes` are requests to change (`memory_bytes`,
+    `time_limit_s` ...), as a hook writes them. `not_before`: not earlier than this, None at once. `ask_scheduler`: the
+    hook looks for the owner's consent in the scheduler's own record first, and refuses without it.
+    """
+
+    kind: ActionKind = "requeue"
+    plan: Literal["elsewhere", "again"] = "again"
+    exclude_nodes: tuple[str, ...] = ()
+    resume_from: str | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+    not_before: datetime | None = None
+    ask_scheduler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAsked:
+    """One link of the chain of reasons: the rule's name, what it said, and whether it set the decision or the mode."""
+
+    name: str
+    said: str
+    decided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about a verdict. `resubmit` answers as if the job had opted in; `reasons`: the rules asked."""
+    """What to do about a verdict.
+
+    `resubmit` answers for this event without history, as if the job had opted in; `decision` answers with all that is
+    known. `action` is what would be done: set where the decision is to resubmit, and where it is held only until
+    something ends (`held_by`: incident, storm, rate, not yet). `mode` says whether it may be done: an automatic
+    request is made only where `mode` is act and the decision is to resubmit; where `mode` is act and the decision is
+    hold, the request is kept held and asked again later. `incident` is the id of the incident that holds it.
+    `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided.
+    """
 
     mitigations: tuple[Mitigation, ...]
     decision: Decision
@@ -28,6 +68,14 @@ class Advice:
     reasons: tuple[str, ...]
     policy: str
     exclude_nodes: tuple[str, ...] = ()
+    action: Action | None = None
+    mode: Mode = "advise"
+    incident: int | None = None
+    held_by: str | None = None
+    rule: str = ""
+    rules_asked: tuple[RuleAsked, ...] = ()
+    ask_whom: str | None = None
+    figures: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +96,19 @@ def evidence_to_wire(evidence: Evidence) -> dict[str, Any]:
         "text": evidence.text,
         "role": evidence.role,
         "signature": evidence.signature,
+    }
+
+
+def action_to_wire(action: Action) -> dict[str, Any]:
+    """The action as in verdict/1 and in a leased request."""
+    return {
+        "action": action.kind,
+        "plan": action.plan,
+        "exclude_nodes": list(action.exclude_nodes),
+        "resume_from": action.resume_from,
+        "changes": action.changes,
+        "not_before": None if action.not_before is None else action.not_before.isoformat(),
+        "ask_scheduler": action.ask_scheduler,
     }
 
 
@@ -87,6 +148,13 @@ def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, a
         "reasons": list(advice.reasons),
         "exclude_nodes": list(advice.exclude_nodes),
         "policy": advice.policy,
+        "rule": advice.rule,
+        "mode": advice.mode,
+        "action": None if advice.action is None else action_to_wire(advice.action),
+        "incident": advice.incident,
+        "held_by": advice.held_by,
+        "ask_whom": advice.ask_whom,
+        "figures": advice.figures,
         "retry_outlook": verdict.retry_outlook,
         "explanation": verdict.explanation,
         "weighed": [[name, round(weight, 3)] for name, weight in verdict.weighed],

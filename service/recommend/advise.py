@@ -1,25 +1,18 @@
 """From a verdict to advice: ranked mitigations and one decision with the chain of reasons. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 
 from classifiers import taxonomy
 from classifiers.case import JobFacts, Verdict
 from classifiers.taxonomy import Decision
 from service.recommend import wording
+from service.recommend.facts import Facts, History
 from service.recommend.policy import Policy, Rule
 from service.verdict import Advice, Mitigation
 
 SHOWN = 4
 RESUBMITTING = frozenset({"resubmit_now", "resubmit_after"})
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """What was done before about failures of this cause: how often each mitigation ended one (counts by code)."""
-
-    resolved_by: Mapping[str, int] = field(default_factory=dict)
 
 
 def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
@@ -84,8 +77,11 @@ def nodes_to_leave_out(verdict: Verdict, job: JobFacts) -> tuple[str, ...]:
     return tuple(node for node in job.nodes if node.partition(".")[0] == told.partition(".")[0])[:1]
 
 
-def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) -> Advice:
-    """Advice for one failure: `resubmit` is true where the rules decide to, as if the job had opted in."""
+def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Advice:
+    """Advice for one failure: ranked mitigations, one decision, and the chain of reasons. Pure.
+
+    `policy` is the effective one for the job's cluster, queue and team (`Policy.effective`).
+    """
     reasons: list[str] = []
     decision: Decision = "ask"
     for rule in policy.rule:
@@ -97,7 +93,7 @@ def advise(verdict: Verdict, job: JobFacts, history: History, policy: Policy) ->
     else:
         reasons.append("no rule applies, so a person decides")
     exclude = nodes_to_leave_out(verdict, job)
-    scores = posterior(verdict, history, policy.prior_weight)
+    scores = posterior(verdict, facts.history, policy.prior_weight)
     if decision in RESUBMITTING:
         scores["M1"] = max(scores["M1"], 1.05 * max(scores.values()))
     elif decision == "stop" and any(score > 0 for code, score in scores.items() if code != "M1"):

@@ -1,6 +1,7 @@
 """From verdict to advice: which decision, which mitigations, in which words."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import get_args
 
 from hypothesis import given
@@ -11,7 +12,8 @@ from classifiers.case import Evidence, JobFacts, Progress, Suspect, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service.events import Status
 from service.recommend import policy
-from service.recommend.advise import History, advise, matches, posterior
+from service.recommend.advise import advise, matches, posterior
+from service.recommend.facts import Facts, History
 
 LOST_GPU = Verdict(
     side="hardware",
@@ -30,30 +32,29 @@ LOST_GPU = Verdict(
     rules="r",
     suspect=Suspect(node="gpu018"),
 )
+ALONE = Facts.alone(datetime(2026, 11, 1, 3, 0, tzinfo=UTC))
 FAILED = JobFacts(status="failed", nodes=("gpu017", "gpu018.orion"))
 
 
 def test_a_lost_gpu_is_resubmitted_without_its_node() -> None:
-    advice = advise(LOST_GPU, FAILED, History(), policy.built_in())
+    advice = advise(LOST_GPU, FAILED, ALONE, policy.built_in())
     assert (advice.decision, advice.resubmit, advice.exclude_nodes) == ("resubmit_now", True, ("gpu018.orion",))
     assert advice.mitigations[0].code == "M1"
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion."
 
 
 def test_a_known_checkpoint_is_named() -> None:
-    advice = advise(
-        replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, History(), policy.built_in()
-    )
+    advice = advise(replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, ALONE, policy.built_in())
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion, from /ckpt/41200."
 
 
 def test_only_a_node_of_the_job_is_left_out() -> None:
     stranger = replace(LOST_GPU, suspect=Suspect(node="login2"))
-    assert advise(stranger, FAILED, History(), policy.built_in()).exclude_nodes == ()
+    assert advise(stranger, FAILED, ALONE, policy.built_in()).exclude_nodes == ()
     alone = JobFacts(status="failed", nodes=("gpu3",))
-    assert advise(replace(LOST_GPU, suspect=None), alone, History(), policy.built_in()).exclude_nodes == ("gpu3",)
+    assert advise(replace(LOST_GPU, suspect=None), alone, ALONE, policy.built_in()).exclude_nodes == ("gpu3",)
     passing = replace(LOST_GPU, retry_outlook="helps")
-    assert advise(passing, FAILED, History(), policy.built_in()).exclude_nodes == ()
+    assert advise(passing, FAILED, ALONE, policy.built_in()).exclude_nodes == ()
 
 
 def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
@@ -66,7 +67,7 @@ def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
         suspect=None,
         evidence=(Evidence("ModuleNotFoundError: No module named 'nmupy'", "initiating"),),
     )
-    advice = advise(verdict, FAILED, History(), policy.built_in())
+    advice = advise(verdict, FAILED, ALONE, policy.built_in())
     assert (advice.decision, advice.resubmit) == ("stop", False)
     assert advice.mitigations[0].code == "M2"
     assert "No module named 'nmupy'" in advice.mitigations[0].text
@@ -74,7 +75,7 @@ def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
 
 
 def test_the_reasons_name_every_rule_asked_up_to_the_one_that_decided() -> None:
-    advice = advise(LOST_GPU, FAILED, History(), policy.built_in())
+    advice = advise(LOST_GPU, FAILED, ALONE, policy.built_in())
     assert advice.reasons[0] == "cancelled: does not apply"
     assert advice.reasons[-1].startswith("one bad node: ")
 
@@ -116,7 +117,7 @@ VERDICTS = st.builds(
 
 @given(VERDICTS, st.sampled_from([status.value for status in Status]))
 def test_nothing_futile_cancelled_abstained_or_of_the_user_is_ever_automatic(verdict: Verdict, status: str) -> None:
-    advice = advise(verdict, JobFacts(status=status), History(), policy.built_in())
+    advice = advise(verdict, JobFacts(status=status), ALONE, policy.built_in())
     if (
         verdict.abstained
         or verdict.side == "user"
@@ -127,4 +128,4 @@ def test_nothing_futile_cancelled_abstained_or_of_the_user_is_ever_automatic(ver
     assert advice.resubmit == (advice.decision in {"resubmit_now", "resubmit_after"})
     assert advice.mitigations
     assert all(0 < mitigation.score <= 1 for mitigation in advice.mitigations)
-    assert advice == advise(verdict, JobFacts(status=status), History(), policy.built_in())
+    assert advice == advise(verdict, JobFacts(status=status), ALONE, policy.built_in())
