@@ -4,14 +4,14 @@ PostgreSQL: COPY where rows only come in, one JSON parameter where some of them 
 500 rows of `jobs`: COPY 13 µs a row, JSON 22, unnest 51, multi-row VALUES 94). SQLite: one prepared statement.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store.tables import JOB_IDS, counters, jobs
 from service.store.types import utc
@@ -56,6 +56,12 @@ def append(connection: Connection, table: Table, columns: Sequence[str], rows: I
         write(first)
         for row in ahead:
             write(row)
+
+
+def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+    """Insert one row; False where one with its keys is there already."""
+    statement: Any = (postgresql if is_postgres(connection) else sqlite).insert(table)
+    return bool(connection.execute(statement.values(dict(values)).on_conflict_do_nothing()).rowcount)
 
 
 @cache

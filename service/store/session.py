@@ -11,6 +11,7 @@ from service.clock import Clock, SystemClock
 from service.store import retention, schema
 from service.store.dead_letters import DeadLetters
 from service.store.deliveries import Deliveries
+from service.store.duties import Duties
 from service.store.endpoints import Endpoints
 from service.store.engine import READING, connect, errors_translated
 from service.store.failures import Failures
@@ -18,8 +19,10 @@ from service.store.jobs import Jobs
 from service.store.outbox import Outbox
 from service.store.pending_logs import PendingLogs
 from service.store.records import Purged
+from service.store.reports import Reports
 from service.store.statistics import Statistics
 from service.store.tokens import Tokens
+from service.store.weekly import Weekly
 
 
 class UnitOfWork:
@@ -35,6 +38,9 @@ class UnitOfWork:
         self.tokens = Tokens(connection, clock)
         self.pending_logs = PendingLogs(connection, clock)
         self.statistics = Statistics(connection)
+        self.weekly = Weekly(connection)
+        self.reports = Reports(connection, clock)
+        self.duties = Duties(connection, clock)
 
 
 class Store:

@@ -1,1 +1,27 @@
-"""Tables. Published reports and rolled-up counts."""
+"""Tables. Published reports, and duties that exactly one process does."""
+
+from sqlalchemy import Column, Integer, LargeBinary, String, Table
+
+from service.store.tables import metadata
+from service.store.types import UtcDateTime
+
+# A published report is frozen: a later version is a row of its own.
+reports = Table(
+    "reports",
+    metadata,
+    Column("week", String(8), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("published_at", UtcDateTime, nullable=False),
+    Column("publisher", String(200), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+# Who does a recurring duty until when, and up to what it is done; one row a duty.
+duties = Table(
+    "duties",
+    metadata,
+    Column("name", String(60), primary_key=True),
+    Column("holder", String(200)),
+    Column("until", UtcDateTime),
+    Column("done", String(60)),
+)

@@ -14,6 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from service import figures
 from service.web.pages import show, words
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
@@ -32,10 +33,10 @@ def environment() -> Environment:
     )
     made.filters |= {
         "cut": show.cut,
-        "number": show.number,
-        "gpu_hours": show.gpu_hours,
-        "percent": show.percent,
-        "span": show.span,
+        "number": figures.number,
+        "gpu_hours": figures.gpu_hours,
+        "percent": figures.percent,
+        "span": figures.span,
         "plain": show.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
         "path": path,

@@ -1,0 +1,33 @@
+"""How figures are written for people: the same on pages, in reports and in messages."""
+
+
+def number(value: float, digits: int = 0) -> str:
+    """1363 → 1,363."""
+    return f"{value:,.{digits}f}"
+
+
+def gpu_hours(value: float) -> str:
+    """GPU-hours with as many digits as mean something."""
+    if value == 0:
+        return "0"
+    if value < 0.1:  # noqa: PLR2004 - below it one decimal would say nothing
+        return "<0.1"
+    return number(value, 1) if value < 10 else number(value)  # noqa: PLR2004 - as above
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """0.0403 → 4.0 %; a dash where it is not known."""
+    return "–" if share is None else f"{share * 100:.{digits}f}\u00a0%"
+
+
+def span(seconds: float) -> str:
+    """A duration in its two largest units."""
+    left = max(0, round(seconds))
+    parts = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}\u00a0{unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2]) or "0\u00a0s"

@@ -1,0 +1,115 @@
+"""A built report: every figure already as people read it, so that page, PDF, Markdown and JSON can't differ."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SCHEMA = "weekly-report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: what stands there, and where it leads on the pages (a path of this service)."""
+
+    text: str
+    href: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. `numeric` tells by column whether it holds figures, which stand right."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part: paragraphs, then a table where there is one; `empty` stands where it has no row."""
+
+    key: str
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    table: Table | None = None
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One week of the chart: GPU-hours lost by side, and the total with its 95 % interval."""
+
+    week: str
+    by_side: Mapping[str, float]
+    total: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is reckoned."""
+
+    title: str
+    gpu_hours: float
+    gain: str
+    reckoned: str
+    href: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One week's report. `figures` holds the raw numbers behind the text, for programs.
+
+    `version` counts publications of the same week; `moved` says what differs from the version before.
+    """
+
+    week: str
+    title: str
+    subtitle: str
+    sentences: tuple[str, ...]
+    chart: tuple[Point, ...]
+    todo: tuple[Todo, ...]
+    trust: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    figures: Mapping[str, float | int | None]
+    version: int = 1
+    moved: tuple[str, ...] = field(default=())
+
+    def to_wire(self) -> dict[str, Any]:
+        """The report as JSON (weekly-report/1)."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def from_wire(stored: Mapping[str, Any]) -> Report:
+    """A report from its JSON, as it was published."""
+    return Report(
+        week=stored["week"],
+        title=stored["title"],
+        subtitle=stored["subtitle"],
+        sentences=tuple(stored["sentences"]),
+        chart=tuple(Point(**point) for point in stored["chart"]),
+        todo=tuple(Todo(**one) for one in stored["todo"]),
+        trust=tuple((label, text) for label, text in stored["trust"]),
+        sections=tuple(_section(one) for one in stored["sections"]),
+        figures=dict(stored["figures"]),
+        version=stored["version"],
+        moved=tuple(stored["moved"]),
+    )
+
+
+def _section(stored: Mapping[str, Any]) -> Section:
+    table = stored["table"]
+    return Section(
+        stored["key"],
+        stored["title"],
+        tuple(stored["paragraphs"]),
+        None
+        if table is None
+        else Table(
+            tuple(table["columns"]),
+            tuple(table["numeric"]),
+            tuple(tuple(Cell(**cell) for cell in row) for row in table["rows"]),
+        ),
+        stored["empty"],
+    )

@@ -1,0 +1,127 @@
+"""What a week's report is built from: plain figures read from the store, nothing reckoned yet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Failed jobs and the GPU-hours they lost; `squares` is the sum of the squared GPU-hours of each."""
+
+    failures: int = 0
+    gpu_hours: float = 0.0
+    squares: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WeekCounts:
+    """One week's counts. `finished` = succeeded + failed. `by_side` holds "unknown" for what was not settled."""
+
+    name: str
+    finished: int
+    failed: int
+    lost: Amount
+    by_side: Mapping[str, Amount] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """One group (fingerprint) in the week. `first_seen` and `last_before` are over all time; the latter None: new."""
+
+    fingerprint: str
+    failure_id: int
+    headline: str
+    side: str
+    cause: str
+    amount: Amount
+    users: int
+    first_seen: datetime
+    last_before: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node under suspicion: its failure rate against the fleet's, with interval, and its exposure in hours."""
+
+    cluster: str
+    node: str
+    ratio: float
+    low: float
+    high: float
+    failures: float
+    exposure_h: float
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentFacts:
+    """An incident that was open in the week."""
+
+    id: int
+    title: str
+    opened_at: datetime
+    closed_at: datetime | None
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationFacts:
+    """What automatic resubmission did: requests by state, outcomes by kind, and the GPU-hours behind them.
+
+    `rescued_gpu_hours` is what the failed attempts of the jobs that then succeeded had held; `wasted_gpu_hours` what
+    the resubmitted jobs that failed again lost.
+    """
+
+    by_state: Mapping[str, int] = field(default_factory=dict)
+    by_outcome: Mapping[str, int] = field(default_factory=dict)
+    rescued_gpu_hours: float = 0.0
+    wasted_gpu_hours: float = 0.0
+    retracted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How far the service itself can be trusted.
+
+    `audited` verdicts were checked without the model's answer in view, `audited_right` of them agreed on the side.
+    `seconds_to_verdict`: median and 95th percentile from an event's arrival to its first verdict, None where none.
+    `silent_hours`: hours in which no job ended at all.
+    """
+
+    diagnosed: int = 0
+    abstained: int = 0
+    revised: int = 0
+    corrected: int = 0
+    contested: int = 0
+    audited: int = 0
+    audited_right: int = 0
+    expected_right: float | None = None
+    seconds_to_verdict: tuple[float, float] | None = None
+    silent_hours: tuple[datetime, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All of one week. `weeks` are oldest first and end with the week itself.
+
+    The breakdowns are of the week's failed jobs by code; what has none is left out. `resubmitted_by_people`: jobs that
+    ended in the week and say themselves that they repeat an earlier one, without a request of this service.
+    """
+
+    week: str
+    zone: str
+    since: datetime
+    until: datetime
+    now: datetime
+    weeks: tuple[WeekCounts, ...]
+    causes: Mapping[str, Amount] = field(default_factory=dict)
+    categories: Mapping[str, Amount] = field(default_factory=dict)
+    symptoms: Mapping[str, Amount] = field(default_factory=dict)
+    decisions: Mapping[str, Amount] = field(default_factory=dict)
+    groups: tuple[GroupFacts, ...] = ()
+    environment: tuple[GroupFacts, ...] = ()
+    nodes: tuple[NodeFacts, ...] = ()
+    incidents: tuple[IncidentFacts, ...] = ()
+    automation: AutomationFacts = field(default_factory=AutomationFacts)
+    resubmitted_by_people: int = 0
+    quality: Quality = field(default_factory=Quality)

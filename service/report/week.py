@@ -1,0 +1,65 @@
+"""ISO weeks in a time zone: their names, their beginnings and ends."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from service.errors import FieldError, InvalidInput
+
+_NAME = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
+EXPECTED = "an ISO week such as 2026-W47"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Week:
+    """An ISO 8601 week: Monday to Sunday; the week of a year's first Thursday is W01."""
+
+    year: int
+    number: int
+
+    def __str__(self) -> str:
+        """Its name, such as 2026-W47."""
+        return f"{self.year:04d}-W{self.number:02d}"
+
+    def monday(self) -> date:
+        """Its first day."""
+        return date.fromisocalendar(self.year, self.number, 1)
+
+    def earlier(self, weeks: int) -> "Week":
+        """The week so many weeks before."""
+        year, number, _ = (self.monday() - timedelta(weeks=weeks)).isocalendar()
+        return Week(year, number)
+
+    def span(self, zone: ZoneInfo) -> tuple[datetime, datetime]:
+        """From Monday's midnight to the next one by the zone's clocks, in UTC: 167 to 169 hours."""
+        first = self.monday()
+        start, end = (datetime.combine(day, time(), zone).astimezone(UTC) for day in (first, first + timedelta(days=7)))
+        return start, end
+
+
+def parse(text: str) -> Week:
+    """A week by its name.
+
+    Raises:
+        InvalidInput: it is none, or that year has no such week.
+    """
+    found = _NAME.fullmatch(text.strip())
+    week = Week(int(found[1]), int(found[2])) if found else Week(0, 0)
+    try:
+        week.earlier(60)
+        week.span(ZoneInfo("UTC"))
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"week: expected {EXPECTED}", (FieldError("week", EXPECTED, text[:40]),)) from None
+    return week
+
+
+def of(moment: datetime, zone: ZoneInfo) -> Week:
+    """The week a moment lies in."""
+    year, number, _ = moment.astimezone(zone).isocalendar()
+    return Week(year, number)
+
+
+def last_complete(now: datetime, zone: ZoneInfo) -> Week:
+    """The newest week that is over."""
+    return of(now, zone).earlier(1)

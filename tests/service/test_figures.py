@@ -1,0 +1,23 @@
+"""Figures as people read them."""
+
+import pytest
+
+from service import figures
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
+)
+def test_spans_have_two_units_at_most(seconds: float, shown: str) -> None:
+    assert figures.span(seconds).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0, "0"), (0.04, "<0.1"), (0.5, "0.5"), (24, "24"), (1363.4, "1,363")])
+def test_gpu_hours_have_the_digits_that_mean_something(value: float, shown: str) -> None:
+    assert figures.gpu_hours(value) == shown
+
+
+def test_shares() -> None:
+    assert figures.percent(0.0403) == "4.0\u00a0%"
+    assert figures.percent(None) == "–"
