@@ -1,0 +1,245 @@
+"""What the automation's rooms of the store take and give: plain frozen dataclasses, no SQL.
+
+Times are aware and UTC on the way out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+RequestState = Literal[
+    "shadow", "held", "waiting", "leased", "done", "failed", "refused", "unknown", "withdrawn", "expired"
+]
+RequestKind = Literal["requeue", "submit"]
+RequestPlan = Literal["elsewhere", "again"]
+Origin = Literal["policy", "person"]
+AckResult = Literal["done", "already_done", "refused", "unknown"]
+RequestOutcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwise", "unknown"]
+IncidentState = Literal["holding", "probing", "releasing", "closed"]
+IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]
+Mark = Literal["never", "hold"]
+
+OPEN_STATES: tuple[RequestState, ...] = ("held", "waiting", "leased")
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """One resubmission to be asked for, as it goes in.
+
+    `keys` are the shared things that an incident may fold it under; `incident_id` is the one that holds it now.
+    `held_by`: incident, storm, rate, repair, person ...; None where it only waits for its time.
+    """
+
+    failure_id: int
+    attempt_id: int
+    verdict_version: int
+    cluster: str
+    job_id: str
+    attempt: int | None
+    user: str | None
+    team: str | None
+    queue: str | None
+    gpus: int | None
+    lineage: str
+    side: str
+    cause: str
+    fingerprint: str
+    resource: str
+    state: RequestState
+    origin: Origin
+    kind: RequestKind
+    plan: RequestPlan
+    policy: str
+    not_before: datetime
+    expires_at: datetime
+    started_at: datetime | None = None
+    gpu_hours: float = 0.0
+    exclude_nodes: tuple[str, ...] = ()
+    resume_from: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    ask_scheduler: bool = False
+    reasons: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    incident_id: int | None = None
+    held_by: str | None = None
+    step: int | None = None
+    asked_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One resubmission that was asked for, or would have been (`state` shadow).
+
+    `request_id` is public: lower-case letters and digits, fit for a scheduler's names and labels. `result` is what the
+    hook answered, `outcome` how the resubmitted job ended (None: not known yet). `retracted`: what it stood on was
+    revised; with a `result` it was acted on a retracted verdict.
+    """
+
+    request_id: str
+    failure_id: int
+    verdict_version: int
+    cluster: str
+    job_id: str
+    attempt: int | None
+    user: str | None
+    team: str | None
+    queue: str | None
+    gpus: int | None
+    lineage: str
+    side: str
+    cause: str
+    state: RequestState
+    origin: Origin
+    action: RequestKind
+    plan: RequestPlan
+    policy: str
+    exclude_nodes: tuple[str, ...]
+    resume_from: str | None
+    changes: Mapping[str, Any]
+    reasons: tuple[str, ...]
+    created_at: datetime
+    not_before: datetime
+    expires_at: datetime
+    held_by: str | None = None
+    incident_id: int | None = None
+    asked_by: str | None = None
+    leased_by: str | None = None
+    leased_until: datetime | None = None
+    leases: int = 0
+    tries: int = 0
+    ended_at: datetime | None = None
+    result: AckResult | None = None
+    detail: str | None = None
+    new_job_id: str | None = None
+    retracted: bool = False
+    outcome: RequestOutcome | None = None
+    outcome_at: datetime | None = None
+    outcome_failure_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A request that one hook holds until `expires_at`.
+
+    `action` requeue: the same job again; submit: a new one from the old one's script or spec. `changes` are requests
+    to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: after it the request must not be acted on.
+    `lease_count` is 1 the first time; more: an earlier holder did not answer, so look before acting. `labels` are to
+    be put on the job, so that its end finds its request. `ask_scheduler`: look for the owner's consent first.
+    """
+
+    request_id: str
+    lease_token: str
+    expires_at: datetime
+    cluster: str
+    job_id: str
+    attempt: int | None
+    action: RequestKind
+    exclude_nodes: tuple[str, ...]
+    resume_from: str | None
+    changes: Mapping[str, Any]
+    not_before: datetime
+    reasons: tuple[str, ...]
+    valid_until: datetime
+    lease_count: int
+    labels: Mapping[str, str]
+    ask_scheduler: bool
+    failure_id: int
+    user: str | None = None
+    queue: str | None = None
+    ended_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The kill switch."""
+
+    stopped: bool = False
+    at: datetime | None = None
+    by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Many jobs of several users that failed with one fingerprint or over one shared thing (`kind`, `value`).
+
+    `by_hand`: a person holds it, no probe is sent. `probe` is the request that was let go first; `probe_at` when the
+    next one may be. `held` counts the requests that wait for its end.
+    """
+
+    id: int
+    key: str
+    kind: IncidentKind
+    value: str
+    cluster: str
+    cause: str
+    title: str
+    state: IncidentState
+    by_hand: bool
+    opened_at: datetime
+    last_at: datetime
+    jobs: int
+    users: int
+    probes: int = 0
+    probe: str | None = None
+    probe_at: datetime | None = None
+    closed_at: datetime | None = None
+    closed_by: str | None = None
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentJob:
+    """One failure that was folded into an incident."""
+
+    failure_id: int
+    at: datetime
+    user: str | None
+    job_id: str
+    cluster: str
+    request_id: str | None = None
+    request_state: RequestState | None = None
+    outcome: RequestOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentNote:
+    """One line of an incident's history."""
+
+    at: datetime
+    by: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentDetail:
+    """An incident with its jobs (newest first, the first few hundred) and its history, oldest first."""
+
+    incident: Incident
+    jobs: tuple[IncidentJob, ...]
+    notes: tuple[IncidentNote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How the resubmits of one cause, plan and policy version ended.
+
+    `helped` succeeded or got past the point of failure; `failed` failed the same way or otherwise; `unknown` is in
+    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Jeffreys). `demoted_at`: since
+    then advice only, because the rate is credibly under its floor.
+    """
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    helped: int
+    failed: int
+    unknown: int
+    pending: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    demoted_at: datetime | None = None

@@ -1,0 +1,30 @@
+"""GET /automation and the kill switch: what is done by itself, how it ended, and stopping all of it."""
+
+from fastapi import APIRouter
+
+from service.store.automation_records import Switch
+from service.web import automation_views as views
+from service.web.api.automation_models import AutomationAnswer, Stop
+from service.web.auth import ACT, READ, Principal
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["automation"])
+
+
+@router.get("/automation", dependencies=[READ], responses=answers(401, 403, 503))
+def get_automation(services: Given) -> AutomationAnswer:
+    """The switch, the requests by state, storms, and the success of each cause and plan with its interval."""
+    return AutomationAnswer.model_validate(views.overview(services), from_attributes=True)
+
+
+@router.post("/automation:stop", responses=answers(401, 403, 422, 503))
+def stop_automation(services: Given, asked: Stop | None = None, principal: Principal = ACT) -> Switch:
+    """Stop all automatic action at once: from now on nothing is leased to any hook, whatever waits."""
+    return views.stop(services, principal.name, asked.reason if asked is not None else None)
+
+
+@router.post("/automation:start", responses=answers(401, 403, 503))
+def start_automation(services: Given, principal: Principal = ACT) -> Switch:
+    """Let automatic action go on; what waited and has not expired goes on too."""
+    return views.start(services, principal.name)

@@ -1,0 +1,114 @@
+"""The shapes of what hooks and people ask of the automation, and of what they are answered."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.store.automation_records import (
+    AckResult,
+    Incident,
+    IncidentKind,
+    IncidentJob,
+    IncidentNote,
+    Rate,
+    Request,
+    RequestState,
+    Switch,
+)
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
+Token = Annotated[str, Field(min_length=1, max_length=100)]
+Detail = Annotated[str, Field(max_length=4_000)]
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class LeaseAsked(_Asked):
+    """What a hook may take. `hook` names it (kind and host), for people to see who holds a request."""
+
+    hook: Name
+    cluster: Name
+    max: Annotated[int, Field(ge=1, le=100, strict=True, description="how many at most")] = 10
+    seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="how long the lease lasts")] = 60
+
+
+class Ack(_Asked):
+    """What became of a leased request. `new_job_id`: of a submission; absent for a requeue of the same job."""
+
+    lease_token: Token
+    result: AckResult
+    new_job_id: Name | None = None
+    detail: Detail | None = None
+
+
+class Fail(_Asked):
+    """The hook could not act. With `retry_after_s` the request waits so long and is leased again; without it ends."""
+
+    lease_token: Token
+    error: Detail
+    retry_after_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
+
+
+class Stop(_Asked):
+    """Why everything is stopped."""
+
+    reason: Annotated[str, Field(max_length=500)] | None = None
+
+
+class Comment(_Asked):
+    """What a person says of what they do."""
+
+    comment: Annotated[str, Field(max_length=2_000)] | None = None
+
+
+class IncidentOpened(_Asked):
+    """What is held: a kind of shared thing and its name, such as file_system and /scratch."""
+
+    cluster: Name
+    kind: IncidentKind
+    value: Name
+    comment: Annotated[str, Field(max_length=2_000)] | None = None
+
+
+class RequestsPage(BaseModel):
+    """One page of requests, newest first."""
+
+    items: list[Request]
+    next_cursor: str | None
+
+
+class IncidentsPage(BaseModel):
+    """One page of incidents, newest first."""
+
+    items: list[Incident]
+    next_cursor: str | None
+
+
+class IncidentAnswer(BaseModel):
+    """One incident with its jobs and its history."""
+
+    incident: Incident
+    jobs: list[IncidentJob]
+    notes: list[IncidentNote]
+
+
+class Storm(BaseModel):
+    """A key (cause, cluster, resource) whose resubmits the brake holds."""
+
+    key: str
+    held_since: datetime
+    reason: str
+    trial: bool = Field(description="one was let go since then, and its outcome is not known yet")
+
+
+class AutomationAnswer(BaseModel):
+    """The switch, what waits, and how it ended."""
+
+    switch: Switch
+    policy: str
+    counts: dict[RequestState, int]
+    storms: list[Storm]
+    rates: list[Rate]

@@ -1,0 +1,102 @@
+"""Resubmissions: hooks lease, acknowledge or fail them; people ask for one, hold one, or forbid it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from service.store.automation_records import Lease, Request, RequestState
+from service.web import automation_views as views
+from service.web.api.automation_models import Ack, Comment, Fail, LeaseAsked, RequestsPage
+from service.web.api.failures import FailureId
+from service.web.api.parameters import Cursor, Limit, Text
+from service.web.auth import ACT, READ, Principal
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["resubmissions"])
+RequestId = Annotated[str, Path(max_length=40, description="as the lease said")]
+
+
+@router.get("/resubmissions", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_resubmissions(
+    services: Given,
+    state: Annotated[RequestState | None, Query()] = None,
+    cluster: Text = None,
+    failure: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="the failure it answers")] = None,
+    incident: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="the incident that holds it")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> RequestsPage:
+    """What was asked for, and (state shadow) what would have been; newest first."""
+    page = views.requests(
+        services,
+        state=state,
+        cluster=cluster or None,
+        failure_id=failure,
+        incident_id=incident,
+        limit=limit,
+        cursor=cursor,
+    )
+    return RequestsPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/resubmissions/{request_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+def get_resubmission(services: Given, request_id: RequestId) -> Request:
+    """One request."""
+    return views.request(services, request_id)
+
+
+@router.post("/resubmissions:lease", dependencies=[ACT], responses=answers(401, 403, 422, 503))
+def lease_resubmissions(services: Given, asked: LeaseAsked) -> list[Lease]:
+    """Take what may be done now on a cluster; each is yours alone until its lease expires.
+
+    The kill switch, incidents, storms and the pace are looked at in this very transaction; an expired request is
+    never leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again, with a higher `lease_count`.
+    """
+    return views.lease(services, asked.hook, asked.cluster, limit=asked.max, seconds=asked.seconds)
+
+
+@router.post("/resubmissions/{request_id}:ack", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
+def ack_resubmission(services: Given, request_id: RequestId, asked: Ack) -> Request:
+    """Say what became of it; the same answer twice is answered the same.
+
+    409: the request was withdrawn meanwhile (what was done is noted all the same), or the lease is no longer yours.
+    """
+    return views.ack(
+        services,
+        request_id,
+        asked.lease_token,
+        asked.result,
+        new_job_id=asked.new_job_id,
+        detail=asked.detail,
+    )
+
+
+@router.post("/resubmissions/{request_id}:fail", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
+def fail_resubmission(services: Given, request_id: RequestId, asked: Fail) -> Request:
+    """Say that it could not be done; 409 as with `:ack`."""
+    return views.fail(services, request_id, asked.lease_token, asked.error, asked.retry_after_s)
+
+
+@router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
+def resubmit_failure(
+    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
+) -> Request:
+    """Resubmit this job now, by a person's decision; 409 where the switch is off or a hook is already at it."""
+    return views.resubmit(services, failure_id, principal.name, asked.comment if asked is not None else None)
+
+
+@router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
+def hold_failure(
+    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
+) -> list[Request]:
+    """Keep this job and what comes of it from being resubmitted until somebody says `:resubmit`."""
+    return views.hold(services, failure_id, principal.name, asked.comment if asked is not None else None)
+
+
+@router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
+def never_failure(
+    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
+) -> list[Request]:
+    """Never resubmit this job or what comes of it automatically; what waits is withdrawn."""
+    return views.never(services, failure_id, principal.name, asked.comment if asked is not None else None)
