@@ -1,0 +1,134 @@
+"""What the service leases, checked: a request whose fields could do harm in a command line is no request."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from service.hooks.request import Action, Request
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+# Host names as RFC 1123 has them, with the underscore that some sites use; no leading dash, no list syntax.
+NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
+ACTIONS = ("requeue", "submit")
+MOST_NODES = 1_000
+LONGEST = 4_096
+LONGEST_ID = 200
+KNOWN = frozenset(
+    {"request_id", "lease_token", "expires_at", "cluster", "job_id", "attempt", "action", "exclude_nodes"}
+    | {"resume_from", "changes", "not_before", "reasons"}
+)
+
+
+class Unreadable(Exception):
+    """A leased request that can't be used; says which field and what was expected, and what is needed to refuse it."""
+
+    def __init__(self, text: str, request_id: str | None = None, lease_token: str | None = None) -> None:
+        super().__init__(text)
+        self.request_id = request_id
+        self.lease_token = lease_token
+
+
+def read_request(item: Any, good_until: datetime) -> Request:
+    """One entry of the service's answer.
+
+    Raises:
+        Unreadable: names the field.
+    """
+    if not isinstance(item, dict):
+        raise Unreadable("expected an object for each request")
+    request_id = item.get("request_id")
+    token = item.get("lease_token")
+    if not isinstance(request_id, str) or REQUEST_ID.fullmatch(request_id) is None:
+        raise Unreadable("request_id: expected 1 to 64 letters, digits, dashes and underscores")
+    if not isinstance(token, str) or not token or len(token) > LONGEST:
+        raise Unreadable("lease_token: expected a string", request_id)
+    try:
+        return _read(item, request_id, token, good_until)
+    except ValueError as error:
+        raise Unreadable(str(error), request_id, token) from None
+
+
+def expiry(item: Any) -> datetime | None:
+    """When the lease ends by the service's clock, where it says so."""
+    value = item.get("expires_at") if isinstance(item, dict) else None
+    with suppress(ValueError):
+        return _instant("expires_at", value)
+    return None
+
+
+def as_item(request: Request) -> dict[str, Any]:
+    """The request as JSON has it, without its lease; `read_request` reads it once a lease token is added."""
+    return {
+        **request.extra,
+        "request_id": request.request_id,
+        "cluster": request.cluster,
+        "job_id": request.job_id,
+        "attempt": request.attempt,
+        "action": request.action,
+        "exclude_nodes": list(request.exclude_nodes),
+        "resume_from": request.resume_from,
+        "changes": dict(request.changes),
+        "not_before": None if request.not_before is None else request.not_before.isoformat(),
+        "reasons": list(request.reasons),
+    }
+
+
+def _read(item: Mapping[str, Any], request_id: str, token: str, good_until: datetime) -> Request:
+    action = item.get("action")
+    if action not in ACTIONS:
+        raise ValueError(f"action: expected one of {', '.join(ACTIONS)}")
+    attempt = item.get("attempt")
+    if attempt is not None and (not isinstance(attempt, int) or isinstance(attempt, bool) or attempt < 0):
+        raise ValueError("attempt: expected a whole number from 0 on")
+    changes = item.get("changes") or {}
+    if not isinstance(changes, dict):
+        raise ValueError("changes: expected an object")  # noqa: TRY004 - one error for what is wrong in a request
+    reasons = item.get("reasons") or ()
+    if not isinstance(reasons, list | tuple):
+        raise ValueError("reasons: expected a list")  # noqa: TRY004 - as above
+    return Request(
+        request_id=request_id,
+        lease_token=token,
+        cluster=_text(item, "cluster"),
+        job_id=_text(item, "job_id"),
+        attempt=attempt,
+        action=cast("Action", action),
+        good_until=good_until,
+        exclude_nodes=_nodes(item.get("exclude_nodes")),
+        resume_from=None if item.get("resume_from") is None else _text(item, "resume_from", LONGEST),
+        changes=changes,
+        not_before=_instant("not_before", item.get("not_before")),
+        reasons=tuple(reasons),
+        extra={key: value for key, value in item.items() if key not in KNOWN},
+    )
+
+
+def _text(item: Mapping[str, Any], key: str, longest: int = LONGEST_ID) -> str:
+    value = item.get(key)
+    if not isinstance(value, str) or not value or len(value) > longest or not value.isprintable():
+        raise ValueError(f"{key}: expected 1 to {longest} printable characters")
+    return value
+
+
+def _nodes(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MOST_NODES:
+        raise ValueError(f"exclude_nodes: expected a list of at most {MOST_NODES} names")
+    if any(not isinstance(node, str) or NODE.fullmatch(node) is None for node in value):
+        raise ValueError("exclude_nodes: expected names of nodes")
+    return tuple(dict.fromkeys(value))
+
+
+def _instant(key: str, value: Any) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        at = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{key}: expected a time as in RFC 3339") from None
+    if at.tzinfo is None:
+        raise ValueError(f"{key}: expected a time with its zone")
+    return at.astimezone(UTC)
