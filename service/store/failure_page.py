@@ -1,16 +1,20 @@
 """The failures list: filters, order and keyset paging, each served by an index of its own."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, literal, literal_column, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, literal, literal_column, select, tuple_
 
 from service.errors import FieldError, InvalidInput
 from service.store import cursor as cursors
+from service.store import search
 from service.store.bulk import is_postgres
 from service.store.job_rows import nodes_of
 from service.store.records import FailureFilter, FailureRow, FailureSort, Page
 from service.store.tables import failure_nodes, failures, jobs
+from service.store.tables_groups import group_fingerprints
 from service.store.types import EARLIEST, UtcDateTime, clean, utc
 
 # What a line of the list takes from the attempt that opened the failure.
@@ -38,8 +42,12 @@ _EQUAL = {
 }
 
 
-# No index serves `q`: it looks at this many rows that pass the other filters, and the cursor goes on from there.
+# Words that few failures have are looked up first. For common ones a page looks at this many rows that pass the other
+# filters, which common words will not let it go through, and the cursor goes on from there.
+Q_FEW = 2_000
 Q_WINDOW = 10_000
+GROUP_FINGERPRINTS = 50  # of one group, merged by hand
+_HIGHEST = 2**63 - 1
 
 
 def page(
@@ -50,19 +58,26 @@ def page(
     if sort not in get_args(FailureSort):
         expected = "one of " + ", ".join(get_args(FailureSort))
         raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
+    if filters.group is not None and filters.group.isascii() and filters.group.isdigit():
+        return _of_group(connection, filters, limit=limit, cursor=cursor, sort=sort)
     by_cost = sort == "-gpu_hours_lost"
-    narrowed, at, failure_id = _narrowed(filters, by_cost=by_cost, sqlite=not is_postgres(connection))
+    words = search.asked_for(filters.q or "")
+    if not words and (filters.q or "").strip():
+        return Page(())  # nothing but marks: no evidence has such a word
+    few = search.matching(connection, words, most=Q_FEW + 1) if words else []
+    common = len(few) > Q_FEW
+    known = few if words and not common else None
+    narrowed, at, failure_id = _narrowed(filters, known, by_cost=by_cost, sqlite=not is_postgres(connection))
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))
     narrowed = narrowed.order_by(*_order(at, failure_id, sort))
-    words = clean(filters.q or "").lower().split()
     # The page's rows are found in one index first; only they are joined with their attempts.
-    if words:
-        # The window brings the text along and is in order: the search stops with the page, whatever the plan.
-        window = narrowed.add_columns(failures.c.headline).limit(Q_WINDOW).subquery()
+    if common:
+        # The window is in order: the search stops with the page, whatever the plan.
+        window = narrowed.limit(Q_WINDOW).subquery("searched")
         found = (
             select(window.c.id, window.c.at)
-            .where(*(func.lower(window.c.headline).contains(word, autoescape=True) for word in words))
+            .where(search.has_words(connection, "searched.id", words))
             .order_by(*_order(window.c.at, window.c.id, sort))
             .limit(limit + 1)
             .subquery()
@@ -79,8 +94,37 @@ def page(
     if len(rows) > limit:
         last = items[-1]
         return Page(items, _cursor(sort, last.gpu_hours_lost if by_cost else last.ended_at, last.id))
-    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if words else None
+    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if common else None
     return Page(items, None if edge is None else _cursor(sort, edge.at, edge.id))
+
+
+def _of_group(
+    connection: Connection, filters: FailureFilter, *, limit: int, cursor: str | None, sort: FailureSort
+) -> Page[FailureRow]:
+    """The failures of all fingerprints of a group: a page of each, and the first of all of those."""
+    number = int(filters.group or 0)
+    prints = connection.execute(
+        select(group_fingerprints.c.fingerprint).where(group_fingerprints.c.group_id == min(number, _HIGHEST))
+    ).scalars()
+    parts = [
+        page(connection, replace(filters, group=one), limit=limit, cursor=cursor, sort=sort)
+        for one in sorted(prints)[:GROUP_FINGERPRINTS]
+    ]
+    by_cost = sort == "-gpu_hours_lost"
+
+    def place(row: FailureRow) -> tuple[float | datetime, int]:
+        return (row.gpu_hours_lost if by_cost else row.ended_at, row.id)
+
+    items = sorted((row for part in parts for row in part.items), key=place, reverse=sort.startswith("-"))
+    if len(items) > limit:
+        return Page(tuple(items[:limit]), _cursor(sort, *place(items[limit - 1])))
+    ends = [part.next_cursor for part in parts if part.next_cursor is not None]
+    if not ends:
+        return Page(tuple(items))
+    # A part that stopped early, in a search, is gone on with from where the first of them stopped.
+    kinds = (float if by_cost else str, int)
+    first = (max if sort.startswith("-") else min)(ends, key=lambda end: cursors.decode(end, f"failures{sort}", *kinds))
+    return Page(tuple(items), first)
 
 
 def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: FailureSort) -> list[ColumnElement[Any]]:
@@ -92,9 +136,9 @@ def _cursor(sort: FailureSort, at: datetime | float, failure_id: int) -> str:
 
 
 def _narrowed(
-    filters: FailureFilter, *, by_cost: bool, sqlite: bool
+    filters: FailureFilter, known: Sequence[int] | None, *, by_cost: bool, sqlite: bool
 ) -> tuple[Select[Any], ColumnElement[Any], ColumnElement[int]]:
-    """The ids that pass the filters, with the columns of the order: those of the index that will serve it."""
+    """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
     at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
     failure_id: ColumnElement[int] = failures.c.id
     ended_at: ColumnElement[datetime] = failures.c.ended_at
@@ -107,8 +151,10 @@ def _narrowed(
         if value is not None:
             # The filter that leaves fewest rows may choose the index. SQLite, which knows little of frequencies,
             # might take any; it leaves an expression alone. PostgreSQL knows better than we do.
-            free = not sqlite or (not conditions and filters.node is None)
+            free = not sqlite or (not conditions and filters.node is None and known is None)
             conditions.append((column if free else literal_column(f"+failures.{column.name}")) == clean(value))
+    if known is not None:
+        conditions.append(failure_id.in_(known))
     if filters.abstained is not None:
         conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
     if filters.node is not None:

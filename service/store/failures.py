@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from classifiers.case import LogStream
 from service.clock import Clock
 from service.errors import NotFound
-from service.store import bulk
+from service.store import bulk, search
 from service.store.failure_page import JOB_FACTS, page, row_of
 from service.store.job_rows import nodes_of
 from service.store.jobs import Jobs
@@ -28,6 +28,7 @@ from service.store.records import (
     VerdictVersion,
 )
 from service.store.tables import failure_nodes, failures, jobs, logs, verdicts
+from service.store.tables_groups import group_deltas
 from service.store.types import clean, short, utc
 
 HEADLINE = 300  # characters
@@ -84,6 +85,9 @@ class Failures:
         kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
         bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), kept)
+        search.add(connection, [(one.outcome.id or 0, search.text_of(one.verdict)) for one in new])
+        counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
+        bulk.append(connection, group_deltas, _DELTA_COLUMNS, counted)
 
     def revise(
         self,
@@ -119,6 +123,11 @@ class Failures:
         )
         now = utc(self._clock.now())
         bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
+        search.replace(self._connection, failure_id, search.text_of(verdict))
+        print_now = short(verdict["fingerprint"])
+        if print_now != held.fingerprint:
+            moved = [(failure_id, held.fingerprint, -1), (failure_id, print_now, 1)]
+            bulk.append(self._connection, group_deltas, _DELTA_COLUMNS, moved)
         return version
 
     def attach(self, failure_id: int, attempt_id: int, streams: Sequence[LogStream], event: Mapping[str, Any]) -> None:
@@ -189,7 +198,7 @@ class Failures:
         found = None
         if 0 < failure_id <= _HIGHEST_ID:
             found = self._connection.execute(
-                select(failures.c.version, failures.c.source, failures.c.ended_at)
+                select(failures.c.version, failures.c.source, failures.c.ended_at, failures.c.fingerprint)
                 .where(failures.c.id == failure_id)
                 .with_for_update()
             ).first()
@@ -262,6 +271,7 @@ def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[A
     )
 
 
+_DELTA_COLUMNS = ("failure_id", "fingerprint", "sign")
 _VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
 
 

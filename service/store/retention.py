@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
 
-from service.store import bulk
+from service.store import bulk, search
 from service.store.jobs import RETIREMENT_LOCK, key_hash
 from service.store.records import Purged
 from service.store.tables import (
@@ -21,6 +21,7 @@ from service.store.tables import (
     retired_events,
     verdicts,
 )
+from service.store.tables_groups import audits, feedback, group_deltas, labels
 from service.store.types import UtcDateTime, utc
 
 BATCH = 500
@@ -147,6 +148,10 @@ class _Rows:
         for table in (failure_nodes, verdicts, logs, pending_logs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
+        # What people said goes with what they said it of; the groups' counts are of all that ever was.
+        for table in (feedback, labels, audits, group_deltas):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        search.remove(connection, ids)
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
         return len(ids)
 

@@ -125,8 +125,12 @@ def test_pages_neither_repeat_nor_skip(
     assert keys == sorted(keys, reverse=sort.startswith("-"))
 
 
-def test_a_word_found_nowhere_near_is_found_by_going_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("few", "wanted"), [(0, 3), (2_000, 1)])
+def test_a_word_found_nowhere_near_is_found_by_going_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch, few: int, wanted: int
+) -> None:
     monkeypatch.setattr(failure_page, "Q_WINDOW", 4)
+    monkeypatch.setattr(failure_page, "Q_FEW", few)
     rare = [{"text": "needle in a log", "role": "initiating"}]
     pairs = [(job(f"e{n}", ended_at=NOON - timedelta(minutes=n)), verdict()) for n in range(10)]
     pairs.append((job("rare", ended_at=NOON - timedelta(minutes=11)), verdict(evidence=rare)))
@@ -137,7 +141,36 @@ def test_a_word_found_nowhere_near_is_found_by_going_on(store: Store, monkeypatc
             page = reading.failures.page(FailureFilter(q="needle"), cursor=cursor)
             cursor, pages = page.next_cursor, pages + 1
             found += [row.job_id for row in page.items]
-    assert (found, pages) == (["rare"], 3)
+    assert (found, pages) == (["rare"], wanted)
+
+
+@pytest.mark.parametrize("few", [0, 2_000])
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("INDEX.json", True),  # in pieces, whatever the case
+        ("train term", True),  # of two lines; the beginning of a word is enough
+        ("ndex", False),
+        ("index nothing", False),
+        ("flash_attn", False),
+        ("É\ud800 index", False),
+    ],
+)
+def test_all_words_must_stand_in_the_evidence(
+    store: Store, monkeypatch: pytest.MonkeyPatch, q: str, *, found: bool, few: int
+) -> None:
+    monkeypatch.setattr(failure_page, "Q_FEW", few)
+    put_with(store, [(job("e1"), verdict())])
+    assert bool(listed(store, FailureFilter(q=q))) is found
+
+
+def test_a_new_version_is_searched_by_its_own_words(store: Store) -> None:
+    [outcome] = put(store, [job("e1")])
+    with store.unit_of_work() as work:
+        told = [{"text": "NVRM: Xid 79", "role": "initiating"}]
+        work.failures.revise(outcome.failure_id or 0, verdict(evidence=told))
+    assert listed(store, FailureFilter(q="xid 79"))
+    assert not listed(store, FailureFilter(q="index.json"))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 501])

@@ -29,7 +29,14 @@ def test_an_upgrade_makes_the_schema_and_a_second_one_changes_nothing(empty_url:
 def test_migrations_make_what_the_tables_say(store: Store) -> None:
     with store._engine.connect() as connection:
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True, "target_metadata": metadata}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "target_metadata": metadata,
+                # What each database searches words with is no table that both know.
+                "include_name": lambda name, kind, _parent: not (kind == "table" and name.startswith("evidence_words")),
+            },
         )
         assert compare_metadata(context, metadata) == []
 

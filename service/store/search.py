@@ -1,0 +1,105 @@
+"""Words of the evidence: written with each verdict, searched with what the database has for it.
+
+SQLite searches with FTS5, PostgreSQL with a tsvector under a GIN index. Both are handed the same words, cut here, so
+that they find the same: runs of letters and digits in lower case, so that `flash_attn` is two words, as is
+`index.json`. A word asked for is found by its beginning.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, cast, literal, literal_column, text
+from sqlalchemy.dialects.postgresql import TSQUERY
+
+from service.store import bulk
+from service.store.types import clean
+
+MOST_WORDS = 300  # distinct ones a failure; evidence is a few dozen lines
+LONGEST_WORD = 40  # characters; what is longer is a digest or noise, and is found by its beginning
+MOST_ASKED = 12
+PREFIX_FROM = 3  # characters; shorter words are matched whole
+_WORD = re.compile(r"[^\W_]+")
+_CHARACTERS = 20_000  # of the evidence that are read for words
+
+
+def words_of(told: str) -> list[str]:
+    """The distinct words of a text, in order of appearance."""
+    found: dict[str, None] = {}
+    for match in _WORD.finditer(clean(told).lower()):
+        found[match[0][:LONGEST_WORD]] = None
+        if len(found) >= MOST_WORDS:
+            break
+    return list(found)
+
+
+def asked_for(q: str) -> tuple[str, ...]:
+    """The words of a question."""
+    return tuple(words_of(q))[:MOST_ASKED]
+
+
+def text_of(verdict: Mapping[str, Any]) -> str:
+    """What of a verdict is searched: the text of its evidence."""
+    return "\n".join(str(line.get("text") or "") for line in verdict.get("evidence") or ())[:_CHARACTERS]
+
+
+def add(connection: Connection, told: Iterable[tuple[int, str]]) -> None:
+    """Index the texts of failures that are not there yet."""
+    rows = [(failure_id, " ".join(words)) for failure_id, said in told if (words := words_of(said))]
+    if not rows:
+        return
+    if bulk.is_postgres(connection):
+        connection.exec_driver_sql(
+            "INSERT INTO evidence_words SELECT id, array_to_tsvector(string_to_array(words, ' ')) "
+            "FROM unnest(%s::bigint[], %s::text[]) AS given (id, words) "
+            "ON CONFLICT (failure_id) DO UPDATE SET words = excluded.words",
+            ([row[0] for row in rows], [row[1] for row in rows]),
+        )
+    else:
+        connection.exec_driver_sql("INSERT INTO evidence_words (rowid, words) VALUES (?, ?)", rows)
+
+
+def replace(connection: Connection, failure_id: int, told: str) -> None:
+    """Index a failure's text anew."""
+    remove(connection, [failure_id])
+    add(connection, [(failure_id, told)])
+
+
+def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
+    """Forget failures."""
+    if not failure_ids:
+        return
+    if bulk.is_postgres(connection):
+        connection.exec_driver_sql("DELETE FROM evidence_words WHERE failure_id = ANY(%s)", (list(failure_ids),))
+    else:
+        marks = ", ".join("?" * len(failure_ids))
+        connection.exec_driver_sql(f"DELETE FROM evidence_words WHERE rowid IN ({marks})", tuple(failure_ids))  # noqa: S608 - marks alone
+
+
+def matching(connection: Connection, words: Sequence[str], *, most: int) -> list[int]:
+    """Failures whose evidence has all these words, `most` of them at most, in no order."""
+    if bulk.is_postgres(connection):
+        wanted = text("SELECT failure_id FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :most")
+        asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
+    else:
+        wanted = text("SELECT rowid FROM evidence_words WHERE evidence_words MATCH :q LIMIT :most")
+        asked = " ".join(f'"{word}"{" *" if len(word) >= PREFIX_FROM else ""}' for word in words)
+    return list(connection.execute(wanted, {"q": asked, "most": most}).scalars())
+
+
+def has_words(connection: Connection, here: str, words: Sequence[str]) -> ColumnElement[bool]:
+    """A condition: the evidence of the failure whose id stands in column `here` has all these words.
+
+    A scalar query on purpose: no planner turns it into a join that reads every failure with a common word.
+    """
+    if bulk.is_postgres(connection):
+        asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
+        one = f"(SELECT words FROM evidence_words WHERE failure_id = {here})"  # noqa: S608 - a column of ours
+        found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(asked), TSQUERY))
+        return found
+    own = f"(SELECT ' ' || words || ' ' FROM evidence_words WHERE rowid = {here})"  # noqa: S608 - as above
+    said: ColumnElement[Any] = literal_column(own)
+    conditions = [
+        said.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words
+    ]
+    return and_(literal(value=True), *conditions)
