@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.store.automation_records import (
     AckResult,
     Incident,
-    IncidentKind,
     IncidentJob,
+    IncidentKind,
     IncidentNote,
     Rate,
     Request,
