@@ -117,12 +117,47 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextLine:
+    """One thing that the fleet says of a failure: a node's event, or others that failed.
+
+    `side` is whom it speaks for (`weight` > 0) or against (< 0), in nats of log odds; `kind` is an entry of
+    classifiers/context.toml; `at` is when it was.
+    """
+
+    kind: str
+    text: str
+    side: Side
+    weight: float
+    cause: str | None = None
+    node: str | None = None
+    at: datetime | None = None
+    gpu: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSaid:
+    """What the job's own log and scheduler said, before the fleet's evidence was heard: one of the two sides shown."""
+
+    side: Side
+    cause: str
+    cause_top: tuple[str, ...]
+    confidence: float
+    abstained: bool
+    retry_outlook: RetryOutlook
+    explanation: str
+    suspect: Suspect | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What classification says of one case.
 
     `confidence` is the calibrated probability (0..1) that `side` is right. An abstained verdict keeps its best guess.
     `cause_top` and `symptom_top` hold at most three codes, best first. `weighed` names what spoke for the cause
     (feature, weight), strongest first.
+
+    `context` is what the fleet's evidence added, strongest first, and `log_said` the verdict without it (None where
+    there was none). `disputed`: the log speaks for one side and the nodes for another, both strongly.
     """
 
     side: Side
@@ -144,3 +179,6 @@ class Verdict:
     missing: tuple[str, ...] = ()
     progress: Progress | None = None
     weighed: tuple[tuple[str, float], ...] = ()
+    disputed: bool = False
+    context: tuple[ContextLine, ...] = ()
+    log_said: LogSaid | None = None

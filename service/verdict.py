@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from classifiers.case import Evidence, Verdict
+from classifiers.case import ContextLine, Evidence, LogSaid, Verdict
 from classifiers.taxonomy import Decision
 
 SCHEMA = "verdict/1"
@@ -112,6 +112,33 @@ def action_to_wire(action: Action) -> dict[str, Any]:
     }
 
 
+def _context_to_wire(line: ContextLine) -> dict[str, Any]:
+    return {
+        "kind": line.kind,
+        "text": line.text,
+        "side": line.side,
+        "weight": round(line.weight, 3),
+        "cause": line.cause,
+        "node": line.node,
+        "at": None if line.at is None else line.at.isoformat(),
+        "gpu": line.gpu,
+    }
+
+
+def _log_said_to_wire(said: LogSaid) -> dict[str, Any]:
+    suspect = said.suspect
+    return {
+        "side": said.side,
+        "cause": said.cause,
+        "cause_top": list(said.cause_top),
+        "confidence": round(said.confidence, 4),
+        "abstained": said.abstained,
+        "retry_outlook": said.retry_outlook,
+        "explanation": said.explanation,
+        "suspect": None if suspect is None else {"rank": suspect.rank, "node": suspect.node, "gpu": suspect.gpu},
+    }
+
+
 def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, attempt: int | None) -> dict[str, Any]:
     """The verdict/1 object (contract, section 3)."""
     verdict, advice = diagnosis.verdict, diagnosis.advice
@@ -160,4 +187,7 @@ def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, a
         "weighed": [[name, round(weight, 3)] for name, weight in verdict.weighed],
         "model": verdict.model,
         "rules": verdict.rules,
+        "disputed": verdict.disputed,
+        "context": [_context_to_wire(line) for line in verdict.context],
+        "log_said": None if verdict.log_said is None else _log_said_to_wire(verdict.log_said),
     }

@@ -1,0 +1,178 @@
+"""What goes into the fleet's rooms of the store and comes out: plain frozen dataclasses, no SQL.
+
+Times are aware and UTC on the way out. Text is redacted before it comes here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Severity = Literal["info", "warning", "critical", "fatal"]
+NodeSort = Literal["-suspicion", "node"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewNodeEvent:
+    """One thing a node, its devices or its agents said, or that people do to it.
+
+    `key` is 16 bytes that name the event: given twice it is stored once. `until` ends a window (maintenance).
+    `gpu` is the device's index. `resolved` says that the state is over.
+    """
+
+    key: bytes
+    cluster: str
+    node: str
+    at: datetime
+    kind: str
+    text: str
+    severity: Severity = "info"
+    source: str | None = None
+    gpu: int | None = None
+    resolved: bool = False
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNodeEvent:
+    """A node event as stored."""
+
+    id: int
+    cluster: str
+    node: str
+    at: datetime
+    until: datetime | None
+    received_at: datetime
+    source: str | None
+    kind: str
+    severity: Severity
+    gpu: int | None
+    resolved: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A span of time on one node or of one fingerprint (`name`) of a cluster; both ends count."""
+
+    cluster: str
+    name: str
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSuspicion:
+    """How much more often jobs fail on a node than its exposure explains.
+
+    `rate_ratio` is the empirical Bayes estimate (1.0: as often as the fleet), `low` and `high` its 90 % credible
+    interval; `exposure_h` are node-hours and `failures` the weighted hardware- and system-side failures, both decayed.
+    """
+
+    rate_ratio: float
+    low: float
+    high: float
+    exposure_h: float
+    failures: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One line of the nodes list.
+
+    `exposure_h` and `blame` are what the suspicion counts now (decayed, since the last repair); `jobs` ended on it and
+    `failures` among them, of any side, are plain counts over the same days.
+    """
+
+    cluster: str
+    node: str
+    rate_ratio: float
+    low: float
+    high: float
+    exposure_h: float
+    blame: float
+    jobs: int
+    failures: int
+    last_failure_at: datetime | None
+    last_event_at: datetime | None
+    repaired_at: datetime | None
+    repaired_by: str | None
+    repair_note: str | None
+    computed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DaySums:
+    """What is added to one day of one node."""
+
+    exposure_h: float = 0.0
+    jobs: int = 0
+    failures: int = 0
+    blame: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDay:
+    """One stored day of a node; `day` counts from 1970-01-01."""
+
+    cluster: str
+    node: str
+    day: int
+    exposure_h: float
+    jobs: int
+    failures: int
+    blame: float
+
+
+@dataclass(frozen=True, slots=True)
+class RanJob:
+    """What the counting of exposure reads of an attempt; `failure_id` None: it did not fail (or has no verdict)."""
+
+    id: int
+    cluster: str
+    nodes: tuple[str, ...]
+    started_at: datetime | None
+    ended_at: datetime
+    status: str
+    failure_id: int | None
+    clock_suspect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the counting of blame, and neighbours, read of a failure: its verdict in force and where it ran."""
+
+    id: int
+    cluster: str
+    job_id: str
+    ended_at: datetime
+    user: str | None
+    side: str
+    cause: str
+    confidence: float
+    abstained: bool
+    fingerprint: str
+    suspect_node: str | None
+    nodes: tuple[str, ...]
+    source: str = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What a failure adds to its nodes: weight by node."""
+
+    failure_id: int
+    cluster: str
+    ended_at: datetime
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPrior:
+    """A cluster's failures per node-hour and the shape of the Gamma distribution over its nodes."""
+
+    cluster: str
+    rate: float
+    shape: float
+    nodes: int
+    computed_at: datetime
