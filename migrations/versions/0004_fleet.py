@@ -99,7 +99,6 @@ def upgrade() -> None:
         "fleet_rechecks",
         sa.Column("failure_id", big_id, autoincrement=False, nullable=False),
         sa.Column("due_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("seen", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.PrimaryKeyConstraint("failure_id", name=op.f("pk_fleet_rechecks")),
     )
     op.create_index(op.f("ix_fleet_rechecks_due_at"), "fleet_rechecks", ["due_at"])

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from sqlalchemy import Connection, select, update
 
-from service.store import bulk
+from service.store import bulk, fleet_work
 from service.store.controllers import Assigned, Member, assign
 from service.store.job_rows import COLUMNS, POSITION, attempt_of, row_of
 from service.store.records import Attempt, CountedAs, JobOutcome, NewJob
@@ -70,6 +70,7 @@ class Jobs:
                 rows[n] = tuple(row)
         inserted = bulk.insert_jobs(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
+        fleet_work.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
         return self._outcomes(new, keys, first, retired, inserted, opened)
 
     def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:

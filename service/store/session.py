@@ -15,12 +15,17 @@ from service.store.duties import Duties
 from service.store.endpoints import Endpoints
 from service.store.engine import READING, connect, errors_translated
 from service.store.failures import Failures
+from service.store.fleet_facts import FleetFacts
+from service.store.fleet_work import FleetWork
 from service.store.jobs import Jobs
+from service.store.node_events import NodeEvents
 from service.store.outbox import Outbox
 from service.store.pending_logs import PendingLogs
 from service.store.records import Purged
+from service.store.repairs import Repairs
 from service.store.reports import Reports
 from service.store.statistics import Statistics
+from service.store.suspicion import Suspicions
 from service.store.tokens import Tokens
 from service.store.weekly import Weekly
 
@@ -38,6 +43,11 @@ class UnitOfWork:
         self.tokens = Tokens(connection, clock)
         self.pending_logs = PendingLogs(connection, clock)
         self.statistics = Statistics(connection)
+        self.node_events = NodeEvents(connection, clock)
+        self.suspicion = Suspicions(connection)
+        self.repairs = Repairs(connection, clock)
+        self.fleet_facts = FleetFacts(connection)
+        self.fleet_work = FleetWork(connection, clock)
         self.weekly = Weekly(connection)
         self.reports = Reports(connection, clock)
         self.duties = Duties(connection, clock)

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -15,6 +14,7 @@ from service.store.fleet_records import DaySums, FleetPrior, NodeDay, NodeRow, N
 from service.store.records import Page
 from service.store.tables_fleet import fleet_priors, node_days, nodes
 from service.store.types import clean, short, utc
+from service.store.wanted import Wanted
 
 Key = tuple[str, str]
 _CHUNK = 400
@@ -40,7 +40,8 @@ class Suspicions:
     def rows(self, keys: Collection[Key]) -> dict[Key, NodeRow]:
         """The rows of these nodes (cluster, node), by the names given; those not stored are left out."""
         wanted = {(clean(cluster), clean(node)[:200]): (cluster, node) for cluster, node in keys}
-        return {wanted[row.cluster, row.node]: _node(row) for row in self._joined("nodes.*", "nodes", sorted(wanted))}
+        found = self._wanted(wanted).select(nodes, "nodes.cluster = {cluster} AND nodes.node = {node}")
+        return {wanted[row.cluster, row.node]: _node(row) for row in found}
 
     def get(self, cluster: str, node: str) -> NodeRow:
         """One node.
@@ -91,7 +92,8 @@ class Suspicions:
 
     def days(self, keys: Collection[Key], *, since: int) -> list[NodeDay]:
         """The stored days of these nodes from day `since` on."""
-        rows = self._joined("node_days.*", "node_days", sorted(set(keys)), " AND node_days.day >= {}", since)
+        here = "node_days.cluster = {cluster} AND node_days.node = {node} AND node_days.day >= :since"
+        rows = self._wanted(keys).select(node_days, here, since=since)
         return [
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
@@ -214,21 +216,8 @@ class Suspicions:
                 return found
             found.append(name)
 
-    def _joined(self, columns: str, table: str, keys: Sequence[Key], more: str = "", *values: Any) -> list[Row[Any]]:
-        """Rows of `table` of these (cluster, node), however many: one JSON parameter."""
-        if not keys:
-            return []
-        given = orjson.dumps([{"cluster": cluster, "node": node} for cluster, node in keys]).decode()
-        if bulk.is_postgres(self._connection):
-            wanted = "json_to_recordset(%s::json) AS wanted (cluster text, node text)"
-            on = f"{table}.cluster = wanted.cluster AND {table}.node = wanted.node"
-            mark = "%s"
-        else:
-            wanted = "json_each(?) AS wanted"
-            on = f"{table}.cluster = wanted.value ->> 'cluster' AND {table}.node = wanted.value ->> 'node'"
-            mark = "?"
-        sql = f"SELECT {columns} FROM {wanted} CROSS JOIN {table} WHERE {on}{more.format(mark)}"  # noqa: S608 - our own names
-        return list(self._connection.exec_driver_sql(sql, (given, *values)))
+    def _wanted(self, keys: Collection[Key]) -> Wanted:
+        return Wanted(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
 
 
 def _node(row: Row[Any]) -> NodeRow:

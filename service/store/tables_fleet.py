@@ -5,7 +5,6 @@ node-hours: an hour of a job on four nodes is one hour for each of them.
 """
 
 from sqlalchemy import (
-    BigInteger,
     Boolean,
     Column,
     Float,
@@ -122,5 +121,4 @@ fleet_rechecks = Table(
     metadata,
     Column("failure_id", BigId, primary_key=True, autoincrement=False),
     Column("due_at", UtcDateTime, nullable=False, index=True),
-    Column("seen", BigInteger, nullable=False, server_default=text("0")),
 )
