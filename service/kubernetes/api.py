@@ -1,0 +1,236 @@
+"""One cluster's API: JSON in and out, through the official client (authentication, TLS, proxies, token refresh).
+
+Objects stay plain dictionaries: every field of every version survives, and a new Job is made of exactly what the old
+one held. https://kubernetes.io/docs/reference/using-api/api-concepts/ is what this speaks.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import urllib3
+from kubernetes.client import ApiClient
+from kubernetes.client.exceptions import ApiException
+
+from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+
+CONNECT_S = 5.0
+ANSWER_S = 30.0
+# etcd holds objects up to 1.5 MiB; a page of 500 small ones may be larger than one big one.
+OBJECT_BYTES = 8 << 20
+ANSWER_BYTES = 64 << 20
+_PIECE = 64 << 10
+_OK, _BAD, _GONE, _SLOW_DOWN, _SERVER = 200, 300, 410, 429, 500
+_NOT_FOUND, _CONFLICT, _TIMEOUT = 404, 409, 408
+
+Object = dict[str, Any]
+
+
+class KubernetesApi:
+    """Requests to one API server. Safe to share between threads; nothing is kept between requests but connections.
+
+    Args:
+        client: the official client, configured.
+        answer_s: seconds a request may take to answer (a watch's pauses are given with it).
+    """
+
+    def __init__(self, client: ApiClient, *, answer_s: float = ANSWER_S) -> None:
+        self._client = client
+        self._answer_s = answer_s
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
+        """One object, or one page of a list.
+
+        Raises:
+            Absent, Refused, Expired, ClusterAway: see there.
+        """
+        return self._json("GET", path, query)
+
+    def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
+        """Create an object; as the server made it. It is sent once: after ClusterAway it may be there or not.
+
+        Raises:
+            Exists: there is one of that name.
+            Absent, Refused, ClusterAway: see there.
+        """
+        return self._json("POST", path, query, body)
+
+    def delete(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
+        """Delete an object.
+
+        Raises:
+            Absent, Refused, ClusterAway: see there.
+        """
+        return self._json("DELETE", path, query)
+
+    def patch(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
+        """Merge `body` into an object (RFC 7386).
+
+        Raises:
+            Absent, Refused, ClusterAway: see there.
+        """
+        return self._json("PATCH", path, query, body)
+
+    def watch(self, path: str, query: Mapping[str, Any], *, silence_s: float) -> Iterator[Object]:
+        """The changes of a collection as they come, until the server ends it or is silent for `silence_s`.
+
+        An ERROR event is raised, not given.
+
+        Raises:
+            Expired, Refused, ClusterAway: see there.
+        """
+        response = self._ask("GET", path, {**query, "watch": "true"}, read_s=silence_s)
+        with closing(response):
+            for line in _lines(response, path):
+                change = _decoded(line, path)
+                if change.get("type") == "ERROR":
+                    raise _refusal(change.get("object") or {}, None, path)
+                yield change
+
+    def text_tail(self, path: str, query: Mapping[str, Any], *, keep: int, read_at_most: int, within_s: float) -> str:
+        """The last `keep` bytes of a text (a container's log), of which at most `read_at_most` are read.
+
+        Raises:
+            Absent, Refused, ClusterAway: see there.
+        """
+        deadline = time.monotonic() + within_s
+        response = self._ask("GET", path, query, read_s=within_s)
+        kept, read = b"", 0
+        with closing(response):
+            try:
+                for piece in response.stream(_PIECE, decode_content=True):
+                    kept = (kept + piece)[-keep:]
+                    read += len(piece)
+                    if read >= read_at_most or time.monotonic() > deadline:
+                        break
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise _away(path, error) from None
+        return kept.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _json(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: Mapping[str, Any] | None = None
+    ) -> Object:
+        response = self._ask(method, path, query or {}, body=body, read_s=self._answer_s)
+        with closing(response):
+            return _decoded(_read(response, path, ANSWER_BYTES), path)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any],
+        *,
+        read_s: float,
+        body: Mapping[str, Any] | None = None,
+    ) -> urllib3.HTTPResponse:
+        """The answer of a request that went well; its body is not read yet."""
+        headers = {"Accept": "application/json, */*"}
+        if body is not None:
+            headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        try:
+            request = self._client.param_serialize(
+                method,
+                path,
+                query_params=[(name, value) for name, value in query.items() if value is not None],
+                header_params=headers,
+                # JSON already, for the client writes only some content types itself.
+                body=None if body is None else dict(body),
+                auth_settings=["BearerToken"],
+            )
+            answer = self._client.call_api(*request, _request_timeout=(CONNECT_S, read_s))
+        except ApiException as error:  # TLS
+            raise ClusterAway(f"Kubernetes: {str(error.reason)[:300]}") from None
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _away(path, error) from None
+        response: urllib3.HTTPResponse = answer.response
+        if _OK <= response.status < _BAD:
+            return response
+        with closing(response):
+            try:
+                told = orjson.loads(_read(response, path, _PIECE))
+            except orjson.JSONDecodeError:
+                told = {}
+        raise _refusal(told, response, path)
+
+
+def collection(group: str, plural: str, namespace: str | None) -> str:
+    """The path of a kind's objects, such as ("batch/v1", "jobs", "ml"); all namespaces where it is None."""
+    root = "/api/v1" if group == "v1" else f"/apis/{group}"
+    where = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
+    return f"{root}{where}/{plural}"
+
+
+def named(group: str, plural: str, namespace: str | None, name: str) -> str:
+    """The path of one object."""
+    return f"{collection(group, plural, namespace)}/{quote(name, safe='')}"
+
+
+def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:
+    found = b""
+    try:
+        for piece in response.stream(_PIECE, decode_content=True):
+            found += piece
+            if len(found) > most:
+                raise ClusterAway(f"Kubernetes: {path}: more than {most} bytes")
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise _away(path, error) from None
+    return found
+
+
+def _lines(response: urllib3.HTTPResponse, path: str) -> Iterator[bytes]:
+    """Whole lines as they arrive; each at most OBJECT_BYTES."""
+    rest = b""
+    while True:
+        try:
+            piece = response.read1(_PIECE, decode_content=True)
+        except urllib3.exceptions.ReadTimeoutError:
+            return  # silence: the caller asks again from where it is
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _away(path, error) from None
+        if not piece:
+            return
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from (line for line in whole if line.strip())
+        if len(rest) > OBJECT_BYTES:
+            raise ClusterAway(f"Kubernetes: {path}: an object of more than {OBJECT_BYTES} bytes")
+
+
+def _decoded(text: bytes, path: str) -> Object:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise ClusterAway(f"Kubernetes: {path}: the answer is no JSON") from None
+    if not isinstance(found, dict):
+        raise ClusterAway(f"Kubernetes: {path}: the answer is no object")
+    return found
+
+
+def _refusal(told: Any, response: urllib3.HTTPResponse | None, path: str) -> ClusterAway | Expired | Refused:
+    """The error that a `Status` object or an HTTP status stands for."""
+    status = told if isinstance(told, dict) else {}
+    code = response.status if response is not None else status.get("code")
+    code = code if isinstance(code, int) else _SERVER
+    reason = status.get("reason") if isinstance(status.get("reason"), str) else None
+    words = str(status.get("message") or (response.reason if response is not None else None) or reason or "no reason")
+    detail = f"Kubernetes: {path}: {code} {words[:500]}"
+    if code == _GONE or reason in {"Expired", "Gone"}:
+        return Expired(detail)
+    if code in {_SLOW_DOWN, _TIMEOUT} or code >= _SERVER:
+        after = response.headers.get("Retry-After", "") if response is not None else ""
+        return ClusterAway(detail, float(after) if after.isdecimal() else None)
+    if code == _NOT_FOUND:
+        return Absent(detail, code, reason)
+    if code == _CONFLICT and reason == "AlreadyExists":
+        return Exists(detail, code, reason)
+    return Refused(detail, code, reason)
+
+
+def _away(path: str, error: Exception) -> ClusterAway:
+    return ClusterAway(f"Kubernetes: {path}: {type(error).__name__}: {error}"[:400])

@@ -1,0 +1,38 @@
+"""Where the cluster is: a kubeconfig file, or the service account of the pod that this runs in."""
+
+import os
+from pathlib import Path
+
+from kubernetes import config
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.config.config_exception import ConfigException
+
+from service.errors import ConfigurationError
+from service.kubernetes.api import KubernetesApi
+
+IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
+CONNECTIONS = 8
+
+
+def connect(kubeconfig: Path | None = None, context: str | None = None) -> KubernetesApi:
+    """The API of the cluster that `kubeconfig` names, else of the one this runs in, else of the usual kubeconfig.
+
+    Raises:
+        ConfigurationError: there is none, or it is not readable.
+    """
+    settings = Configuration()
+    # Tries, and how long to wait between them, are the caller's.
+    settings.retries = False
+    settings.connection_pool_maxsize = CONNECTIONS
+    try:
+        if kubeconfig is None and os.environ.get(IN_CLUSTER):
+            config.load_incluster_config(client_configuration=settings)
+        else:
+            config.load_kube_config(
+                None if kubeconfig is None else str(kubeconfig), context, client_configuration=settings
+            )
+    except (ConfigException, OSError, ValueError) as error:
+        raise ConfigurationError(f"no Kubernetes cluster to talk to: {str(error)[:300]}") from None
+    client = ApiClient(settings)
+    client.user_agent = "faultline"
+    return KubernetesApi(client)
