@@ -165,7 +165,8 @@ class Incident:
     """Many jobs of several users that failed with one fingerprint or over one shared thing (`kind`, `value`).
 
     `by_hand`: a person holds it, no probe is sent. `probe` is the request that was let go first; `probe_at` when the
-    next one may be. `held` counts the requests that wait for its end.
+    next one may be. `held` counts the requests that wait for its end (0 where not asked for);
+    `probe_row` is the store's own number of the probe.
     """
 
     id: int
@@ -187,6 +188,7 @@ class Incident:
     closed_at: datetime | None = None
     closed_by: str | None = None
     held: int = 0
+    probe_row: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +245,154 @@ class Rate:
     low: float | None
     high: float | None
     demoted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Whose piece of work a job is: the lineage's key and its first job."""
+
+    lineage: str
+    root_job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """One stored attempt of a lineage. `side`, `fingerprint`, `step` and `checkpoint` are of its failure, if any."""
+
+    id: int
+    cluster: str
+    job_id: str
+    status: str
+    started_at: datetime | None
+    ended_at: datetime
+    gpus: int | None
+    failure_id: int | None
+    side: str | None = None
+    fingerprint: str | None = None
+    step: int | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewAdvice:
+    """Advice on one version of a verdict, with the facts it stood on (`facts`: plain JSON)."""
+
+    failure_id: int
+    version: int
+    policy: str
+    decision: str
+    mode: str
+    step: int | None
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NewSignal:
+    """A failure that points at a shared thing."""
+
+    key: str
+    failure_id: int
+    at: datetime
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A stored signal. `user` "" where nobody is named."""
+
+    failure_id: int
+    at: datetime
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewIncident:
+    """An incident to be opened; `by` is "policy" or the person who does it."""
+
+    key: str
+    kind: IncidentKind
+    value: str
+    cluster: str
+    cause: str
+    title: str
+    by: str
+    probe_at: datetime | None
+    by_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A request whose job's end is still to come, as matching needs it.
+
+    `began` is when the attempt it answers began, `step` how far that came; `waits`: acted on, or perhaps acted on.
+    """
+
+    id: int
+    request_id: str
+    failure_id: int
+    cluster: str
+    job_id: str
+    new_job_id: str | None
+    lineage: str
+    kind: RequestKind
+    plan: RequestPlan
+    cause: str
+    policy: str
+    fingerprint: str
+    step: int | None
+    attempt_id: int
+    leased_at: datetime
+    state: RequestState
+    incident_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TallyRow:
+    """Ends of resubmits of one cluster, cause, plan and policy."""
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    helped: int
+    failed: int
+    unknown: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demotion:
+    """Since when an action is advice only, and on what figures."""
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    at: datetime
+    helped: int
+    failed: int
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """A resubmit that was let go, and how it ended (None: not known yet)."""
+
+    id: int
+    cause: str
+    resource: str
+    user: str | None
+    at: datetime
+    outcome: RequestOutcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class StormHeld:
+    """A key that the brake holds. `trial` is the request that was let go since, at `trial_at`."""
+
+    key: str
+    cluster: str
+    held_since: datetime
+    reason: str
+    trial_at: datetime | None = None
+    trial: int | None = None

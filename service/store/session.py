@@ -9,23 +9,34 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.clock import Clock, SystemClock
 from service.store import retention, schema
+from service.store.advices import Advices
 from service.store.dead_letters import DeadLetters
 from service.store.deliveries import Deliveries
 from service.store.duties import Duties
 from service.store.endpoints import Endpoints
 from service.store.engine import READING, connect, errors_translated
 from service.store.failures import Failures
+from service.store.feedback import FeedbackRows
 from service.store.fleet_facts import FleetFacts
 from service.store.fleet_work import FleetWork
+from service.store.groups import Groups
+from service.store.incidents import Incidents
 from service.store.jobs import Jobs
+from service.store.leases import Leases
+from service.store.lineages import Lineages
 from service.store.node_events import NodeEvents
 from service.store.outbox import Outbox
+from service.store.outcomes import Outcomes
 from service.store.pending_logs import PendingLogs
 from service.store.records import Purged
 from service.store.repairs import Repairs
 from service.store.reports import Reports
+from service.store.requests import Requests
+from service.store.signals import Signals
 from service.store.statistics import Statistics
+from service.store.storms import Storms
 from service.store.suspicion import Suspicions
+from service.store.switch import KillSwitch
 from service.store.tokens import Tokens
 from service.store.weekly import Weekly
 
@@ -36,6 +47,8 @@ class UnitOfWork:
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self.jobs = Jobs(connection)
         self.failures = Failures(connection, clock)
+        self.groups = Groups(connection, clock)
+        self.feedback = FeedbackRows(connection, clock)
         self.dead_letters = DeadLetters(connection, clock)
         self.outbox = Outbox(connection, clock)
         self.deliveries = Deliveries(connection, clock)
@@ -51,6 +64,15 @@ class UnitOfWork:
         self.weekly = Weekly(connection)
         self.reports = Reports(connection, clock)
         self.duties = Duties(connection, clock)
+        self.advices = Advices(connection, clock)
+        self.requests = Requests(connection, clock)
+        self.leases = Leases(connection, clock)
+        self.lineages = Lineages(connection, clock)
+        self.signals = Signals(connection)
+        self.incidents = Incidents(connection, clock)
+        self.outcomes = Outcomes(connection, clock)
+        self.storms = Storms(connection, clock)
+        self.switch = KillSwitch(connection, clock)
 
 
 class Store:
