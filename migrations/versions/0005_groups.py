@@ -112,6 +112,7 @@ def upgrade() -> None:
         sa.Column("muted_failures", sa.BigInteger(), nullable=True),
         sa.Column("muted_users", sa.BigInteger(), nullable=True),
         sa.Column("merged_into", sa.BigInteger(), nullable=True),
+        sa.Column("labelled_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("review_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_groups")),
     )

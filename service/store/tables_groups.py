@@ -54,6 +54,8 @@ groups = Table(
     Column("muted_failures", BigInteger),
     Column("muted_users", BigInteger),
     Column("merged_into", BigInteger),
+    # Set once a person labelled it: what its failures are then called is the person's word.
+    Column("labelled_at", UtcDateTime),
     Column("review_at", UtcDateTime, nullable=False),
     # One index an order of the list, and one for those whose state may change by time alone.
     Index("ix_groups_state", "state", "last_at", "id"),

@@ -1,0 +1,74 @@
+"""Keeps the groups up to date: counts what was stored since, and says which state each group is in now."""
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from service.clock import Clock
+from service.groups.states import Judged, judge, levels
+from service.store.group_records import GroupRow
+from service.store.session import Store, UnitOfWork
+
+_log = logging.getLogger(__name__)
+_BITES = 50  # a call; what is left is folded by the next one
+SERVICE = "Faultline"
+_SAID = {
+    "escalating": "escalating: {recent} failures in the last {hours:g} hours, about {expected:.1f} were to be expected",
+    "regressed": "came back after it was resolved",
+    "ongoing": "no longer {before}",
+    "new": "no longer {before}",
+}
+
+
+class Fold:
+    """Called now and then beside the consumer or the server; any number of processes may."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def __call__(self) -> int:
+        """Fold what there is, a bite a transaction; how many groups changed or were looked at.
+
+        Raises:
+            Unavailable: the database does not answer; what was folded stays so.
+        """
+        seen = 0
+        for _ in range(_BITES):
+            with self._store.unit_of_work() as work:
+                changed = work.groups.fold()
+                if changed is None:
+                    changed = work.groups.due()
+                    self._judge(work, changed)
+                    return seen + len(changed)
+                self._judge(work, changed)
+            seen += len(changed)
+        return seen
+
+    def _judge(self, work: UnitOfWork, group_ids: Collection[int]) -> None:
+        if not group_ids:
+            return
+        given, now = levels(), self._clock.now()
+        for facts in work.groups.facts(group_ids, window_h=given.window_h, past_d=given.past_d):
+            found = judge(facts, now, given)
+            values: dict[str, Any] = {
+                "recent": found.recent,
+                "expected": found.expected,
+                "chance": found.chance,
+                "review_at": found.review_at,
+            }
+            if found.state != facts.row.state:
+                values |= {"state": found.state, "state_since": now}
+                if facts.row.state == "muted":
+                    values |= {"muted_until": None, "muted_failures": None, "muted_users": None}
+                work.groups.note(facts.row.id, SERVICE, "state", said(facts.row, found, given.window_h))
+            work.groups.change(facts.row.id, **values)
+
+
+def said(before: GroupRow, found: Judged, hours: float) -> str:
+    """What became of a group, in words."""
+    if before.state == "muted":
+        return f"no longer muted: {found.state}"
+    return _SAID[found.state].format(
+        recent=found.recent, hours=hours, expected=found.expected or 0.0, before=before.state
+    )

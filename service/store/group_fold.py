@@ -1,0 +1,270 @@
+"""From rows that only ever were appended to the counts of groups: by one process at a time, a bite a transaction."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.store import bulk
+from service.store.group_records import Split
+from service.store.tables import failures
+from service.store.tables_groups import group_deltas, group_facets, group_fingerprints, group_hours, groups
+
+BITE = 2_000  # deltas a transaction
+_FOLD_LOCK = 0x666F6C64  # "fold"
+_KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_name", "node": "suspect_node"}
+
+
+def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int] | None:
+    """Count what was appended; the groups that changed. None: there is nothing to do, or another process is at it."""
+    if bulk.is_postgres(connection):
+        free = connection.exec_driver_sql("SELECT pg_try_advisory_xact_lock(%s)", (_FOLD_LOCK,)).scalar_one()
+        if not free:
+            return None
+    rows = connection.execute(
+        select(
+            group_deltas.c.id.label("delta"),
+            group_deltas.c.fingerprint.label("print"),
+            group_deltas.c.sign,
+            failures.c.id,
+            failures.c.ended_at,
+            failures.c.gpu_hours_lost,
+            failures.c.cluster,
+            failures.c.queue,
+            failures.c.team,
+            failures.c.user_name,
+            failures.c.suspect_node,
+            failures.c.side,
+            failures.c.cause,
+            failures.c.abstained,
+            failures.c.headline,
+        )
+        .join_from(group_deltas, failures, failures.c.id == group_deltas.c.failure_id, isouter=True)
+        .order_by(group_deltas.c.id)
+        .limit(limit)
+    ).all()
+    if not rows:
+        return None
+    connection.execute(delete(group_deltas).where(group_deltas.c.id.in_([row.delta for row in rows])))
+    by_print: defaultdict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        if row.id is not None:  # else retention was quicker
+            by_print[row.print].append(row)
+    group_of = _groups_of(connection, by_print, now)
+    _count(connection, by_print)
+    touched: defaultdict[int, list[Any]] = defaultdict(list)
+    for fingerprint, found in by_print.items():
+        touched[group_of[fingerprint]].extend(found)
+    _add_up(connection, touched, now)
+    return set(touched)
+
+
+def recount(connection: Connection, group_ids: Iterable[int]) -> None:
+    """Add a group's counts up anew from its fingerprints: after one was taken out or put in."""
+    for group_id in group_ids:
+        own = group_fingerprints.c.group_id == group_id
+        told = connection.execute(
+            select(
+                func.coalesce(func.sum(group_fingerprints.c.failures), 0).label("failures"),
+                func.coalesce(func.sum(group_fingerprints.c.gpu_hours_lost), 0.0).label("lost"),
+                func.min(group_fingerprints.c.first_at).label("first_at"),
+                func.max(group_fingerprints.c.last_at).label("last_at"),
+            ).where(own)
+        ).one()
+        values: dict[str, Any] = {"failures": int(told.failures), "gpu_hours_lost": float(told.lost)}
+        if told.first_at is not None:
+            values |= {"first_at": told.first_at, "last_at": told.last_at}
+        values["users"] = _users(connection, [group_id]).get(group_id, 0)
+        connection.execute(update(groups).where(groups.c.id == group_id).values(values))
+
+
+def regroup(connection: Connection, split: Split, *, limit: int = 500) -> int:
+    """Move failures to the fingerprint that was split off theirs; how many were, `limit` at most."""
+    column = failures.c[_KINDS[split.field]]
+    ids = list(
+        connection.execute(
+            select(failures.c.id)
+            .where(failures.c.fingerprint == split.fingerprint, column == split.value)
+            .order_by(failures.c.ended_at.desc())
+            .limit(limit)
+            .with_for_update()
+        ).scalars()
+    )
+    if ids:
+        connection.execute(update(failures).where(failures.c.id.in_(ids)).values(fingerprint=split.refined))
+        moved = [(one, name, sign) for one in ids for name, sign in ((split.fingerprint, -1), (split.refined, 1))]
+        bulk.append(connection, group_deltas, ("failure_id", "fingerprint", "sign"), moved)
+    return len(ids)
+
+
+def upsert(connection: Connection, table: Table) -> Any:
+    """The dialect's own INSERT, which knows ON CONFLICT."""
+    return postgresql.insert(table) if bulk.is_postgres(connection) else sqlite.insert(table)
+
+
+def _groups_of(connection: Connection, by_print: Mapping[str, Sequence[Any]], now: datetime) -> dict[str, int]:
+    """The group of each fingerprint; one that is not known yet makes its own."""
+    known = {
+        row[0]: row[1]
+        for row in bulk.by_keys(
+            connection, "fingerprint, group_id", "group_fingerprints", list(by_print), key="fingerprint"
+        )
+    }
+    fresh = [fingerprint for fingerprint in by_print if fingerprint not in known]
+    if not fresh:
+        return known
+    made = connection.execute(
+        insert(groups).returning(groups.c.id, groups.c.fingerprint),
+        [_new_group(fingerprint, by_print[fingerprint], now) for fingerprint in fresh],
+    )
+    fresh_ids = {row.fingerprint: row.id for row in made}
+    connection.execute(
+        insert(group_fingerprints),
+        [
+            {
+                "fingerprint": fingerprint,
+                "group_id": group_id,
+                "own_group": group_id,
+                "failures": 0,
+                "gpu_hours_lost": 0.0,
+                "first_at": min(row.ended_at for row in by_print[fingerprint]),
+                "last_at": max(row.ended_at for row in by_print[fingerprint]),
+            }
+            for fingerprint, group_id in fresh_ids.items()
+        ],
+    )
+    return known | fresh_ids
+
+
+def _new_group(fingerprint: str, rows: Sequence[Any], now: datetime) -> dict[str, Any]:
+    first, last = min(rows, key=lambda row: row.ended_at), max(rows, key=lambda row: row.id)
+    return {
+        "made_at": now,
+        "fingerprint": fingerprint,
+        "state": "new",
+        "state_since": first.ended_at,
+        "title": first.headline,
+        "side": last.side,
+        "cause": last.cause,
+        "abstained": last.abstained,
+        "first_id": first.id,
+        "last_id": last.id,
+        "first_at": first.ended_at,
+        "last_at": max(row.ended_at for row in rows),
+        "failures": 0,
+        "users": 0,
+        "gpu_hours_lost": 0.0,
+        "review_at": now,
+    }
+
+
+def _count(connection: Connection, by_print: Mapping[str, Sequence[Any]]) -> None:
+    hours: Counter[tuple[str, datetime]] = Counter()
+    lost: defaultdict[tuple[str, datetime], float] = defaultdict(float)
+    facets: Counter[tuple[str, str, str]] = Counter()
+    prints = []
+    for fingerprint, rows in by_print.items():
+        for row in rows:
+            at = (fingerprint, row.ended_at.replace(minute=0, second=0, microsecond=0))
+            hours[at] += row.sign
+            lost[at] += row.sign * row.gpu_hours_lost
+            for kind, name in _KINDS.items():
+                value = getattr(row, name)
+                if value is not None:
+                    facets[fingerprint, kind, value] += row.sign
+        prints.append(
+            {
+                "p": fingerprint,
+                "n": sum(row.sign for row in rows),
+                "lost": sum(row.sign * row.gpu_hours_lost for row in rows),
+                "first": min(row.ended_at for row in rows),
+                "last": max(row.ended_at for row in rows),
+            }
+        )
+    table = group_fingerprints
+    first, last = bindparam("first", type_=table.c.first_at.type), bindparam("last", type_=table.c.last_at.type)
+    least, most = (func.least, func.greatest) if bulk.is_postgres(connection) else (func.min, func.max)
+    connection.execute(
+        update(table)
+        .where(table.c.fingerprint == bindparam("p"))
+        .values(
+            failures=table.c.failures + bindparam("n"),
+            gpu_hours_lost=table.c.gpu_hours_lost + bindparam("lost"),
+            first_at=least(table.c.first_at, first),
+            last_at=most(table.c.last_at, last),
+        ),
+        prints,
+    )
+    adding = upsert(connection, group_hours)
+    connection.execute(
+        adding.on_conflict_do_update(
+            index_elements=["fingerprint", "hour"],
+            set_={
+                "failures": group_hours.c.failures + adding.excluded.failures,
+                "gpu_hours_lost": group_hours.c.gpu_hours_lost + adding.excluded.gpu_hours_lost,
+            },
+        ),
+        [
+            {"fingerprint": at[0], "hour": at[1], "failures": count, "gpu_hours_lost": lost[at]}
+            for at, count in sorted(hours.items())
+        ],
+    )
+    adding = upsert(connection, group_facets)
+    connection.execute(
+        adding.on_conflict_do_update(
+            index_elements=["fingerprint", "kind", "name"],
+            set_={"failures": group_facets.c.failures + adding.excluded.failures},
+        ),
+        [
+            {"fingerprint": fingerprint, "kind": kind, "name": name, "failures": count}
+            for (fingerprint, kind, name), count in sorted(facets.items())
+        ],
+    )
+
+
+def _add_up(connection: Connection, touched: Mapping[int, Sequence[Any]], now: datetime) -> None:
+    """The counts of the groups themselves, with what the newest failure says of it unless a person labelled it."""
+    if not touched:
+        return
+    users = _users(connection, list(touched))
+    known = {
+        row.id: row
+        for row in connection.execute(
+            select(groups.c.id, groups.c.first_at, groups.c.last_at, groups.c.last_id, groups.c.labelled_at).where(
+                groups.c.id.in_(list(touched))
+            )
+        )
+    }
+    for group_id, rows in touched.items():
+        before = known[group_id]
+        newest = max(rows, key=lambda row: row.id)
+        values: dict[str, Any] = {
+            "failures": groups.c.failures + sum(row.sign for row in rows),
+            "gpu_hours_lost": groups.c.gpu_hours_lost + sum(row.sign * row.gpu_hours_lost for row in rows),
+            "users": users.get(group_id, 0),
+            "first_at": min([before.first_at, *(row.ended_at for row in rows)]),
+            "last_at": max([before.last_at, *(row.ended_at for row in rows)]),
+            "review_at": now - timedelta(days=1),
+        }
+        if newest.sign > 0 and newest.id >= before.last_id:
+            values["last_id"] = newest.id
+            if before.labelled_at is None:
+                values |= {"side": newest.side, "cause": newest.cause, "abstained": newest.abstained}
+        connection.execute(update(groups).where(groups.c.id == group_id).values(values))
+
+
+def _users(connection: Connection, group_ids: Sequence[int]) -> dict[int, int]:
+    found = connection.execute(
+        select(group_fingerprints.c.group_id, func.count(group_facets.c.name.distinct()).label("users"))
+        .join(group_facets, group_facets.c.fingerprint == group_fingerprints.c.fingerprint)
+        .where(
+            group_fingerprints.c.group_id.in_(list(group_ids)),
+            group_facets.c.kind == "user",
+            group_facets.c.failures > 0,
+        )
+        .group_by(group_fingerprints.c.group_id)
+    )
+    return {row.group_id: row.users for row in found}
