@@ -16,8 +16,8 @@ from service.cleaning import cleaned, kept, raw_case, storable
 from service.clock import Clock
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
 from service.logs.fetch import Fetched
+from service.recommend import gather
 from service.recommend.advise import advise
-from service.recommend.facts import Facts
 from service.recommend.policy import Policy
 from service.store.incoming import content_digest, new_job
 from service.store.records import DeadLetter, JobOutcome, NewFailure, NewJob, OutboxMessage, PendingLog
@@ -198,7 +198,8 @@ class Diagnose:
         return version is not None
 
     def _wire(self, item: _Item, verdict: Verdict) -> dict[str, Any]:
-        advice = advise(verdict, item.event.facts(), Facts.alone(self._clock.now()), self._policy)
+        known = gather.alone(item.event, self._clock.now(), self._policy)
+        advice = advise(verdict, item.event.facts(), known, self._policy)
         return to_wire(
             Diagnosis(verdict, advice),
             event_id=item.key,

@@ -59,7 +59,8 @@ class Advice:
     something ends (`held_by`: incident, storm, rate, not yet). `mode` says whether it may be done: an automatic
     request is made only where `mode` is act and the decision is to resubmit; where `mode` is act and the decision is
     hold, the request is kept held and asked again later. `incident` is the id of the incident that holds it.
-    `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided.
+    `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided. `changes` are
+    requests that should be different next time, whoever starts it; `figures` are those of the cost gate.
     """
 
     mitigations: tuple[Mitigation, ...]
@@ -75,6 +76,7 @@ class Advice:
     rule: str = ""
     rules_asked: tuple[RuleAsked, ...] = ()
     ask_whom: str | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
 
 
@@ -181,7 +183,8 @@ def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, a
         "incident": advice.incident,
         "held_by": advice.held_by,
         "ask_whom": advice.ask_whom,
-        "figures": advice.figures,
+        "changes": advice.changes,
+        "figures": {name: round(value, 3) for name, value in advice.figures.items()},
         "retry_outlook": verdict.retry_outlook,
         "explanation": verdict.explanation,
         "weighed": [[name, round(weight, 3)] for name, weight in verdict.weighed],

@@ -19,9 +19,8 @@ from service.errors import UnreadableRecord
 from service.events import MAX_EVENT_BYTES, JobCompletion, Status
 from service.formats.outcome import Skipped
 from service.formats.recognise import parse
-from service.recommend import policy
+from service.recommend import gather, policy
 from service.recommend.advise import advise
-from service.recommend.facts import Facts
 from service.verdict import Diagnosis, to_wire
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
     """The verdict/1 object with the policy's advice for this one event, without history."""
     return to_wire(
-        Diagnosis(verdict, advise(verdict, event.facts(), Facts.alone(event.ended_at), rules)),
+        Diagnosis(verdict, advise(verdict, event.facts(), gather.alone(event, event.ended_at, rules), rules)),
         event_id=event.key(),
         cluster=event.cluster,
         job_id=event.job_id,

@@ -1,75 +1,234 @@
-"""The policy as data: rules read from TOML and checked, place by place."""
+"""The policy as data: read from TOML, laid over the built-in one, checked place by place, made specific for a job."""
 
+import copy
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
-from classifiers.taxonomy import Decision, RetryOutlook, Side
-from service.errors import ConfigurationError
-from service.events import Status, as_unreadable
+from service.errors import ConfigurationError, FieldError
+from service.events import as_unreadable
+from service.recommend import places
+from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Where
 
-
-class _Checked(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Conditions(_Checked):
-    """What must hold for a rule to decide; a condition that is absent always holds."""
-
-    status: tuple[Status, ...] | None = None
-    side: tuple[Side, ...] | None = None
-    cause: tuple[str, ...] | None = Field(default=None, description='codes; "HW.*" matches every code below HW')
-    category: tuple[str, ...] | None = None
-    retry_outlook: tuple[RetryOutlook, ...] | None = None
-    abstained: bool | None = None
-    suspect_node: bool | None = None
+BUILT_IN = "built in"
+_LISTS = ("rule", "retrier")
+_OF_WHERE = tuple(Where.model_fields)
 
 
-class Rule(_Checked):
-    """One rule: where all of `when` holds, `decision` is taken and `says` is the reason shown."""
+class Policy(Sections):
+    """A checked policy. `prior_weight` is how many local outcomes the papers' figures weigh.
 
-    name: str = Field(min_length=1)
-    when: Conditions = Conditions()
-    decision: Decision
-    says: str = Field(min_length=1)
-    source: str = Field(min_length=1)
-
-
-class Policy(_Checked):
-    """A checked policy. `prior_weight` is how many local outcomes the papers' figures weigh."""
+    `version` names the file's version and the built-in one that it lies over, such as `night-1/builtin-2`.
+    """
 
     version: str = Field(min_length=1)
-    prior_weight: float = Field(ge=0)
+    prior_weight: float = Field(ge=0, allow_inf_nan=False)
     rule: tuple[Rule, ...] = Field(min_length=1)
+    retrier: tuple[Retrier, ...] = ()
+    _overrides: tuple[tuple[Where, dict[str, Any], str], ...] = PrivateAttr(default=())
+    _raw: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _origins: dict[tuple[str, ...], str] = PrivateAttr(default_factory=dict)
+    _effective: dict[tuple[int, ...], "Policy"] = PrivateAttr(default_factory=dict)
+
+    def effective(self, *, cluster: str | None = None, queue: str | None = None, team: str | None = None) -> "Policy":
+        """The policy for a job of this cluster, queue and team: its overrides applied, the most specific last.
+
+        Where two are equally specific a team's outweighs a queue's, a queue's a cluster's, and the later the earlier.
+        """
+        if not self._overrides:
+            return self
+        meant = sorted(
+            (place for place, (where, _, _) in enumerate(self._overrides) if where.covers(cluster, queue, team)),
+            key=lambda place: (self._overrides[place][0].rank, place),
+        )
+        key = tuple(meant)
+        if key not in self._effective:
+            raw, origins = copy.deepcopy(self._raw), dict(self._origins)
+            for place in meant:
+                where, changes, name = self._overrides[place]
+                _lay(raw, changes, origins, lambda _, where=where, name=name: f"{name} ({where})")
+            self._effective[key] = _built(raw, origins)
+        return self._effective[key]
+
+    def values(self) -> Iterator[tuple[str, Any, str]]:
+        """Every setting as (name, value, where it comes from), in the order of the sections."""
+        yield "prior_weight", self.prior_weight, self._origins.get(("prior_weight",), BUILT_IN)
+        for section in OVERRIDDEN:
+            for name, value in getattr(self, section):
+                yield f"{section}.{name}", value, self._origins.get((section, name), BUILT_IN)
+
+    def origin(self, kind: str, name: str) -> str:
+        """Where a rule or retrier comes from."""
+        return self._origins.get((kind, name), BUILT_IN)
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """What there are overrides for, in words."""
+        return tuple(str(where) for where, _, _ in self._overrides)
+
+
+def _built(raw: dict[str, Any], origins: dict[tuple[str, ...], str]) -> Policy:
+    made = Policy.model_validate({name: value for name, value in raw.items() if name != "override"})
+    made._raw, made._origins = raw, origins  # noqa: SLF001 - its own module; pydantic takes no private values
+    return made
+
+
+def _lay(raw: dict[str, Any], changes: Mapping[str, Any], origins: dict[tuple[str, ...], str], origin: Any) -> None:
+    """Lay settings over others, in place. Rules and retriers of one name are replaced, new ones go first."""
+    for name, value in changes.items():
+        if name in _LISTS and isinstance(value, list):
+            _lay_list(raw, name, value, origins, origin)
+        elif isinstance(value, dict) and isinstance(raw.get(name), dict):
+            for key, given in value.items():
+                raw[name][key] = given
+                origins[name, key] = origin((name, key))
+        elif name not in {"version", "override"}:
+            raw[name] = value
+            origins[(name,)] = origin((name,))
+
+
+def _identity(kind: str, row: Any) -> Any:
+    return row.get("name" if kind == "rule" else "label") if isinstance(row, dict) else None
+
+
+def _lay_list(
+    raw: dict[str, Any], kind: str, rows: list[Any], origins: dict[tuple[str, ...], str], origin: Any
+) -> None:
+    before = raw.get(kind, [])
+    known = {_identity(kind, row): place for place, row in enumerate(before)}
+    added = []
+    for place, row in enumerate(rows):
+        identity = _identity(kind, row)
+        if identity is not None and identity in known:
+            before[known[identity]] = row
+        else:
+            added.append(row)
+        if isinstance(identity, str):
+            origins[kind, identity] = origin((kind, place))
+    raw[kind] = [*added, *before]
+
+
+class _Complaints:
+    """What is wrong with a file, by line."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text, self._name = text, name
+        self.found: list[FieldError] = []
+
+    def at(self, path: tuple[str | int, ...], expected: str, got: str | None = None) -> None:
+        line = places.line_of(self._text, path)
+        field = ".".join(str(part) for part in path)
+        self.found.append(FieldError(field if line is None else f"{field} (line {line})", expected, got))
+
+    def library(self, error: ValidationError, path_of: Any) -> None:
+        for problem, told in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
+            self.at(path_of(tuple(problem["loc"])), told.expected, told.got)
+
+    def raised(self) -> None:
+        """Raise what was found, if anything.
+
+        Raises:
+            ConfigurationError: names each place with its line.
+        """
+        if self.found:
+            told = "; ".join(
+                f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in self.found
+            )
+            raise ConfigurationError(f"{self._name}: {told}", tuple(self.found))
+
+
+def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> Any:
+    """From a place in the merged policy to the place in the file that brought it there."""
+
+    def path(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+        if len(loc) > 1 and loc[0] in _LISTS and isinstance(loc[1], int):
+            row = merged[str(loc[0])][loc[1]]
+            own = next((place for place, one in enumerate(given.get(str(loc[0]), [])) if one is row), loc[1])
+            return (*prefix, loc[0], own, *loc[2:])
+        return (*prefix, *loc)
+
+    return path
+
+
+def _check_overrides(rows: Any, raw: dict[str, Any], complaints: _Complaints, name: str, text: str) -> list[Any]:
+    out: list[tuple[Where, dict[str, Any], str]] = []
+    if not isinstance(rows, list):
+        complaints.at(("override",), "tables written [[override]]")
+        return out
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            complaints.at(("override", place), "a table")
+            continue
+        changes = {key: value for key, value in row.items() if key not in _OF_WHERE}
+        try:
+            where = Where.model_validate({key: row[key] for key in _OF_WHERE if key in row})
+        except ValidationError as error:
+            complaints.library(error, lambda loc, place=place: ("override", place, *loc))
+            continue
+        if not str(where):
+            complaints.at(("override", place), "a cluster, a queue or a team that it is for")
+        for key in changes:
+            if key not in OVERRIDDEN:
+                complaints.at(("override", place, key), f"one of {', '.join((*_OF_WHERE, *OVERRIDDEN))}")
+        merged = copy.deepcopy(raw)
+        changes = {key: value for key, value in changes.items() if key in OVERRIDDEN}
+        _lay(merged, changes, {}, str)
+        try:
+            Policy.model_validate(merged)
+        except ValidationError as error:
+            complaints.library(error, _in_file(changes, merged, ("override", place)))
+        out.append((where, changes, f"{name}:{places.line_of(text, ('override', place))}"))
+    return out
+
+
+def _read(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{name}: not TOML: {error}") from None
 
 
 def parse(text: str, name: str = "policy.toml") -> Policy:
-    """A policy from TOML text.
+    """A policy from TOML text, laid over the built-in one.
 
     Raises:
-        ConfigurationError: names each place that is wrong and what was expected there.
+        ConfigurationError: names each place that is wrong with its line, and what was expected there.
     """
+    given = _read(text, name)
+    base = built_in()
+    raw, origins = copy.deepcopy(base._raw), dict(base._origins)  # noqa: SLF001 - its own module
+    complaints = _Complaints(text, name)
+    if not isinstance(given.get("version"), str) or not given["version"]:
+        complaints.at(("version",), "a name for this version of the policy, as text")
+    _lay(raw, given, origins, lambda path: f"{name}:{places.line_of(text, path)}")
+    raw["version"] = f"{given.get('version')}/{base.version}"
     try:
-        return Policy.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{name}: not TOML: {error}") from None
+        Policy.model_validate(raw)
     except ValidationError as error:
-        places = as_unreadable(error).errors
-        detail = "; ".join(f"{place.field}: {place.expected}" for place in places)
-        raise ConfigurationError(f"{name}: {detail}", places) from None
+        complaints.library(error, _in_file(given, raw))
+    if complaints.found:  # an override can only be judged over a sound base
+        complaints.raised()
+    overrides = _check_overrides(given.get("override", []), raw, complaints, name, text)
+    complaints.raised()
+    policy = _built(raw, origins)
+    policy._overrides = tuple(overrides)  # noqa: SLF001 - its own module
+    return policy
 
 
 @cache
 def built_in() -> Policy:
     """The policy of the package."""
-    return parse(files("service.recommend").joinpath("policy.toml").read_text(encoding="utf-8"))
+    text = files("service.recommend").joinpath("policy.toml").read_text(encoding="utf-8")
+    return _built(tomllib.loads(text), {})
 
 
 def load(path: Path | None) -> Policy:
-    """The policy of a file, or the built-in one where `path` is None.
+    """The policy of a file laid over the built-in one, or the built-in one where `path` is None.
 
     Raises:
         ConfigurationError: the file can't be read, or a place in it is wrong.

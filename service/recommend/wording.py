@@ -1,11 +1,12 @@
 """The words of each mitigation, filled with what the verdict knows; the texts stand in mitigations.toml."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Formatter
+from typing import Any
 
 from classifiers import taxonomy
 from classifiers.case import Verdict
@@ -16,35 +17,48 @@ LINE_SHOWN = 160
 @dataclass(frozen=True, slots=True)
 class _Text:
     retry_outlook: tuple[str, ...]
+    side: tuple[str, ...]
     text: str
     slots: tuple[str, ...]
+
+    def fits(self, verdict: Verdict, slots: Mapping[str, str]) -> bool:
+        """Whether its conditions hold and each of its slots has something in it."""
+        return (
+            (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
+            and (not self.side or verdict.side in self.side)
+            and all(slots[slot] for slot in self.slots)
+        )
+
+
+def _row(row: Mapping[str, Any]) -> _Text:
+    slots = tuple(slot for _, slot, _, _ in Formatter().parse(row["text"]) if slot)
+    return _Text(tuple(row.get("retry_outlook", ())), tuple(row.get("side", ())), row["text"], slots)
 
 
 @cache
 def _texts() -> dict[str, list[_Text]]:
     data = tomllib.loads(files("service.recommend").joinpath("mitigations.toml").read_text(encoding="utf-8"))
-    texts: dict[str, list[_Text]] = {}
+    texts: dict[str, list[_Text]] = {"whom": [_row(row) for row in data["whom"]]}
     for row in data["text"]:
-        slots = tuple(slot for _, slot, _, _ in Formatter().parse(row["text"]) if slot)
-        texts.setdefault(row["code"], []).append(_Text(tuple(row.get("retry_outlook", ())), row["text"], slots))
+        texts.setdefault(row["code"], []).append(_row(row))
     return texts
 
 
 class Words:
-    """The words for one verdict; `nodes` are those to leave out."""
+    """The words for one verdict; `nodes` are those to leave out, `slots` what else is known."""
 
-    def __init__(self, verdict: Verdict, nodes: Sequence[str]) -> None:
+    def __init__(self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str]) -> None:
         axes = taxonomy.load()
-        progress = verdict.progress
         first = next((line.text for line in verdict.evidence if line.role == "initiating"), "")
         actions = axes.categories[verdict.category].extra.get("actions") if verdict.category is not None else None
-        self._outlook = verdict.retry_outlook
+        self._verdict = verdict
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
             "line": first.strip()[:LINE_SHOWN],
             "action": actions[0] if actions else "",
-            "checkpoint": (progress.checkpoint if progress is not None else None) or "",
+            "fix": "",
+            **slots,
         }
 
     def mitigation(self, code: str) -> str:
@@ -54,9 +68,16 @@ class Words:
             KeyError: the code has no text.
         """
         fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "")
-        slots = self._slots | {"fix": f"most often: {fix}" if fix else ""}
-        for text in _texts().get(code, ()):
-            fits = not text.retry_outlook or self._outlook in text.retry_outlook
-            if fits and all(slots[slot] for slot in text.slots):
-                return text.text.format_map(slots)
-        raise KeyError(code)
+        found = self._first(code, {**self._slots, "fix": f"most often: {fix}" if fix else ""})
+        if found is None:
+            raise KeyError(code)
+        return found
+
+    def whom(self) -> str | None:
+        """Whom to ask, in a few words."""
+        return self._first("whom", self._slots)
+
+    def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
+        fitting = (text for text in _texts().get(code, ()) if text.fits(self._verdict, slots))
+        found = next(fitting, None)
+        return None if found is None else found.text.format_map(slots)

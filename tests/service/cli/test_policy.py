@@ -10,7 +10,7 @@ from service.__main__ import main
 def test_the_rules_in_force_are_shown_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "show"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "policy builtin-1"
+    assert lines[0] == "policy builtin-2"
     assert lines[1].startswith("1. cancelled: ")
 
 

@@ -20,7 +20,7 @@ source = "us"
 
 def test_a_sound_policy_is_read() -> None:
     found = policy.parse(SOUND)
-    assert (found.version, found.rule[0].decision) == ("night-1", "ask")
+    assert (found.version, found.rule[0].decision) == ("night-1/builtin-2", "ask")
 
 
 def test_the_built_in_policy_ends_each_outlook_in_a_decision() -> None:

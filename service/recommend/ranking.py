@@ -1,0 +1,49 @@
+"""The ten mitigations ranked by posterior: what was done before in the papers and here."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from classifiers import taxonomy
+from classifiers.case import Verdict
+from service.recommend.facts import History
+
+SHOWN = 4
+
+
+@cache
+def prior(cause: str, category: str | None) -> Mapping[str, float]:
+    """P(mitigation) by the papers.
+
+    The table fitted to Gao et al. for the cause, averaged with that of the failure category (Zhang et al.) where there
+    is one. M11 ("no clear record") advises nothing and is left out.
+    """
+    axes = taxonomy.load()
+    tables = [axes.causes[cause].extra["mitigations"]]
+    if category is not None:
+        tables.append(axes.categories[category].extra["mitigations"])
+    weights = {code: sum(table.get(code, 0.0) for table in tables) for code in axes.mitigations if code != "M11"}
+    total = sum(weights.values()) or 1.0
+    return {code: weight / total for code, weight in weights.items()}
+
+
+def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[str, float]:
+    """P(mitigation): (local count + k × prior) / (local total + k)."""
+    shares = prior(verdict.cause, verdict.category)
+    weight = sum(history.resolved_by.get(code, 0) for code in shares) + prior_weight
+    if weight == 0:
+        return dict(shares)
+    return {code: (history.resolved_by.get(code, 0) + prior_weight * share) / weight for code, share in shares.items()}
+
+
+def ranked(
+    scores: dict[str, float], *, resubmitting: bool, stopped: bool, larger_request: bool = False
+) -> list[tuple[str, float]]:
+    """The first few codes with their shares, best first; what was decided agrees with what stands first."""
+    first = "M1" if resubmitting else "M10" if larger_request else None
+    if stopped and any(score > 0 for code, score in scores.items() if code != "M1"):
+        scores["M1"] = 0.0
+    if first is not None:
+        scores[first] = max(scores[first], 1.05 * max(scores.values()))
+    ordered = sorted(((code, score) for code, score in scores.items() if score > 0), key=lambda one: (-one[1], one[0]))
+    total = sum(score for _, score in ordered) or 1.0
+    return [(code, score / total) for code, score in ordered[:SHOWN]]

@@ -1,0 +1,30 @@
+"""The chain of reasons in plain words; the texts stand in reasons.toml."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from service.recommend.chain import Ruling, Trace
+from service.verdict import RuleAsked
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
+
+
+def said(name: str, ruling: Ruling) -> str:
+    """What a rule said, in words.
+
+    Raises:
+        KeyError: the rule has no such text, or the text a slot that the rule does not fill.
+    """
+    texts = _texts()
+    of_all = texts["*"]
+    text = of_all[ruling.text] if ruling.text in of_all else texts[name][ruling.text]
+    return text.format_map(ruling.slots)
+
+
+def in_words(trace: Trace) -> tuple[RuleAsked, ...]:
+    """Every rule that was asked, what it said, and whether it set the decision or the mode."""
+    return tuple(RuleAsked(name, said(name, ruling), decided) for name, ruling, decided in trace)

@@ -1,0 +1,62 @@
+"""Whether this kind of failure is worth trying again: the policy's own rules, asked from the top."""
+
+from classifiers.case import JobFacts, Verdict
+from service.recommend.chain import Asked, Ruling, Standing, Trace, apply
+from service.recommend.policy_settings import Conditions, Rule
+
+PASSED = Ruling("passed")
+NONE_APPLIES = Ruling("none applies", decision="ask")
+
+
+def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
+    """Whether a code is listed, itself or by a pattern such as `HW.*`."""
+    return code is not None and any(
+        code == pattern or (pattern.endswith(".*") and code.startswith(pattern[:-1])) for pattern in patterns
+    )
+
+
+def _of_verdict(when: Conditions, verdict: Verdict) -> bool:
+    return (
+        (when.side is None or verdict.side in when.side)
+        and (when.retry_outlook is None or verdict.retry_outlook in when.retry_outlook)
+        and (when.cause is None or matches(verdict.cause, when.cause))
+        and (when.category is None or matches(verdict.category, when.category))
+        and (when.abstained is None or verdict.abstained is when.abstained)
+        and (when.disputed is None or disputed(verdict) is when.disputed)
+        and (when.confidence_below is None or verdict.confidence < when.confidence_below)
+        and (when.confidence_at_least is None or verdict.confidence >= when.confidence_at_least)
+    )
+
+
+def disputed(verdict: Verdict) -> bool:
+    """Whether the log and the nodes' events disagree."""
+    return bool(getattr(verdict, "disputed", False))
+
+
+def holds(when: Conditions, verdict: Verdict, job: JobFacts, *, suspect_node: bool) -> bool:
+    """Whether every condition holds."""
+    return (
+        (when.status is None or job.status in when.status)
+        and (when.suspect_node is None or suspect_node is when.suspect_node)
+        and _of_verdict(when, verdict)
+    )
+
+
+def ask(asked: Asked, standing: Standing, trace: Trace | None) -> None:
+    """The first rule whose conditions hold decides; where none does a person decides."""
+    suspect_node = bool(asked.leave_out)
+    for rule in asked.policy.rule:
+        if holds(rule.when, asked.verdict, asked.job, suspect_node=suspect_node):
+            _decide(rule, standing, trace)
+            return
+        if trace is not None:
+            trace.append((rule.name, PASSED, False))
+    apply("no rule", NONE_APPLIES, standing)
+    if trace is not None:
+        trace.append(("no rule", NONE_APPLIES, True))
+
+
+def _decide(rule: Rule, standing: Standing, trace: Trace | None) -> None:
+    standing.decision, standing.rule = rule.decision, rule.name
+    if trace is not None:
+        trace.append((rule.name, Ruling("says", {"says": rule.says}, decision=rule.decision), True))

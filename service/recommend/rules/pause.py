@@ -1,0 +1,47 @@
+"""How long to wait before the next try: longer each time, never for all jobs at the same second."""
+
+import math
+from datetime import timedelta
+from hashlib import blake2b
+
+from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend.policy_settings import Backoff
+
+_SCALE = 2**64
+
+
+def spread(key: str, number: int) -> float:
+    """A number in [-1, 1) that depends on the lineage and the attempt alone: the same inputs give the same advice."""
+    digest = blake2b(f"{key}\0{number}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return 2 * int.from_bytes(digest, "big") / _SCALE - 1
+
+
+def pause_s(settings: Backoff, tries: int, key: str, number: int) -> float:
+    """Seconds before the try after `tries` earlier ones."""
+    if settings.base_s == 0:
+        return 0.0
+    steps = math.inf  # a large factor overflows, so the power is taken only where it stays below the most
+    if settings.factor > 1:
+        steps = math.log(max(settings.max_s / settings.base_s, 1.0)) / math.log(settings.factor)
+    grown = settings.max_s if tries > steps else settings.base_s * settings.factor**tries
+    return min(grown, settings.max_s) * (1 + settings.jitter * spread(key, number))
+
+
+class Pause:
+    """At once where a bad node is left out for the first time; else after a pause that grows with each try."""
+
+    name = "pause"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:
+        """Sets the time before which nothing starts."""
+        lineage, incident = asked.facts.lineage, asked.facts.incident
+        if incident is not None and incident.turn_at is not None:
+            return FINE  # an incident that is over lets its jobs go at a pace of its own
+        tries = 0 if lineage.progressed else len(lineage.resubmits)
+        if standing.decision == "resubmit_now" and asked.leave_out and tries == 0:
+            return Ruling("at once")
+        seconds = pause_s(asked.policy.backoff, tries, lineage.key, lineage.attempts)
+        not_before = asked.facts.now + timedelta(seconds=seconds)
+        if standing.decision == "resubmit_after":
+            return Ruling("wait", {"seconds": seconds}, not_before=not_before)
+        return Ruling("wait", {"seconds": seconds}, decision="resubmit_after", not_before=not_before)

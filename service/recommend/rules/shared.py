@@ -1,0 +1,60 @@
+"""What happens around the job: an incident that many jobs share, a storm of resubmits, too many of them at all."""
+
+from service.recommend import storms
+from service.recommend.chain import FINE, Asked, Ruling, Standing
+
+
+class InIncident:
+    """Jobs of one incident are held; when their turn has come they are let go."""
+
+    name = "incident"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+        """Holds while the incident does; a closed one no longer speaks."""
+        incident = asked.facts.incident
+        if incident is None:
+            return FINE
+        slots = {"id": incident.id, "jobs": incident.jobs, "users": incident.users}
+        if incident.turn_at is not None:
+            text = "probe" if incident.is_probe else "turn"
+            return Ruling(text, slots, decision="resubmit_after", not_before=incident.turn_at)
+        if incident.state == "closed":
+            return FINE
+        return Ruling("held", slots, decision="hold", held_by="incident")
+
+
+class StormBrake:
+    """Too many resubmits of one cause on one resource, or too many of them in vain: that key is held for a while."""
+
+    name = "storm brake"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+        """Holds, and after a while lets one through to see."""
+        incident = asked.facts.incident
+        if incident is not None and incident.turn_at is not None:
+            return FINE  # let go one by one already
+        storm = asked.facts.storm
+        found = storms.judge(storm, asked.policy.storm, asked.facts.now)
+        if found == "calm":
+            return FINE
+        ended = storm.failed + storm.helped
+        slots = {"key": storm.key, "count": storm.resubmits, "failed": storm.failed, "ended": ended}
+        if found == "trial":
+            return Ruling("trial", slots)
+        return Ruling(found, slots, decision="hold", held_by="storm")
+
+
+class Rate:
+    """At most so many automatic resubmits of a cluster, and of one user, within a window."""
+
+    name = "rate"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+        """Holds, to be asked again."""
+        rate, limits = asked.facts.rate, asked.policy.limits
+        if rate.cluster >= limits.rate_per_cluster:
+            slots = {"count": rate.cluster, "minutes": limits.rate_minutes}
+            return Ruling("cluster", slots, decision="hold", held_by="rate")
+        if rate.user >= limits.rate_per_user:
+            return Ruling("user", {"count": rate.user, "minutes": limits.rate_minutes}, decision="hold", held_by="rate")
+        return FINE

@@ -1,0 +1,68 @@
+"""Whether a resubmit is worth its price: what it is expected to save and to waste, and how well such have worked."""
+
+from service.recommend import odds
+from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend.facts import Tally
+
+_NONE = Tally()
+
+
+class Demoted:
+    """A cause's resubmits that credibly fail too often are advice only, until outcomes say otherwise."""
+
+    name = "measured success"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+        """Caps the mode at advice."""
+        settings = asked.policy.demotion
+        tally = asked.facts.history.under_policy.get(asked.plan, _NONE)
+        if tally.helped + tally.failed < settings.at_least:
+            return FINE
+        if odds.below(tally.helped, tally.failed, settings.floor) < settings.credible:
+            return FINE
+        slots = {"helped": tally.helped, "ended": tally.helped + tally.failed, "floor": settings.floor}
+        return Ruling("demoted", slots, cap="advise")
+
+
+class CostGate:
+    """Expected GPU-hours saved against wasted, from size, time limit, checkpoint, queue and measured success."""
+
+    name = "cost"
+
+    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+        """A person decides where it does not pay. The figures are given either way."""
+        settings, job = asked.policy.cost, asked.job
+        if not settings.enabled:
+            return FINE
+        if not job.gpus or job.started_at is None or job.ended_at is None:
+            return Ruling("not known")
+        elsewhere = asked.verdict.retry_outlook == "helps_elsewhere" or bool(asked.leave_out)
+        prior = settings.prior_helps_elsewhere if elsewhere else settings.prior_helps
+        tally = asked.facts.history.resubmits.get(asked.plan, _NONE)
+        chance = odds.mean(tally, prior * asked.verdict.confidence, settings.prior_weight)
+        ran = max(0.0, (job.ended_at - job.started_at).total_seconds() / 3600)
+        lost = self._lost(asked, ran)
+        again = max(settings.least_run_hours, lost)
+        left = settings.person_hours if job.time_limit_s is None else job.time_limit_s / 3600 - (ran - lost)
+        waits = settings.person_hours + (asked.facts.queue_wait_s or 0.0) / 3600
+        saved = chance * job.gpus * max(settings.least_run_hours, min(left, waits))
+        wasted = (1 - chance) * job.gpus * again
+        figures = {"success": chance, "saved_gpu_hours": saved, "wasted_gpu_hours": wasted, "redone_hours": lost}
+        asked.figures.update(figures)
+        slots = {**figures, "gpus": job.gpus, "most": settings.most_waste_gpu_hours}
+        if wasted > settings.most_waste_gpu_hours:
+            return Ruling("too much at stake", slots, decision="ask")
+        if saved + settings.person_gpu_hours < settings.least_ratio * wasted:
+            return Ruling("does not pay", slots, decision="ask")
+        return Ruling("pays", slots)
+
+    @staticmethod
+    def _lost(asked: Asked, ran: float) -> float:
+        """Hours of work to be done again: since the last checkpoint, or all of them."""
+        known, progress = asked.facts.checkpoint, asked.verdict.progress
+        at = known.at if known is not None else None
+        if at is None and progress is not None and progress.checkpoint is not None:
+            at = progress.at
+        if at is None or asked.job.ended_at is None:
+            return ran
+        return min(ran, max(0.0, (asked.job.ended_at - at).total_seconds() / 3600))
