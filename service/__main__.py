@@ -20,6 +20,7 @@ COMMANDS = {
     "model": "list or show trained models",
     "db": "upgrade or check the database schema",
     "policy": "check or show the mitigation policy",
+    "report": "the weekly quality report",
     "config": "show the settings in force",
     "token": "create, list or revoke API tokens",
 }

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from classifiers import artifact
 from classifiers.artifact import ModelError
@@ -31,6 +32,7 @@ from service.kafka.source import KafkaSource
 from service.kafka.topics import ensure_topic
 from service.logs.fetch import LogFetcher
 from service.recommend import policy
+from service.report.publish import Reports
 from service.settings import Settings
 from service.store.session import Store
 from service.telemetry import Telemetry
@@ -71,6 +73,16 @@ class Services:
             return Diagnoser.load(self.settings.model_dir)
         except ModelError as error:
             raise ConfigurationError(f"FAULTLINE_MODEL_DIR: {error}") from None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of reports and pages."""
+        return ZoneInfo(self.settings.timezone)
+
+    @cached_property
+    def reports(self) -> Reports:
+        """The weekly quality reports."""
+        return Reports(self.store, self.zone, self.clock)
 
     @cached_property
     def logs(self) -> LogFetcher:

@@ -42,7 +42,10 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node under suspicion: its failure rate against the fleet's, with interval, and its exposure in hours."""
+    """A node under suspicion: its failure rate against the fleet's, with interval, and its exposure in hours.
+
+    `gpu_hours`: lost in the week by failures that point at it.
+    """
 
     cluster: str
     node: str
@@ -51,6 +54,7 @@ class NodeFacts:
     high: float
     failures: float
     exposure_h: float
+    gpu_hours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ class Facts:
 
     The breakdowns are of the week's failed jobs by code; what has none is left out. `resubmitted_by_people`: jobs that
     ended in the week and say themselves that they repeat an earlier one, without a request of this service.
+    `recorded_mitigations`: what people recorded as having mended a failure of the week, by mitigation code.
     """
 
     week: str
@@ -124,4 +129,5 @@ class Facts:
     incidents: tuple[IncidentFacts, ...] = ()
     automation: AutomationFacts = field(default_factory=AutomationFacts)
     resubmitted_by_people: int = 0
+    recorded_mitigations: Mapping[str, int] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)

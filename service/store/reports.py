@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from service.clock import Clock
 from service.store import bulk
@@ -46,15 +46,27 @@ class Reports:
         ).one_or_none()
         return None if row is None else _published(row)
 
-    def list(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
-        """Week, version, time and publisher of what was published, newest week first; `before`: of earlier weeks."""
-        query = select(reports.c.week, reports.c.version, reports.c.published_at, reports.c.publisher)
-        if before is not None:
-            query = query.where(reports.c.week < before)
-        query = query.order_by(reports.c.week.desc(), reports.c.version.desc()).limit(limit)
-        return tuple(
-            (row.week, row.version, row.published_at, row.publisher) for row in self._connection.execute(query)
+    def versions(self, week: str) -> tuple[tuple[int, datetime], ...]:
+        """The versions of a week and when each was published, newest first."""
+        found = self._connection.execute(
+            select(reports.c.version, reports.c.published_at)
+            .where(reports.c.week == week)
+            .order_by(reports.c.version.desc())
         )
+        return tuple((row.version, row.published_at) for row in found)
+
+    def list(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
+        """Week, newest version, time and publisher of what was published, newest week first."""
+        newest = select(reports.c.week, func.max(reports.c.version).label("version")).group_by(reports.c.week)
+        if before is not None:
+            newest = newest.where(reports.c.week < before)
+        last = newest.order_by(reports.c.week.desc()).limit(limit).subquery()
+        rows = self._connection.execute(
+            select(reports.c.week, reports.c.version, reports.c.published_at, reports.c.publisher)
+            .join(last, (reports.c.week == last.c.week) & (reports.c.version == last.c.version))
+            .order_by(reports.c.week.desc())
+        )
+        return tuple((row.week, row.version, row.published_at, row.publisher) for row in rows)
 
     def add(self, week: str, version: int, by: str, body: Mapping[str, Any]) -> bool:
         """Keep a version for good; False where that version is there already (another process was faster)."""

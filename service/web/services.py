@@ -13,6 +13,7 @@ from service.clock import Clock
 from service.events import JobCompletion
 from service.formats import recognise
 from service.formats.outcome import Skipped
+from service.report.publish import Reports
 from service.store.session import Store
 from service.telemetry import Telemetry
 
@@ -77,6 +78,11 @@ class Services:
     def zone(self) -> ZoneInfo:
         """The zone of pages and dates."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def reports(self) -> Reports:
+        """The weekly quality reports."""
+        return Reports(self.store, self.zone, self.clock)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records by topic that are not yet stored; None where this process does not know."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from service.errors import FieldError, NotFound
 from service.events import Status
+from service.report import week as weeks
+from service.report.week import Week
 from service.store.records import (
     Attempt,
     FailureDetail,
@@ -142,3 +144,17 @@ def dead_letters(services: Services, *, limit: int = 50, cursor: str | None = No
 def statuses() -> tuple[str, ...]:
     """The statuses a failure can have."""
     return tuple(status.value for status in Status if status is not Status.SUCCEEDED)
+
+
+def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[tuple[str, int, datetime, str]]:
+    """Published reports (week, version, when, by whom), newest week first."""
+    before = str(weeks.parse(cursor)) if cursor else None
+    found = services.reports.listed(limit=limit + 1, before=before)
+    items = found[:limit]
+    return Page(items, items[-1][0] if len(found) > limit and items else None)
+
+
+def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime], ...]:
+    """The published versions of a week and when, newest first."""
+    with services.store.reading() as reading:
+        return reading.reports.versions(str(week))

@@ -12,10 +12,10 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from service import figures
-from service.web.pages import show, words
+from service import figures, legible
+from service.web.pages import words
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 
@@ -24,20 +24,20 @@ from service.web.sessions import FORM_COOKIE
 def environment() -> Environment:
     """The templates as installed."""
     made = Environment(
-        loader=PackageLoader("service.web", "templates"),
+        loader=ChoiceLoader([PackageLoader("service.web", "templates"), PackageLoader("service.report", "templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=show.visible,
+        finalize=legible.visible,
     )
     made.filters |= {
-        "cut": show.cut,
+        "cut": legible.cut,
         "number": figures.number,
         "gpu_hours": figures.gpu_hours,
         "percent": figures.percent,
         "span": figures.span,
-        "plain": show.without_colour,
+        "plain": legible.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
         "path": path,
     }
@@ -87,7 +87,7 @@ def render(
     form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
 
     def when(at: datetime) -> str:
-        return show.exact(at, zone)
+        return legible.exact(at, zone)
 
     content = (
         environment()
@@ -101,7 +101,7 @@ def render(
                 "now": now,
                 "zone": services.timezone,
                 "when": when,
-                "ago": lambda at: show.ago(at, now),
+                "ago": lambda at: legible.ago(at, now),
             }
         )
     )

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from service.web.pages import show
+from service import legible
 from service.web.pages.templating import query
 from tests.service.web.world import NOW
 
 
 @given(st.text())
 def test_every_character_can_be_seen(text: str) -> None:
-    shown = show.visible(text)
+    shown = legible.visible(text)
     assert not any(0x202A <= ord(char) <= 0x202E or 0x2066 <= ord(char) <= 0x2069 for char in shown)
     assert not any(ord(char) < 0x20 and char not in "\t\n" for char in shown)
     shown.encode()
@@ -33,21 +33,21 @@ def test_every_character_can_be_seen(text: str) -> None:
     ],
 )
 def test_what_acts_is_named(text: str, shown: str) -> None:
-    assert show.visible(text) == shown
+    assert legible.visible(text) == shown
 
 
 def test_other_things_pass() -> None:
-    assert show.visible(7) == 7
-    assert show.visible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
+    assert legible.visible(7) == 7
+    assert legible.visible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
 
 
 def test_a_terminals_colours_go() -> None:
-    assert show.without_colour("\x1b[1;31mred\x1b[0m") == "red"
+    assert legible.without_colour("\x1b[1;31mred\x1b[0m") == "red"
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
-    assert show.cut("abc", 3) == "abc"
-    assert show.cut("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
+    assert legible.cut("abc", 3) == "abc"
+    assert legible.cut("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_long_texts_are_cut_and_say_so() -> None:
     [(5, "just now"), (90, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (-60, "in the future")],
 )
 def test_how_long_ago(back: int, shown: str) -> None:
-    assert show.ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
+    assert legible.ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
 
 
 def test_times() -> None:
-    assert show.exact(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
-    assert show.exact(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
+    assert legible.exact(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
+    assert legible.exact(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
 
 
 def test_a_query_leaves_out_what_asks_nothing() -> None:

@@ -1,4 +1,4 @@
-"""How values are written on pages: visible control characters, folded long texts, times, spans, numbers."""
+"""How values are written for people: visible control characters, folded long texts, times, spans, numbers."""
 
 import re
 from datetime import datetime

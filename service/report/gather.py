@@ -1,0 +1,100 @@
+"""Store → facts: one snapshot, so that all figures of a report belong together."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from service.legible import visible, without_colour
+from service.report.facts import Amount, Facts, GroupFacts, Quality, WeekCounts
+from service.report.week import Week
+from service.store.session import Store, UnitOfWork
+from service.store.weekly import GroupCount, PeriodCounts, Sum
+
+WEEKS = 12  # of the chart, the week itself included
+GROUPS = 40  # by cost and by number, of which the report picks
+ENVIRONMENT = ("EE.1", "EE.2", "EE.3")  # Zhang et al.: path, library, permission
+DIFFERENCES = 10
+
+
+def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
+    """The facts of a week.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    since, until = week.span(zone)
+    with store.reading() as reading:
+        weekly = reading.weekly
+        weeks = []
+        for back in range(WEEKS - 1, -1, -1):
+            one = week.earlier(back)
+            weeks.append(_week(one, weekly.counts(*one.span(zone))))
+        return Facts(
+            week=str(week),
+            zone=zone.key,
+            since=since,
+            until=until,
+            now=now,
+            weeks=tuple(weeks),
+            causes=_amounts(weekly.breakdown(since, until, "cause")),
+            categories=_amounts(weekly.breakdown(since, until, "category")),
+            symptoms=_amounts(weekly.breakdown(since, until, "symptom")),
+            decisions=_amounts(weekly.breakdown(since, until, "decision")),
+            groups=tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS)),
+            environment=tuple(
+                _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)
+            ),
+            resubmitted_by_people=weekly.resubmitted(since, until),
+            quality=_quality(reading, since, until, now),
+        )
+
+
+def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
+    return WeekCounts(
+        str(week),
+        counts.finished,
+        counts.failed.jobs,
+        _amount(counts.failed),
+        {side: _amount(one) for side, one in counts.by_side.items()},
+    )
+
+
+def _quality(reading: UnitOfWork, since: datetime, until: datetime, now: datetime) -> Quality:
+    trust = reading.weekly.trust(since, until)
+    return Quality(
+        diagnosed=trust.diagnosed,
+        abstained=trust.abstained,
+        revised=max(trust.revised - trust.corrected, 0),
+        corrected=trust.corrected,
+        expected_right=trust.confidence,
+        seconds_to_verdict=_percentiles(reading.weekly.seconds_to_verdict(since, until)),
+        silent_hours=reading.weekly.silent_hours(since, min(until, max(now, since))),
+    )
+
+
+def _percentiles(ascending: Sequence[float]) -> tuple[float, float] | None:
+    if not ascending:
+        return None
+    return ascending[len(ascending) // 2], ascending[min(int(len(ascending) * 0.95), len(ascending) - 1)]
+
+
+def _amount(one: Sum) -> Amount:
+    return Amount(one.jobs, one.gpu_hours, one.squares)
+
+
+def _amounts(found: Mapping[str, Sum]) -> dict[str, Amount]:
+    return {code: _amount(one) for code, one in found.items()}
+
+
+def _group(one: GroupCount) -> GroupFacts:
+    return GroupFacts(
+        one.fingerprint,
+        one.failure_id,
+        visible(without_colour(one.headline)),
+        one.side,
+        one.cause,
+        _amount(one.sum),
+        one.users,
+        one.first_seen,
+        one.last_before,
+    )

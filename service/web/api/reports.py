@@ -1,0 +1,74 @@
+"""GET /reports: the weekly quality reports, as published."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.report import week as weeks
+from service.web import views
+from service.web.api.parameters import Cursor, Limit
+from service.web.auth import ACT, READ
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["reports"])
+WeekName = Annotated[str, Path(pattern=r"^\d{4}-W\d{2}$", description=weeks.EXPECTED)]
+
+
+class PublishedReport(BaseModel):
+    """One published version of a week's report."""
+
+    week: str
+    version: int
+    published_at: datetime
+    by: str
+
+
+class ReportsPage(BaseModel):
+    """One page of the published reports."""
+
+    items: list[PublishedReport]
+    next_cursor: str | None
+
+
+class ReportBody(BaseModel):
+    """weekly-report/1: every figure as people read it, and the raw ones under `figures`."""
+
+    model_config = ConfigDict(extra="allow", title="weekly-report/1")
+
+    schema_: Literal["weekly-report/1"] = Field(alias="schema")
+    week: str
+    title: str
+    sentences: list[str]
+    figures: dict[str, float | int | None]
+    version: int
+    moved: list[str]
+    sections: list[dict[str, Any]]
+
+
+@router.get("/reports", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_reports(services: Given, limit: Limit = 50, cursor: Cursor = None) -> ReportsPage:
+    """What was published, newest week first; `published_at` and `by` tell when and by whom."""
+    page = views.reports(services, limit=limit, cursor=cursor)
+    return ReportsPage(
+        items=[PublishedReport(week=one[0], version=one[1], published_at=one[2], by=one[3]) for one in page.items],
+        next_cursor=page.next_cursor,
+    )
+
+
+@router.get("/reports/{week}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+def get_report(
+    services: Given,
+    week: WeekName,
+    version: Annotated[int | None, Query(ge=1, le=1_000_000, description="default: the newest")] = None,
+) -> ReportBody:
+    """A week's report: as published, or, where it never was, as the rows say now."""
+    return ReportBody.model_validate(services.reports.read(weeks.parse(week), version).to_wire())
+
+
+@router.post("/reports/{week}:publish", dependencies=[ACT], responses=answers(401, 403, 409, 422, 503))
+def publish_report(services: Given, week: WeekName) -> ReportBody:
+    """Freeze a week that is over as it is now; where nothing moved since, the version that is there is answered."""
+    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), "the API").to_wire())

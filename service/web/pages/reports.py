@@ -1,0 +1,72 @@
+"""GET /reports and /reports/{week}: the weekly quality report, to read, to print and to pass on."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from service.report import html, markdown, pdf
+from service.report import week as weeks
+from service.web import views
+from service.web.auth import ACT, READ, check_form
+from service.web.pages.forms import Text
+from service.web.pages.templating import render
+from service.web.services import Given
+
+router = APIRouter()
+RECENT = 8  # weeks that are offered whether they were published or not
+
+
+@router.get("/reports", dependencies=[READ])
+def reports(request: Request, services: Given, cursor: Text = None) -> HTMLResponse:
+    """The list."""
+    now = weeks.of(services.clock.now(), services.zone)
+    told = {
+        "page": views.reports(services, limit=50, cursor=cursor or None),
+        "recent": [str(now.earlier(back)) for back in range(RECENT)],
+        "this": str(now),
+        "cursor": cursor,
+    }
+    return render(request, "reports.html", told)
+
+
+@router.get("/reports/{week}.pdf", dependencies=[READ])
+def report_pdf(services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None) -> Response:
+    """In print."""
+    report = services.reports.read(weeks.parse(week), version)
+    return Response(pdf.render(report), media_type="application/pdf", headers=_named(report.week, "pdf"))
+
+
+@router.get("/reports/{week}.md", dependencies=[READ])
+def report_markdown(services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None) -> Response:
+    """For a chat or a wiki."""
+    report = services.reports.read(weeks.parse(week), version)
+    return Response(markdown.render(report), media_type="text/markdown", headers=_named(report.week, "md"))
+
+
+@router.get("/reports/{week}", dependencies=[READ])
+def report(
+    request: Request, services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None
+) -> HTMLResponse:
+    """One week."""
+    wanted = weeks.parse(week)
+    found = services.reports.read(wanted, version)
+    over = services.clock.now() >= wanted.span(services.zone)[1]
+    versions = views.report_versions(services, wanted)
+    told = {**html.told(found), "over": over, "versions": versions, "earlier": str(wanted.earlier(1)), "asked": version}
+    return render(request, "report.html", told)
+
+
+@router.post("/reports/{week}/publish", dependencies=[ACT])
+def publish(
+    request: Request, services: Given, week: str, form_token: Annotated[str, Form(max_length=200)] = ""
+) -> RedirectResponse:
+    """Freeze the week as it is now."""
+    check_form(request, form_token)
+    principal = request.state.principal
+    made = services.reports.publish(weeks.parse(week), principal.name)
+    return RedirectResponse(f"/reports/{made.week}", 303)
+
+
+def _named(week: str, ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'inline; filename="faultline-{week}.{ending}"'}
