@@ -22,6 +22,7 @@ from service.deliver.topic import TopicChannel
 from service.diagnose import Diagnose
 from service.errors import ConfigurationError, FaultlineError
 from service.formats import recognise
+from service.ingest.beside import Beside
 from service.ingest.consumer import Consumer
 from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
 from service.ingest.source import Source
@@ -36,8 +37,12 @@ from service.report.publish import Reports
 from service.settings import Settings
 from service.store.session import Store
 from service.telemetry import Telemetry
+from service.upkeep import Days, Retention
 from service.web.services import ModelInfo
 from service.web.services import Services as WebServices
+
+REPORTS_EVERY_S = 60.0
+RETENTION_EVERY_S = 600.0
 
 
 @dataclass
@@ -83,6 +88,30 @@ class Services:
     def reports(self) -> Reports:
         """The weekly quality reports."""
         return Reports(self.store, self.zone, self.clock)
+
+    @cached_property
+    def retention(self) -> Retention:
+        """What removes what is old."""
+        read = self.settings
+        days = Days(
+            rows=read.retention_rows_days,
+            verdicts=read.retention_verdicts_days,
+            logs=read.retention_logs_days,
+            done=read.retention_done_days,
+        )
+        return Retention(self.store, self.clock, days)
+
+    @contextmanager
+    def upkeep(self) -> Iterator[None]:
+        """What has to be done now and then, by one of all processes: reports, retention."""
+        besides = [Beside(self.reports.tend, REPORTS_EVERY_S), Beside(self.retention.tend, RETENTION_EVERY_S)]
+        for beside in besides:
+            beside.start()
+        try:
+            yield
+        finally:
+            for beside in besides:
+                beside.close()
 
     @cached_property
     def logs(self) -> LogFetcher:

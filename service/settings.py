@@ -53,6 +53,10 @@ class Settings(BaseModel):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65_535)
     timezone: str = "UTC"
+    retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0 keeps them for ever")
+    retention_verdicts_days: int = Field(default=400, ge=0, description="verdicts in full; their fields stay")
+    retention_logs_days: int = Field(default=90, ge=0, description="logs as read; the evidence lines stay")
+    retention_done_days: int = Field(default=30, ge=0, description="messages delivered, and dead letters")
 
     @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", mode="before")
     @classmethod

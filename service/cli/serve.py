@@ -152,7 +152,7 @@ def _side_work(
         for beside in besides:
             beside.start()
         try:
-            with parts.delivering():
+            with parts.delivering(), parts.upkeep():
                 yield failed
         finally:
             for beside in besides:

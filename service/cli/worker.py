@@ -112,7 +112,7 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
             return
         _make_dead_letter_topic(config)
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
-        with services.delivering():
+        with services.delivering(), services.upkeep():
             consumer.run(stop)
         log.info("%s has left the group", name)
     finally:
