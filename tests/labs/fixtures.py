@@ -7,6 +7,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.labs.kafka import Broker
+    from tests.labs.kubernetes import Kubernetes
     from tests.labs.postgres import Postgres
 
 
@@ -34,4 +35,13 @@ def postgres_server() -> "Iterator[Postgres]":
     from tests.labs.postgres import server  # noqa: PLC0415 - as above
 
     with server() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def kubernetes_cluster() -> "Iterator[Kubernetes]":
+    """A real Kubernetes control plane that all tests share: take names of your own, lose no node."""
+    from tests.labs.kubernetes import cluster  # noqa: PLC0415 - as above
+
+    with cluster() as made:
         yield made

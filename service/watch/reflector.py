@@ -1,0 +1,146 @@
+"""One collection of a cluster, followed for ever: listed once, then watched from where the list ended.
+
+https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes says how.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from service.ingest.backoff import Backoff
+from service.ingest.stop import Stop
+from service.kubernetes.api import Object, collection
+from service.kubernetes.errors import ClusterAway, Expired, Refused
+
+log = logging.getLogger(__name__)
+
+PAGE = 500
+# The server ends a watch after this long, so that a dead connection is noticed and a bookmark comes by.
+WATCH_S = 300
+SILENCE_S = WATCH_S + 30.0
+REFUSED_PAUSE_S = 60.0
+RESUME_PAUSE_S = 0.1
+
+What = Literal["listed", "all_listed", "changed", "deleted", "bookmark"]
+
+
+class Api(Protocol):
+    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+
+    def get(self, path: str, query: dict[str, Any] | None = None) -> Object:
+        """See there."""
+        ...
+
+    def watch(self, path: str, query: dict[str, Any], *, silence_s: float) -> Iterator[Object]:
+        """See there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Objects of one kind, in one namespace or (None) in all, of a label selector or (None) of any.
+
+    `fields` is a field selector.
+    """
+
+    kind: str
+    group: str
+    plural: str
+    namespace: str | None = None
+    labels: str | None = None
+    fields: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in the state file; another selection is another collection."""
+        parts = (self.plural, self.namespace or "*", self.labels or "", self.fields or "")
+        return "|".join(parts).rstrip("|")
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return collection(self.group, self.plural, self.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One thing that was seen. `version`: go on from here once it is dealt with (None: within a list).
+
+    all_listed: the list is complete; what ran before and was not in it is gone.
+    """
+
+    what: What
+    of: Collection
+    object: Object
+    version: str | None = None
+
+
+def follow(api: Api, of: Collection, version: str | None, stop: Stop, backoff: Backoff | None = None) -> Iterator[Seen]:
+    """Everything that happens in a collection, from `version` on or (None) from a list of all there is.
+
+    Goes on whatever the cluster does: lists anew where its history is gone (410), and comes back after failures with
+    growing pauses. Ends when `stop` is set.
+    """
+    backoff = backoff or Backoff(longest=30.0)
+    while not stop.is_set():
+        try:
+            if version is None:
+                for seen in _listed(api, of):
+                    version = seen.version
+                    yield seen
+                backoff.reset()
+            for seen in _watched(api, of, str(version)):
+                version = seen.version or version
+                backoff.reset()
+                yield seen
+            stop.wait(RESUME_PAUSE_S)  # the server ended the watch, as it does now and then
+        except Expired:
+            log.info("%s: the cluster no longer knows what happened since %s; listing anew", of.name, version)
+            version = None
+            stop.wait(backoff.next())
+        except ClusterAway as error:
+            pause = max(backoff.next(), error.retry_after_s or 0.0)
+            log.warning("%s; trying again in %.1f s", error.detail, pause)
+            stop.wait(pause)
+        except Refused as error:
+            log.error("%s; trying again in %.0f s", error.detail, REFUSED_PAUSE_S)  # noqa: TRY400 - said it all
+            stop.wait(REFUSED_PAUSE_S)
+
+
+def _listed(api: Api, of: Collection) -> Iterator[Seen]:
+    """A consistent list, page by page; no more than a page is held."""
+    query: dict[str, Any] = {"limit": PAGE, "labelSelector": of.labels, "fieldSelector": of.fields}
+    while True:
+        page = api.get(of.path, query)
+        for obj in page.get("items") or ():
+            yield Seen("listed", of, _kinded(obj, of))
+        meta = page.get("metadata") or {}
+        query["continue"] = meta.get("continue")
+        if not query["continue"]:
+            yield Seen("all_listed", of, {}, str(meta.get("resourceVersion") or ""))
+            return
+
+
+def _watched(api: Api, of: Collection, version: str) -> Iterator[Seen]:
+    query = {
+        "resourceVersion": version,
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": WATCH_S,
+        "labelSelector": of.labels,
+        "fieldSelector": of.fields,
+    }
+    for change in api.watch(of.path, query, silence_s=SILENCE_S):
+        obj = change.get("object")
+        if not isinstance(obj, dict):
+            continue
+        at = (obj.get("metadata") or {}).get("resourceVersion")
+        what: What = {"BOOKMARK": "bookmark", "DELETED": "deleted"}.get(str(change.get("type")), "changed")  # type: ignore[assignment]
+        yield Seen(what, of, _kinded(obj, of), at if isinstance(at, str) else None)
+
+
+def _kinded(obj: Object, of: Collection) -> Object:
+    """The entries of a list do not say what they are."""
+    obj.setdefault("kind", of.kind)
+    obj.setdefault("apiVersion", of.group)
+    return obj

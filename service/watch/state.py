@@ -1,0 +1,134 @@
+"""What the watcher must not forget: how far it has told, what ran when it last looked, and what it told already.
+
+One JSON file, written whole under another name, synced and renamed: after -9 it is the old one or the new one.
+"""
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from service.errors import ConfigurationError
+
+log = logging.getLogger(__name__)
+
+FORMAT = "faultline-watch/1"
+# Finished objects that still exist; older ones are told again after a new list, which changes nothing.
+TOLD_MOST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A Job, or a pod without one, that had not ended."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def shown(self) -> str:
+        """`namespace/Kind/name`."""
+        return f"{self.namespace}/{self.kind}/{self.name}"
+
+
+@dataclass(slots=True)
+class State:
+    """What one file holds.
+
+    Attributes:
+        cluster: whose.
+        versions: how far each collection was told (its resourceVersion), by the collection's name.
+        running: what had not ended, by uid.
+        told: ids of events that were told and whose objects may still exist, oldest first.
+        at: when it was last written.
+    """
+
+    cluster: str
+    versions: dict[str, str] = field(default_factory=dict)
+    running: dict[str, Running] = field(default_factory=dict)
+    told: dict[str, None] = field(default_factory=dict)
+    at: datetime | None = None
+
+    def remember(self, event_ids: Iterable[str]) -> None:
+        """These events have arrived."""
+        for event_id in event_ids:
+            self.told[event_id] = None
+        while len(self.told) > TOLD_MOST:
+            del self.told[next(iter(self.told))]
+
+
+def load(path: Path, cluster: str) -> State:
+    """The state in a file; a new one where there is no file, or none that can be used (which is kept beside it).
+
+    Raises:
+        ConfigurationError: it is another cluster's, or can't be read.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return State(cluster)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: the watcher's state can't be read: {error.strerror}") from None
+    try:
+        state = _decoded(orjson.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        aside = path.with_suffix(path.suffix + ".unusable")
+        path.replace(aside)
+        log.warning("%s is no state of this watcher (%s); it is now %s, and all is listed anew", path, error, aside)
+        return State(cluster)
+    if state.cluster != cluster:
+        raise ConfigurationError(f"{path}: expected the state of cluster {cluster}, got that of {state.cluster}")
+    return state
+
+
+def save(path: Path, state: State, now: datetime) -> None:
+    """Make `state` what the file holds; it is on disk when this returns.
+
+    Raises:
+        ConfigurationError: it can't be written; the file is as before.
+    """
+    state.at = now
+    content = orjson.dumps(
+        {
+            "format": FORMAT,
+            "cluster": state.cluster,
+            "at": now.isoformat(),
+            "versions": state.versions,
+            "running": {uid: [one.kind, one.namespace, one.name] for uid, one in state.running.items()},
+            "told": list(state.told),
+        }
+    )
+    fresh = path.with_suffix(path.suffix + ".tmp")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: the watcher's state can't be written: {error.strerror}") from None
+
+
+def _decoded(found: Any) -> State:
+    if found["format"] != FORMAT:
+        raise ValueError(f"format {found['format']!r}, expected {FORMAT!r}")
+    versions, running, told = found["versions"], found["running"], found["told"]
+    if not all(isinstance(one, str) for one in (found["cluster"], *versions.values(), *told)):
+        raise TypeError("a string is missing")
+    return State(
+        cluster=found["cluster"],
+        versions=dict(versions),
+        running={uid: Running(*map(str, one)) for uid, one in running.items()},
+        told=dict.fromkeys(told),
+        at=datetime.fromisoformat(found["at"]).astimezone(UTC),
+    )

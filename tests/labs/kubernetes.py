@@ -1,0 +1,385 @@
+"""A real Kubernetes control plane of the test run's own: etcd, API server, controllers and scheduler, on loopback.
+
+In place of kubelets stands KWOK, one process a node: pods are scheduled and become ready, but no container runs. A
+test ends a pod's containers itself (`end_pod`), and loses a node by ending its process. Logs are real from the API
+server on: it asks the node's server for them as it would ask a kubelet, and that one reads what the test wrote
+(`write_log`).
+Everything is built once by install-kubernetes-lab; a run's data is gone afterwards.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from service.errors import FaultlineError
+from service.kubernetes.api import KubernetesApi, collection, named
+from service.kubernetes.connect import connect
+from tests.labs.need import missing, need
+
+INSTALL = Path(__file__).with_name("install-kubernetes-lab")
+INSTALL_SECONDS = 1500
+START_SECONDS = 90
+NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
+GPUS = 8
+NAMESPACE = "ml"
+# Containers by these names have logs, which `write_log` writes.
+LOGGED = ("main", "trainer", "loader")
+# How long a node may be silent until it counts as lost (a busy machine loses no healthy one), and its pods stay then.
+SILENT_SECONDS, STAY_SECONDS = 16, 2
+
+CLUSTER_LOGS = """\
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterLogs
+metadata:
+  name: logs
+spec:
+  logs:
+"""
+
+
+def installed() -> Path:
+    """The folder with the programs; skips where they are not there."""
+    where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+    target = Path(where.stdout.strip())
+    said = "make test-deps"
+    if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
+        done = subprocess.run(
+            [INSTALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=INSTALL_SECONDS
+        )
+        said = done.stdout.strip()[-400:]
+    if not target.is_dir():
+        missing(f"the Kubernetes lab is not installed ({said})")
+    return target
+
+
+@dataclass
+class Kubernetes:
+    """The running cluster. `kubeconfig` is an administrator's."""
+
+    folder: Path
+    programs: Path
+    ports: Sequence[int]
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    api: KubernetesApi = field(init=False, repr=False)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """For an administrator."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def server(self) -> str:
+        """The API server's address."""
+        return f"https://127.0.0.1:{self.ports[0]}"
+
+    def start(self) -> None:
+        """Start everything and wait until pods could run."""
+        token = secrets.token_hex(16)
+        (self.folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
+        self.write_kubeconfig(self.kubeconfig, token)
+        keys = ["openssl", "genrsa", "-out", str(self.folder / "accounts.key"), "2048"]
+        subprocess.run(keys, check=True, capture_output=True, timeout=60)
+        self.api = connect(self.kubeconfig)
+        self.start_etcd()
+        self.start_api_server()
+        self.run("controllers", *self._controllers())
+        self.run("scheduler", *self._program("scheduler"), "--leader-elect=false", "--secure-port=0")
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for number, node in enumerate(NODES):
+            self.add_node(node, number)
+        self.wait(lambda: all(self.ready(node) for node in NODES), "the nodes to be ready")
+        account = named("v1", "serviceaccounts", NAMESPACE, "default")
+        self.wait(lambda: bool(self.api.get(account)), "the namespace to be usable")
+
+    def start_etcd(self) -> None:
+        """The store."""
+        client, peer = (f"http://127.0.0.1:{port}" for port in self.ports[1:3])
+        listen = ["--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer]
+        cluster = ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+        # What a test leaves is thrown away: nothing need reach the disk.
+        self.run("etcd", "etcd", "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync", *listen, *cluster)
+
+    def start_api_server(self) -> None:
+        """The API server; returns once it is ready."""
+        keys = [f"--service-account-{use}-file={self.folder}/accounts.key" for use in ("key", "signing-key")]
+        self.run(
+            "apiserver",
+            str(self.programs / "bin" / "controlplane"),
+            "apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self.ports[1]}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self.ports[0]}",
+            f"--cert-dir={self.folder}/certificates",
+            f"--token-auth-file={self.folder}/tokens.csv",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://lab",
+            *keys,
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--default-unreachable-toleration-seconds={STAY_SECONDS}",
+            f"--default-not-ready-toleration-seconds={STAY_SECONDS}",
+        )
+        self.wait(self._api_server_is_ready, "the API server")
+
+    def _api_server_is_ready(self) -> bool:
+        return self.api.text_tail("/readyz", {}, keep=10, read_at_most=1000, within_s=5) == "ok"
+
+    def _program(self, part: str) -> list[str]:
+        return [str(self.programs / "bin" / "controlplane"), part, f"--kubeconfig={self.kubeconfig}"]
+
+    def _controllers(self) -> list[str]:
+        return [
+            *self._program("controllers"),
+            f"--service-account-private-key-file={self.folder}/accounts.key",
+            "--use-service-account-credentials=false",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--node-monitor-period=1s",
+            f"--node-monitor-grace-period={SILENT_SECONDS}s",
+        ]
+
+    def add_node(self, node: str, number: int) -> None:
+        """A node and the process that stands for its kubelet."""
+        resources = {"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": str(GPUS)}
+        labels = {"kubernetes.io/hostname": node, "kubernetes.io/os": "linux"}
+        status = {"allocatable": resources, "capacity": resources}
+        self.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node, "labels": labels}, "status": status})
+        port = self.ports[3 + number]
+        stages = (self.programs / "stages.yaml").read_text()
+        logs = "".join(
+            f"  - containers: [{name}]\n    logsFile: {self.folder}/logs/{name}.log\n    follow: false\n"
+            for name in LOGGED
+        )
+        config = self.folder / f"{node}.yaml"
+        config.write_text(stages + CLUSTER_LOGS + logs)
+        for name in LOGGED:
+            self.write_log(name, "")
+        self.run(
+            f"kubelet-{node}",
+            str(self.programs / "bin" / "kwok"),
+            f"--kubeconfig={self.kubeconfig}",
+            f"--config={config}",
+            f"--manage-single-node={node}",
+            "--node-lease-duration-seconds=8",
+            "--node-ip=127.0.0.1",
+            f"--node-port={port}",
+            f"--server-address=127.0.0.1:{port}",
+            f"--tls-cert-file={self.folder}/certificates/apiserver.crt",
+            f"--tls-private-key-file={self.folder}/certificates/apiserver.key",
+        )
+
+    def write_log(self, container: str, text: str) -> None:
+        """What every container of this name (one of LOGGED) has written, as a container runtime keeps it."""
+        folder = self.folder / "logs"
+        folder.mkdir(exist_ok=True)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+        lines = "".join(f"{now} stderr F {line}\n" for line in text.splitlines())
+        (folder / f"{container}.log").write_text(lines)
+
+    def apply(self, obj: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object, strictly: a field that the API does not know is an error."""
+        namespaced = obj["kind"] not in {"Namespace", "Node", "ClusterRole", "ClusterRoleBinding"}
+        namespace = obj["metadata"].get("namespace", NAMESPACE) if namespaced else None
+        place = collection(obj["apiVersion"], plural(obj["kind"]), namespace)
+        return self.api.create(place, obj, {"fieldValidation": "Strict"})
+
+    def job(self, name: str) -> dict[str, Any]:
+        """One Job of NAMESPACE."""
+        return self.api.get(named("batch/v1", "jobs", NAMESPACE, name))
+
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """Every Job of NAMESPACE by name."""
+        return {
+            one["metadata"]["name"]: one for one in self.api.get(collection("batch/v1", "jobs", NAMESPACE))["items"]
+        }
+
+    def pods(self, job: str) -> list[dict[str, Any]]:
+        """A Job's pods, oldest first."""
+        query = {"labelSelector": f"batch.kubernetes.io/job-name={job}"}
+        found = self.api.get(collection("v1", "pods", NAMESPACE), query)["items"]
+        return sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+
+    def running_pod(self, job: str) -> dict[str, Any]:
+        """The Job's pod that runs now, once there is one."""
+        found: list[dict[str, Any]] = []
+
+        def there() -> bool:
+            found[:] = [pod for pod in self.pods(job) if pod["status"].get("phase") == "Running"]
+            return bool(found)
+
+        self.wait(there, f"a running pod of {job}")
+        return found[0]
+
+    def end_pod(self, pod: Mapping[str, Any], code: int = 1, reason: str = "Error", message: str | None = None) -> None:
+        """End a pod's containers, as its kubelet would tell."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ended = {"exitCode": code, "reason": reason, "startedAt": pod["status"]["startTime"], "finishedAt": now}
+        statuses = [
+            {"name": one["name"], "image": one["image"], "imageID": "", "ready": False, "restartCount": 0}
+            | {"state": {"terminated": ended | ({"message": message} if message else {})}}
+            for one in pod["spec"]["containers"]
+        ]
+        status = {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": statuses}
+        place = named("v1", "pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        self.api.patch(f"{place}/status", {"status": status})
+
+    def ready(self, node: str) -> bool:
+        """Whether a node is ready and not tainted."""
+        found = self.api.get(named("v1", "nodes", None, node))
+        conditions = {one["type"]: one["status"] for one in found["status"].get("conditions", [])}
+        return conditions.get("Ready") == "True" and not found["spec"].get("taints")
+
+    def lose_node(self, node: str) -> None:
+        """The node's kubelet is gone from one moment to the next."""
+        self.end(f"kubelet-{node}", signal.SIGKILL)
+
+    def give_up_node(self, node: str) -> None:
+        """What an administrator does for a node that does not come back, so that its pods are let go."""
+        taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+        found = self.api.get(named("v1", "nodes", None, node))
+        taints = [*found["spec"].get("taints", []), taint]
+        self.api.patch(named("v1", "nodes", None, node), {"spec": {"taints": taints}})
+
+    def account(self, name: str, *objects: Mapping[str, Any]) -> Path:
+        """A kubeconfig for a service account of NAMESPACE, once `objects` (its rights) are applied."""
+        for one in objects:
+            self.apply(one)
+        place = named("v1", "serviceaccounts", NAMESPACE, name)
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = self.api.create(f"{place}/token", body)["status"]["token"]
+        path = self.folder / f"{name}.kubeconfig"
+        self.write_kubeconfig(path, token)
+        return path
+
+    def write_kubeconfig(self, path: Path, token: str) -> None:
+        """A kubeconfig of this cluster for the holder of `token`."""
+        cluster = {"server": self.server, "insecure-skip-tls-verify": True}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "lab", "cluster": cluster}],
+            "users": [{"name": "user", "user": {"token": token}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "user"}}],
+            "current-context": "lab",
+        }
+        path.write_text(json.dumps(config))
+
+    def run(self, name: str, *command: str) -> None:
+        """Start a program that must not outlive the tests, whatever ends them."""
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *command],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=self.folder,
+                env={"PATH": os.environ["PATH"], "HOME": str(self.folder)},
+            )
+
+    def end(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """End one program."""
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        process.wait(30)
+
+    def restart_api_server(self) -> None:
+        """Kill it and start it again on the same data."""
+        self.end("apiserver")
+        self.start_api_server()
+
+    def compact(self) -> None:
+        """Forget all history in the store: who goes on from an older resourceVersion is told 410 Gone."""
+        endpoint = f"http://127.0.0.1:{self.ports[1]}/v3/kv"
+
+        def ask(what: str, body: Mapping[str, Any]) -> Any:
+            with urllib.request.urlopen(f"{endpoint}/{what}", json.dumps(body).encode(), timeout=30) as answer:
+                return json.loads(answer.read())
+
+        revision = ask("range", {"key": "AA=="})["header"]["revision"]
+        ask("compaction", {"revision": revision, "physical": True})
+
+    def wait(self, until: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
+        """Wait for something; what the cluster refuses meanwhile counts as not yet."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with suppress(FaultlineError):
+                if until():
+                    return
+            for name, process in self.processes.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} has ended while waiting for {what}: {self.said(name)}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"waited {seconds:g} s in vain for {what}")
+            time.sleep(0.1)
+
+    def said(self, name: str) -> str:
+        """The end of a program's log."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
+
+    def stop(self) -> None:
+        """End everything."""
+        if hasattr(self, "api"):
+            self.api.close()
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait(30)
+
+
+def plural(kind: str) -> str:
+    """How the API's paths name a kind."""
+    name = kind.lower()
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if name.endswith("s") else f"{name}s"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+@contextmanager
+def cluster() -> Iterator[Kubernetes]:
+    """A cluster for the time of the block."""
+    need("setpriv", "openssl", "etcd")
+    programs = installed()
+    folder = Path(tempfile.mkdtemp(prefix="faultline-kubernetes-"))
+    made = Kubernetes(folder, programs, free_ports(3 + len(NODES)))
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """`python -m tests.labs.kubernetes`: a cluster until interrupted; its data goes with it."""
+    with suppress(KeyboardInterrupt), cluster() as made:
+        print(f"Kubernetes is at {made.server}, kubectl --kubeconfig {made.kubeconfig}; Ctrl-C ends it", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()
