@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpcore2
 
 from service.clock import Clock
-from service.hooks.leased import Unreadable, expiry, read_request
+from service.hooks.leased import Unreadable, end_of, read_request
 from service.hooks.request import Request, Settled
 
 log = logging.getLogger(__name__)
 
 ANSWER_BYTES = 4 << 20
-RETRY_AFTER_LONGEST_S = 3600.0
+RETRY_AFTER_LONGEST_S = 3600.0  # heeded
+RETRY_LONGEST_S = 86_400.0  # asked for
+LONGEST = 4_000  # characters of a text that is told
 OK, BAD = 200, 300
 GONE = (404, 409, 410)  # not known, withdrawn or leased anew: nothing more can be said about this lease
 SLOW_DOWN = (408, 425, 429)
@@ -52,6 +54,14 @@ class Service(Protocol):
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
         """Requests of this hook's cluster that are its own for so many seconds.
+
+        Raises:
+            ServiceAway, ServiceRefused: see there.
+        """
+        ...
+
+    def waiting(self, most: int) -> Sequence[Request]:
+        """Requests of the cluster that may be done now, without taking them; they can't be acted on.
 
         Raises:
             ServiceAway, ServiceRefused: see there.
@@ -127,12 +137,9 @@ class Client:
         """See `Service`. A request that can't be used is refused at once and left out."""
         asked_at = self._clock.now()
         wanted = {"hook": self._hook, "cluster": self._cluster, "max": most, "seconds": seconds}
-        answer = self._post(":lease", wanted)
-        items = answer.body.get("items") if isinstance(answer.body, dict) else answer.body
-        if not isinstance(items, list):
-            raise ServiceAway(f"{self._shown} answered no list of requests")
+        answer = self._send("POST", ":lease", wanted)
         found = []
-        for item in items:
+        for item in self._items(answer):
             try:
                 found.append(read_request(item, self._good_until(item, asked_at, answer.at, seconds)))
             except Unreadable as error:
@@ -140,28 +147,38 @@ class Client:
                 self._refuse(error)
         return found
 
+    def waiting(self, most: int) -> Sequence[Request]:
+        """See `Service`."""
+        now = self._clock.now()
+        asked = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
+        found = []
+        for item in self._items(self._send("GET", f"?{asked}", None)):
+            with suppress(Unreadable):
+                found.append(read_request({**item, "lease_token": "none"}, now))
+        return [one for one in found if one.not_before is None or one.not_before <= now]
+
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
         """See `Service`."""
-        said = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail}
-        self._post(f"/{request_id}:ack", {"lease_token": lease_token, **said})
+        said = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
+        self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **said})
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
         """See `Service`."""
-        said = {"error": error, "retry_after_s": retry_after_s}
-        self._post(f"/{request_id}:fail", {"lease_token": lease_token, **said})
+        longest = RETRY_LONGEST_S if retry_after_s is None else min(retry_after_s, RETRY_LONGEST_S)
+        said = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
+        self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **said})
 
     def close(self) -> None:
         """Close the connection."""
         self._pool.close()
 
     def _good_until(self, item: Any, asked_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
-        """The lease's end by this machine's clock, whatever the service's shows; early by what a round trip took."""
+        """The end of lease and request by this machine's clock, whatever the service's shows; early by the margin."""
         granted = timedelta(seconds=seconds)
-        until = expiry(item)
-        if until is not None and service_now is not None:
-            granted = min(granted, until - service_now)
-        elif until is not None:
-            granted = min(granted, until - asked_at)
+        for name in ("expires_at", "valid_until"):
+            until = end_of(item, name)
+            if until is not None:
+                granted = min(granted, until - (service_now or asked_at))
         return asked_at + granted - timedelta(seconds=self._margin_s)
 
     def _refuse(self, error: Unreadable) -> None:
@@ -170,7 +187,13 @@ class Client:
         with suppress(LeaseGone):
             self.ack(error.request_id, error.lease_token, Settled("refused", f"this hook can't use it: {error}"))
 
-    def _post(self, path: str, content: Mapping[str, Any]) -> Answer:
+    def _items(self, answer: Answer) -> list[Any]:
+        items = answer.body.get("items") if isinstance(answer.body, dict) else answer.body
+        if not isinstance(items, list):
+            raise ServiceAway(f"{self._shown} answered no list of requests")
+        return items
+
+    def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> Answer:
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
         if self._token is not None:
             headers["authorization"] = f"Bearer {self._token()}"
@@ -179,10 +202,10 @@ class Client:
         body = b""
         try:
             with self._pool.stream(
-                "POST",
+                method,
                 self._base + path,
                 headers=list(headers.items()),
-                content=json.dumps(content).encode(),
+                content=None if content is None else json.dumps(content).encode(),
                 extensions={"timeout": step},
             ) as response:
                 for part in response.iter_stream():

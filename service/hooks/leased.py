@@ -50,11 +50,10 @@ def read_request(item: Any, good_until: datetime) -> Request:
         raise Unreadable(str(error), request_id, token) from None
 
 
-def expiry(item: Any) -> datetime | None:
-    """When the lease ends by the service's clock, where it says so."""
-    value = item.get("expires_at") if isinstance(item, dict) else None
+def end_of(item: Any, name: str) -> datetime | None:
+    """When the lease (`expires_at`) or the request (`valid_until`) ends by the service's clock, where it says so."""
     with suppress(ValueError):
-        return _instant("expires_at", value)
+        return _instant(name, item.get(name) if isinstance(item, dict) else None)
     return None
 
 

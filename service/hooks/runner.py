@@ -7,7 +7,7 @@ action stops the hooks too.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from service.clock import Clock
@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 AWAY_RETRY_S = 30.0
 REFUSED_PAUSE_S = 60.0
 MOST_A_ROUND = 200
+LONGEST = 2_000  # characters of an error
+EARLY = timedelta(seconds=1)
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Pause(Protocol):
@@ -68,6 +71,9 @@ class Runner:
             except ServiceRefused as error:
                 seconds = REFUSED_PAUSE_S
                 log.error("%s; trying again in %.0f s", error, seconds)  # noqa: TRY400 - the text says it all
+            except OSError as error:
+                seconds = REFUSED_PAUSE_S
+                log.error("the hook's memory can't be used: %s; trying again in %.0f s", error, seconds)  # noqa: TRY400 - as above
             else:
                 backoff.reset()
                 seconds = self._options.poll_s
@@ -85,20 +91,189 @@ class Runner:
             log.warning("%s", error)
         self.recover()
         self._journal.prune()
+        if self._options.dry_run:
+            return self._rehearse()
         taken = 0
         while taken < MOST_A_ROUND and not stopped():
             found = self._service.lease(1, self._options.lease_s)
             for request in found:
                 self.work(request)
             taken += len(found)
-            if not found or (self._options.dry_run and all(one.request_id in self._told_of for one in found)):
+            if not found:
                 break
         return taken
 
     def recover(self) -> None:
-        """Bring what an earlier life, or an earlier round, left unfinished to its end as far as that is possible now."""
-        raise NotImplementedError
+        """Bring what an earlier life or round left unfinished to its end, as far as lease and scheduler allow."""
+        if self._options.dry_run:
+            return
+        for intent in self._journal.all():
+            if intent.state == "acted":
+                self._tell(intent)
+            elif intent.state == "intended":
+                self._finish(intent)
 
     def work(self, request: Request) -> None:
-        """Carry out one leased request."""
-        raise NotImplementedError
+        """Carry out one leased request, or answer for it what is known already.
+
+        Raises:
+            ServiceAway: what became of it could not be told; the journal keeps it.
+            OSError: the journal can't be written.
+        """
+        known = self._journal.get(request.request_id)
+        if known is not None and known.outcome is not None:
+            log.info("%s: answered from memory", request.request_id)
+            self._tell(replace(known, lease_token=request.lease_token, state="acted"))
+        elif request.cluster != self._options.cluster:
+            self._end(request, Settled("refused", f"this hook serves cluster {self._options.cluster}"), None)
+        elif not self._scheduler.asks and (known or self._begun_elsewhere(request)):
+            self._end(
+                request, Settled("unknown", "it may have been begun before, and it is not known how that ended"), known
+            )
+        elif request.not_before is not None and request.not_before > self._clock.now() + EARLY:
+            wait = (request.not_before - self._clock.now()).total_seconds()
+            self._end(request, Failed("its time has not come", wait), known)
+        else:
+            self._attempt(request, known)
+
+    def _begun_elsewhere(self, request: Request) -> bool:
+        """Whether somebody else, or this hook before its memory was lost, may have begun it."""
+        count = request.extra.get("lease_count")
+        return self._journal.tainted(request.request_id) or (isinstance(count, int) and count > 1)
+
+    def _attempt(self, request: Request, known: Intent | None) -> None:
+        """Look, write the intent, act, write the outcome, tell it."""
+        begun_at = known.at if known is not None else self._aside_at(request)
+        try:
+            seen = self._scheduler.look(request, intended=begun_at)
+        except SchedulerAway as away:
+            if known is None:
+                self._end(request, Failed(str(away)[:LONGEST], AWAY_RETRY_S), None)
+            log.warning("%s: %s", request.request_id, away)
+            return
+        if not isinstance(seen, Go):
+            self._end(request, seen, known)
+            return
+        lease = _Until(request.good_until, self._clock)
+        intent = self._intent(request, begun_at)
+        try:
+            lease.check()
+            self._journal.write(intent)
+        except LeaseOver as error:
+            log.warning("%s: %s", request.request_id, error)
+            return
+        except OSError as error:
+            self._end(request, Failed(f"the hook's memory can't be written: {error.strerror}", AWAY_RETRY_S), known)
+            return
+        log.info("%s: job %s: %s", request.request_id, request.job_id, seen.would)
+        try:
+            outcome = self._scheduler.act(request, lease)
+        except (SchedulerAway, LeaseOver) as error:
+            log.warning("%s: %s; it will be looked at again", request.request_id, error)
+            return
+        self._end(request, outcome, intent)
+
+    def _finish(self, intent: Intent) -> None:
+        """What was begun and not ended: done, or to be done under the same lease, or left to the next one."""
+        try:
+            request = read_request({**intent.request, "lease_token": intent.lease_token}, intent.good_until)
+        except Unreadable as error:
+            log.error("%s: %s", intent.request_id, error)  # noqa: TRY400 - the text says it all
+            return
+        if not self._scheduler.asks:
+            what = "the hook ended while it was carried out; it is not run again by itself"
+            self._end(request, Settled("unknown", what), intent)
+        elif self._clock.now() < intent.good_until:
+            self._attempt(request, intent)
+        else:
+            self._afterwards(request, intent)
+
+    def _afterwards(self, request: Request, intent: Intent) -> None:
+        """Its lease is over: nothing may be changed, but what was done can be told."""
+        try:
+            seen = self._scheduler.look(request, intended=intent.at)
+        except SchedulerAway as away:
+            log.warning("%s: %s", request.request_id, away)
+            return
+        if isinstance(seen, Settled):
+            self._end(request, seen, intent)
+        elif isinstance(seen, Failed) or not seen.begun:
+            self._journal.forget(request.request_id)  # nothing was done: whoever leases it next begins anew
+        elif request.request_id not in self._told_of:
+            self._told_of.add(request.request_id)
+            log.error(
+                "%s: job %s was left half-way (%s), and the lease is over: it waits for the next one, or for a person",
+                request.request_id,
+                request.job_id,
+                seen.would,
+            )
+
+    def _end(self, request: Request, outcome: Settled | Failed, known: Intent | None) -> None:
+        """Write down how it ended, then tell it."""
+        intent = known or self._intent(request, None)
+        intent = replace(intent, state="acted", outcome=outcome, lease_token=request.lease_token)
+        self._journal.write(intent)
+        self._tell(intent)
+
+    def _tell(self, intent: Intent) -> None:
+        outcome = intent.outcome
+        try:
+            if isinstance(outcome, Settled):
+                self._service.ack(intent.request_id, intent.lease_token, outcome)
+            elif outcome is not None:
+                self._service.fail(intent.request_id, intent.lease_token, outcome.error, outcome.retry_after_s)
+        except LeaseGone as gone:
+            log.warning("%s: job %s: %s; %s", intent.request_id, intent.job_id, outcome, gone)
+        except ServiceRefused as error:  # it is told again each round; the others must not wait for it
+            log.error("%s: %s could not be told: %s", intent.request_id, outcome, error)  # noqa: TRY400 - says it all
+            return
+        else:
+            log.info("%s: job %s: %s", intent.request_id, intent.job_id, outcome)
+        if isinstance(outcome, Settled):
+            self._journal.write(replace(intent, state="told"))
+        else:
+            self._journal.forget(intent.request_id)
+
+    def _intent(self, request: Request, at: datetime | None) -> Intent:
+        return Intent(
+            request_id=request.request_id,
+            kind=self._scheduler.kind,
+            cluster=request.cluster,
+            job_id=request.job_id,
+            lease_token=request.lease_token,
+            state="intended",
+            at=at or self._clock.now(),
+            good_until=request.good_until,
+            request=as_item(request),
+        )
+
+    def _aside_at(self, request: Request) -> datetime | None:
+        """A file that was set aside says that its request was begun, but not when: long ago is the safe guess."""
+        return LONG_AGO if self._journal.tainted(request.request_id) else None
+
+    def _rehearse(self) -> int:
+        """Say what would be done with what waits now, once each."""
+        fresh = [one for one in self._service.waiting(MOST_A_ROUND) if one.request_id not in self._told_of]
+        for request in fresh:
+            self._told_of.add(request.request_id)
+            seen: object = Settled("refused", f"this hook serves cluster {self._options.cluster}")
+            if request.cluster == self._options.cluster:
+                try:
+                    seen = self._scheduler.look(request, intended=None)
+                except SchedulerAway as away:
+                    seen = away
+            said = seen.would if isinstance(seen, Go) else seen
+            log.info("dry run: %s: job %s: %s", request.request_id, request.job_id, said)
+        return len(fresh)
+
+
+class _Until:
+    """A lease by this machine's clock."""
+
+    def __init__(self, good_until: datetime, clock: Clock) -> None:
+        self._good_until = good_until
+        self._clock = clock
+
+    def check(self) -> None:
+        if self._clock.now() >= self._good_until:
+            raise LeaseOver("the lease is over")

@@ -1,0 +1,291 @@
+"""Slurm: the same job again without the bad node, or a new submission where Slurm has forgotten the job.
+
+Measured on Slurm 24.11: a finished job's comment can't be changed, so the request's id goes into it between
+`requeuehold` and `release`; `release` is the moment that counts, and all before it can be repeated. Slurm lets a
+requeued job wait 120 s unless its StartTime is set. After MinJobAge (300 s) neither requeue nor script are to be had.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from service.clock import Clock
+from service.formats.slurm_nodes import expand_nodes
+from service.hooks import slurm_comment as words
+from service.hooks import slurm_submit
+from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
+from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob
+from service.hooks.slurm_scripts import Scripts
+from service.hooks.slurm_tools import JOB, SlurmRefused, SlurmTools
+
+log = logging.getLogger(__name__)
+
+COMPLETING_RETRY_S = 10.0
+REFUSED_RETRY_S = 60.0
+CLOCKS = timedelta(seconds=5)  # how far the clocks of controller, service and hook may lie apart
+MOST_SAVED_A_ROUND = 50
+LONGEST_NOTE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmOptions:
+    """What an administrator may choose.
+
+    Attributes:
+        as_root: submit for the jobs' users (`sbatch --uid`), which root may.
+        save_scripts: keep the scripts of failed jobs for later submissions.
+        link: where the service's pages are; given, a line on the failure goes into the job's AdminComment.
+        settle_s: so long after an intent was written nothing is concluded from what is not to be seen yet.
+    """
+
+    as_root: bool = True
+    save_scripts: bool = True
+    link: str | None = None
+    settle_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to do: with `job` as it is or was; `script`: for a submission; `begun`: it is on hold for this request."""
+
+    job: SlurmJob
+    exclude: tuple[str, ...] = ()
+    script: str | None = None
+    begun: bool = False
+
+
+class SlurmScheduler:
+    """See `service.hooks.request.Scheduler`."""
+
+    kind = "slurm"
+    asks = True
+
+    def __init__(self, tools: SlurmTools, scripts: Scripts, clock: Clock, options: SlurmOptions) -> None:
+        self._tools = tools
+        self._scripts = scripts
+        self._clock = clock
+        self._options = options
+        self._memory_s: int | None = None
+        self._plans: dict[str, _Plan] = {}
+
+    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+        """See `Scheduler`."""
+        self._plans.clear()
+        try:
+            plan = self._look(request, intended)
+        except SlurmRefused as error:
+            return Failed(str(error), REFUSED_RETRY_S)
+        if not isinstance(plan, _Plan):
+            return plan
+        self._plans[request.request_id] = plan
+        without = f" without {', '.join(plan.exclude)}" if plan.exclude else ""
+        if plan.begun:
+            return Go(f"release it{without}: it is on hold for this request", begun=True)
+        return Go(f"requeue it{without}" if plan.script is None else f"submit its script anew{without}")
+
+    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+        """See `Scheduler`; does what the last `look` found."""
+        plan = self._plans.pop(request.request_id)
+        wanted = replace(request, exclude_nodes=plan.exclude)
+        return self._requeue(wanted, plan, lease) if plan.script is None else self._submit(wanted, plan, lease)
+
+    def tend(self) -> None:
+        """Save the scripts of jobs that failed, while Slurm still has them."""
+        if not self._options.save_scripts:
+            return
+        self._scripts.prune()
+        saved = 0
+        try:
+            for job_id, restarts in self._tools.ended_badly():
+                if saved >= MOST_SAVED_A_ROUND or self._scripts.has(job_id, restarts):
+                    continue
+                job = self._tools.job(job_id)
+                if job is not None and job.batch and words.opt_in(job.comment) != "never":
+                    self._scripts.save(job, self._tools.script(job_id))
+                    saved += 1
+        except (SlurmRefused, OSError) as error:
+            log.warning("scripts of failed jobs are not saved now: %s", error)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _look(self, request: Request, intended: datetime | None) -> _Plan | Settled | Failed:
+        if JOB.fullmatch(request.job_id) is None:
+            return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
+        if intended is not None or _count(request) > 1:
+            found = [job for job in self._tools.find(f"{words.REQUEST}={request.request_id}") if job != request.job_id]
+            if found:
+                return Settled("done", "it was submitted before the hook ended", found[0])
+        job = self._tools.job(request.job_id)
+        if job is None:
+            return self._forgotten(request, intended)
+        return self._known(request, job, intended)
+
+    def _known(self, request: Request, job: SlurmJob, intended: datetime | None) -> _Plan | Settled | Failed:
+        """What a job says that Slurm knows."""
+        if words.said(job.comment).get(words.REQUEST) == request.request_id:
+            if job.waits_on_hold:
+                return self._plan(request, job, begun=True)
+            return Settled("done", f"requeued; it is {job.states[0]} now")
+        if job.end is None:
+            return self._going(request, job, intended)
+        against = self._over(request, job) or self._refusal(request, job)
+        if against is None:
+            self._wait_until_settled(intended)
+        return against or self._plan(request, job)
+
+    def _going(self, request: Request, job: SlurmJob, intended: datetime | None) -> _Plan | Settled:
+        """The job waits or runs: by our own first step, or because Slurm or a person started it again."""
+        ours = (
+            intended is not None
+            and job.waits_on_hold
+            and job.description == REQUEUED_ON_HOLD
+            and job.submitted_at is not None
+            and job.submitted_at >= intended - CLOCKS
+        )
+        if ours:
+            return self._plan(request, job, begun=True)
+        on_hold = ", on hold" if job.waits_on_hold else ""
+        return Settled("already_done", f"it is {job.states[0]}{on_hold} again already, by Slurm itself or a person")
+
+    def _over(self, request: Request, job: SlurmJob) -> Settled | Failed | None:
+        """What its end says."""
+        if job.completing:
+            return Failed("it is still being cleaned up (COMPLETING)", COMPLETING_RETRY_S)
+        if job.end == "COMPLETED":
+            return Settled("already_done", "it has succeeded since")
+        if job.end == "CANCELLED":
+            return Settled("refused", "it was cancelled")
+        before = _instant(request.extra.get("ended_before"))
+        if before is not None and job.ended_at is not None and job.ended_at > before + CLOCKS:
+            return Settled("already_done", f"it has run again since, and ended as {job.end}")
+        return None
+
+    def _forgotten(self, request: Request, intended: datetime | None) -> _Plan | Settled:
+        """Slurm does not know the job any more: its saved script is all there is."""
+        if intended is not None:
+            self._wait_until_settled(intended)
+            if self._clock.now() - intended > timedelta(seconds=self._memory()) - CLOCKS:
+                return Settled(
+                    "unknown", "it was begun, and so long ago that Slurm would have forgotten what came of it"
+                )
+        saved = self._scripts.get(request.job_id)
+        if saved is None:
+            return Settled("refused", "Slurm does not know the job any more (MinJobAge), and its script was not saved")
+        job, script = saved
+        return self._refusal(request, job) or self._plan(request, job, script=script)
+
+    def _refusal(self, request: Request, job: SlurmJob) -> Settled | None:
+        """What the job's owner, or the job itself, has against it."""
+        wish = words.opt_in(job.comment)
+        user = request.extra.get("user")
+        why = None
+        if not job.batch:
+            why = "not a batch job"
+        elif job.heterogeneous:
+            why = "a part of a heterogeneous job"
+        elif isinstance(user, str) and user != job.user:
+            why = f"the job of this number is another user's now ({job.user})"
+        elif wish in {"never", "advise"}:
+            why = f"the job's comment says {words.OPT_IN}={wish}"
+        elif request.extra.get("ask_scheduler") is True and wish != "auto":
+            why = f"the job's comment does not say {words.OPT_IN}=auto"
+        elif not job.may_requeue and wish != "auto":
+            why = f"submitted with --no-requeue, and its comment does not say {words.OPT_IN}=auto"
+        return None if why is None else Settled("refused", why)
+
+    def _wait_until_settled(self, intended: datetime | None) -> None:
+        """Return unless it was begun so lately that what was asked of Slurm may still come to pass.
+
+        Raises:
+            SchedulerAway: it was.
+        """
+        if intended is not None and self._clock.now() - intended < timedelta(seconds=self._options.settle_s):
+            raise SchedulerAway("it was begun moments ago; what came of it may not be seen yet")
+
+    def _plan(
+        self, request: Request, job: SlurmJob, *, begun: bool = False, script: str | None = None
+    ) -> _Plan | Settled:
+        """The plan, if the nodes that are left are enough."""
+        here = {node.partition(".")[0]: node for node in self._tools.nodes("")}
+        exclude = tuple(here.get(node.partition(".")[0], "") for node in request.exclude_nodes)
+        if "" in exclude:
+            unknown = request.exclude_nodes[exclude.index("")]
+            return Settled("refused", f"{unknown} is to be left out, and is no node that Slurm knows here")
+        out = set(exclude) | set(expand_nodes(job.excluded, "excluded_nodes"))
+        left = len(self._tools.nodes(job.partition) - out)
+        if exclude and left < job.node_count and not begun:
+            return Settled(
+                "refused", f"without {', '.join(exclude)} {left} nodes are left; it asks for {job.node_count}"
+            )
+        if script is None and not begun and (request.action == "submit" or not job.may_requeue):
+            script = self._tools.script(job.job_id)
+        return _Plan(job, exclude, script, begun)
+
+    def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
+        job = plan.job
+        if not plan.begun:
+            lease.check()
+            try:
+                self._tools.requeue_on_hold(job.job_id)
+            except SlurmRefused as error:
+                return Failed(str(error), REFUSED_RETRY_S)
+        required = expand_nodes(job.required, "required_nodes")
+        kept = [node for node in required if node not in request.exclude_nodes]
+        changes = slurm_submit.update(job, request, None if len(kept) == len(required) else kept)
+        if (line := self._line(request)) is not None:
+            changes["AdminComment"] = line
+        try:
+            lease.check()
+            self._tools.update(job.job_id, changes)
+            lease.check()
+            self._tools.release(job.job_id)
+        except SlurmRefused as error:
+            return Settled("unknown", f"it is in the queue again, on hold, and a person has to release it: {error}")
+        return Settled("done", f"requeued{_without(request)}")
+
+    def _submit(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
+        asked = slurm_submit.options(plan.job, request, as_root=self._options.as_root)
+        lease.check()
+        try:
+            new = self._tools.submit(plan.script or "", asked)
+        except SlurmRefused as error:
+            return Failed(str(error))
+        if "_" in plan.job.job_id:
+            new = f"{new}_{plan.job.job_id.partition('_')[2]}"
+        if (line := self._line(request)) is not None:
+            try:
+                self._tools.update(new, {"AdminComment": line})
+            except (SlurmRefused, SchedulerAway) as error:  # it runs; only the note is missing
+                log.warning("job %s: no AdminComment: %s", new, error)
+        return Settled("done", f"submitted as {new}{_without(request)}", new)
+
+    def _line(self, request: Request) -> str | None:
+        failure = request.extra.get("failure_id")
+        if self._options.link is None or not isinstance(failure, int):
+            return None
+        why = next((reason for reason in request.reasons if isinstance(reason, str)), "resubmitted")
+        why = "".join(char if char.isprintable() else " " for char in why)[:LONGEST_NOTE]
+        return f"Faultline: {why} {self._options.link.rstrip('/')}/failures/{failure}"
+
+    def _memory(self) -> int:
+        if self._memory_s is None:
+            self._memory_s = self._tools.memory_s()
+        return self._memory_s
+
+
+def _without(request: Request) -> str:
+    return f" without {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""
+
+
+def _count(request: Request) -> int:
+    count = request.extra.get("lease_count")
+    return count if isinstance(count, int) else 1
+
+
+def _instant(value: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,0 +1,74 @@
+"""Batch scripts of failed jobs, kept for when Slurm has forgotten them (MinJobAge, 300 s by default).
+
+One file a job, with the job's record; the folder is the hook's alone, as scripts may hold secrets.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from service.clock import Clock
+from service.hooks.slurm_record import SlurmJob, read_job
+
+log = logging.getLogger(__name__)
+
+KEPT = timedelta(days=3)
+LARGEST = 4 << 20
+
+
+class Scripts:
+    """The saved scripts."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def has(self, job_id: str, restarts: int) -> bool:
+        """Whether a job's script is there, as of so many restarts."""
+        return self._path(job_id, restarts).exists()
+
+    def save(self, job: SlurmJob, script: str) -> None:
+        """Keep one; the one after the most restarts of a job counts.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        content = json.dumps({"job": job.raw, "script": script})
+        if len(content) > LARGEST:
+            log.warning("job %s: its script of %d bytes is not kept", job.job_id, len(content))
+            content = json.dumps({"job": job.raw, "script": None})
+        path = self._path(job.job_id, job.restarts)
+        fresh = path.with_suffix(".tmp")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor, opened as a Path can't
+            file.write(content)
+        fresh.replace(path)
+
+    def get(self, job_id: str) -> tuple[SlurmJob, str] | None:
+        """A job as it was, and its script; None: not kept, or not readable any more."""
+        paths = list(self._folder.glob(f"{job_id}-*.json"))
+        if not paths:
+            return None
+        newest = max(paths, key=lambda path: int(path.stem.rpartition("-")[2]))
+        try:
+            content: Mapping[str, Any] = json.loads(newest.read_bytes())
+            script = content["script"]
+            return (read_job(content["job"]), script) if isinstance(script, str) else None
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            log.warning("the saved script of job %s can't be read: %s", job_id, error)
+            return None
+
+    def prune(self) -> None:
+        """Remove the old ones."""
+        oldest = (self._clock.now() - KEPT).timestamp()
+        for path in self._folder.iterdir():
+            if path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+    def _path(self, job_id: str, restarts: int) -> Path:
+        return self._folder / f"{job_id}-{restarts}.json"

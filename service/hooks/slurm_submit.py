@@ -1,0 +1,128 @@
+"""The options of `sbatch` that ask for the same as an earlier job, from that job's record.
+
+What stands as `#SBATCH` in the script is there already; what was given on the command line is only in the record. The
+environment of the first submission is not kept by Slurm: the new job gets its user's login environment
+(`--export=NONE`), its own variables come from the script.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from service.formats.slurm_nodes import expand_nodes
+from service.hooks.request import Request
+from service.hooks.slurm_comment import with_request
+from service.hooks.slurm_record import SlurmJob, text, whole
+
+MEBIBYTE = 1 << 20
+_PLAIN: Mapping[str, str] = {
+    "--job-name": "name",
+    "--partition": "partition",
+    "--account": "account",
+    "--qos": "qos",
+    "--constraint": "features",
+    "--reservation": "resv_name",
+    "--licenses": "licenses",
+    "--wckey": "wckey",
+    "--chdir": "current_working_directory",
+    "--gres": "tres_per_node",
+    "--container": "container",
+}
+_NUMBERS: Mapping[str, str] = {
+    "--cpus-per-task": "cpus_per_task",
+    "--ntasks-per-node": "tasks_per_node",
+    "--mem": "memory_per_node",
+    "--mem-per-cpu": "memory_per_cpu",
+    "--time": "time_limit",
+}
+
+
+def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
+    """The options, each one `--name=value`.
+
+    Args:
+        job: the earlier job.
+        request: what is asked for.
+        as_root: whether the hook may submit for others (`--uid`).
+    """
+    raw = job.raw
+    out = [f"--uid={job.user}", f"--gid={text(raw, 'group_name') or job.user}"] if as_root else []
+    out += [f"{name}={value}" for name, key in _PLAIN.items() if (value := _plain(raw, name, key))]
+    asked = {name: number for name, key in _NUMBERS.items() if (number := whole(raw, key))}
+    changed = numbers(request.changes)
+    if "--mem" in changed:
+        asked.pop("--mem-per-cpu", None)
+    out += [f"{name}={number}" for name, number in (asked | changed).items()]
+    out.append(f"--nodes={job.node_count}")
+    if tasks := whole(raw, "tasks"):
+        out.append(f"--ntasks={tasks}")
+    if gpus := re.search(r"gres/gpu[:=]([\w:]+)", text(raw, "tres_per_job")):
+        out.append(f"--gpus={gpus[1]}")
+    if excluded := _excluded(job, request):
+        out.append(f"--exclude={excluded}")
+    if "_" in job.job_id:
+        out.append(f"--array={job.job_id.partition('_')[2]}")
+    out += _output(job)
+    out += ["--requeue" if job.may_requeue else "--no-requeue", "--open-mode=append", "--export=NONE"]
+    out.append(f"--comment={with_request(job.comment, request.request_id, request.resume_from)}")
+    return out
+
+
+def numbers(changes: Mapping[str, Any]) -> dict[str, int]:
+    """What a request wants changed, in Slurm's units: MiB (rounded up) and minutes."""
+    out = {}
+    memory, limit = changes.get("memory_bytes"), changes.get("time_limit_s")
+    if isinstance(memory, int) and memory > 0:
+        out["--mem"] = -(-memory // MEBIBYTE)
+    if isinstance(limit, int) and limit > 0:
+        out["--time"] = -(-limit // 60)
+    return out
+
+
+def update(job: SlurmJob, request: Request, required: Sequence[str] | None) -> dict[str, str]:
+    """The fields of `scontrol update` that make a requeued job what the request asks for, to start at once.
+
+    Args:
+        job: as it waits on hold.
+        request: what is asked for.
+        required: the nodes that it still asks for by name; None: as they are.
+    """
+    out = {"StartTime": "now"}
+    if request.exclude_nodes:
+        out["ExcNodeList"] = _excluded(job, request)
+    if required is not None:
+        out["ReqNodeList"] = ",".join(required)
+    wanted = numbers(request.changes)
+    if "--mem" in wanted:
+        out["MinMemoryNode"] = str(wanted["--mem"])
+    if "--time" in wanted:
+        out["TimeLimit"] = str(wanted["--time"])
+    out["Comment"] = with_request(job.comment, request.request_id, request.resume_from)
+    return out
+
+
+def _excluded(job: SlurmJob, request: Request) -> str:
+    already = expand_nodes(job.excluded, "excluded_nodes")
+    return ",".join([*already, *(node for node in request.exclude_nodes if node not in already)])
+
+
+def _plain(raw: Mapping[str, Any], name: str, key: str) -> str:
+    value = text(raw, key)
+    if name == "--gres":  # `gres/gpu:4` in the record, `gpu:4` on the command line
+        return ",".join(part.removeprefix("gres/").removeprefix("gres:") for part in value.split(",") if part)
+    if name == "--constraint":
+        return value if re.fullmatch(r"[\w\[\]*&|(),.:-]*", value) else ""
+    return value
+
+
+def _output(job: SlurmJob) -> list[str]:
+    """Where it writes: as the record says, with its own number made a pattern again."""
+    out = []
+    whole_job, in_array, _ = job.job_id.partition("_")
+    own = re.compile(rf"(?<!\d){whole_job}(?!\d)")
+    for name, key in (("--output", "standard_output"), ("--error", "standard_error")):
+        path = text(job.raw, key)
+        if path and not (name == "--error" and path == text(job.raw, "standard_output")):
+            folder, slash, file = path.rpartition("/")
+            out.append(f"{name}={folder}{slash}{own.sub('%A' if in_array else '%j', file)}")
+    return out

@@ -1,0 +1,217 @@
+"""Slurm's own commands, called with checked arguments, never through a shell, in an environment of their own.
+
+The hook's environment stays out of them: `sbatch` would hand it to the job. Texts that tell a controller that does not
+answer from one that says no were read on Slurm 24.11.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from service.hooks.request import SchedulerAway
+from service.hooks.slurm_record import SlurmJob, read_job
+
+JOB = re.compile(r"[1-9][0-9]{0,9}(?:_[0-9]{1,9})?", re.ASCII)
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+KEPT = ("SLURM_CONF", "TZ")
+UNKNOWN_JOB = "invalid job id"
+AWAY = (
+    "unable to contact slurm controller",
+    "unable to establish controller",
+    "connection refused",
+    "connection timed out",
+    "socket timed out",
+    "communication connection failure",
+    "zero bytes were transmitted or received",
+    "slurm backup controller in standby mode",
+    "protocol authentication error",
+    "no route to host",
+)
+# States of jobs whose scripts may be asked for later; https://slurm.schedmd.com/squeue.html.
+ROW = 2
+FAILED = "BOOT_FAIL,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,TIMEOUT"
+
+
+class SlurmRefused(Exception):
+    """Slurm understood and said no; the text is what it said. Nothing was changed."""
+
+
+class SlurmTools:
+    """The cluster, by its command line.
+
+    Args:
+        folder: where the commands lie; None: on the usual path.
+        timeout_s: seconds for one command.
+        held_open: a descriptor that each command inherits, so that a command that outlives a killed hook shows.
+    """
+
+    def __init__(self, folder: Path | None = None, *, timeout_s: float = 60.0, held_open: int | None = None) -> None:
+        self._folder = folder
+        self._timeout_s = timeout_s
+        self._held_open = () if held_open is None else (held_open,)
+        self._environment = {"PATH": PATH, "LANG": "C.UTF-8"} | {
+            name: os.environ[name] for name in KEPT if name in os.environ
+        }
+
+    def job(self, job_id: str) -> SlurmJob | None:
+        """One job as the controller knows it; None: it does not, or not any more.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        try:
+            answer = self._json("scontrol", "show", "job", _job(job_id), "--json")
+        except SlurmRefused as error:
+            if UNKNOWN_JOB in str(error).lower():
+                return None
+            raise
+        try:
+            found = [read_job(raw) for raw in answer.get("jobs", ())]
+        except ValueError as error:
+            raise SlurmRefused(f"scontrol show job {job_id} --json: {error}") from None
+        return next((one for one in found if one.job_id == job_id or str(one.raw.get("job_id")) == job_id), None)
+
+    def find(self, word: str) -> list[str]:
+        """The jobs, ended ones in memory too, whose comment's last word is `word`.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        said = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
+        rows = (line.partition("|") for line in said.splitlines())
+        return [job for job, _, comment in rows if JOB.fullmatch(job) and comment.split()[-1:] == [word]]
+
+    def ended_badly(self) -> list[tuple[str, int]]:
+        """Jobs in memory that failed, each with how often it was restarted.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        wanted = "--Format=JobArrayID:64,RestartCnt:16"
+        said = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
+        rows = (line.split() for line in said.splitlines())
+        return [(row[0], int(row[1])) for row in rows if len(row) == ROW and JOB.fullmatch(row[0]) and row[1].isdigit()]
+
+    def nodes(self, partition: str) -> frozenset[str]:
+        """The nodes of a partition, or of the cluster where it is empty.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        only = (f"--partition={partition}",) if partition else ()
+        return frozenset(self._run("sinfo", "--noheader", "--Node", "--format=%N", *only).split())
+
+    def memory_s(self) -> int:
+        """How long an ended job is known: MinJobAge, in seconds.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        found = re.search(r"^MinJobAge\s*=\s*(\d+)", self._run("scontrol", "show", "config"), re.MULTILINE)
+        return int(found[1]) if found else 300
+
+    def script(self, job_id: str) -> str:
+        """The batch script of a job in memory.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        return self._run("scontrol", "write", "batch_script", _job(job_id), "-")
+
+    def requeue_on_hold(self, job_id: str) -> None:
+        """Put an ended job back into the queue, on hold.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        self._run("scontrol", "requeuehold", _job(job_id))
+
+    def update(self, job_id: str, changes: Mapping[str, str]) -> None:
+        """Change a waiting job: fields as `scontrol update` names them.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        words = [f"{name}={_argument(value)}" for name, value in changes.items()]
+        self._run("scontrol", "update", f"JobId={_job(job_id)}", *words)
+
+    def release(self, job_id: str) -> None:
+        """Let a held job start.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        self._run("scontrol", "release", _job(job_id))
+
+    def submit(self, script: str, options: Sequence[str]) -> str:
+        """Submit a new batch job; its id.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        said = self._run("sbatch", "--parsable", *(_argument(option) for option in options), given=script)
+        job = said.strip().splitlines()[-1].partition(";")[0] if said.strip() else ""
+        if JOB.fullmatch(job) is None:
+            raise SchedulerAway(f"sbatch said no job's number: {said.strip()[:200]}")
+        return job
+
+    def _json(self, *command: str) -> Mapping[str, Any]:
+        said = self._run(*command)
+        try:
+            answer = json.loads(said)
+        except ValueError:
+            raise SlurmRefused(f"{' '.join(command)}: expected JSON (Slurm 23.02 or later), got {said[:100]}") from None
+        return answer if isinstance(answer, dict) else {}
+
+    def _run(self, tool: str, *arguments: str, given: str | None = None) -> str:
+        program = tool if self._folder is None else str(self._folder / tool)
+        try:
+            done = subprocess.run(  # noqa: S603 - checked arguments, no shell
+                [program, *arguments],
+                input="" if given is None else given,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=self._timeout_s,
+                check=False,
+                env=self._environment,
+                cwd="/",
+                pass_fds=self._held_open,
+            )
+        except subprocess.TimeoutExpired:
+            raise SchedulerAway(f"{tool}: no answer within {self._timeout_s:g} s") from None
+        except OSError as error:
+            raise SchedulerAway(f"{program}: {error.strerror}") from None
+        if done.returncode == 0:
+            return done.stdout
+        said = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())[:500]
+        if any(words in said.lower() for words in AWAY) or done.returncode < 0:
+            raise SchedulerAway(f"{tool}: {said}")
+        raise SlurmRefused(f"{tool}: {said}")
+
+
+def _job(job_id: str) -> str:
+    """A job's number, checked.
+
+    Raises:
+        SlurmRefused: it is none.
+    """
+    if JOB.fullmatch(job_id) is None:
+        raise SlurmRefused(f"{job_id[:50]!r} is no job's number")
+    return job_id
+
+
+def _argument(value: str) -> str:
+    """Text fit for an argument.
+
+    Raises:
+        SlurmRefused: it holds what can be in none.
+    """
+    if "\0" in value or "\n" in value:
+        raise SlurmRefused(f"{value[:50]!r} can't be an argument")
+    return value
