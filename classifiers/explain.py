@@ -40,6 +40,12 @@ def explanation(case: Case, cause: str, category: str | None, *, abstained: bool
     return " ".join(parts)
 
 
+def sentence(cause: str, suspect: Suspect | None) -> str:
+    """What a cause is, in words for the owner, with the place where it began."""
+    told: str = _data()["cause"][cause]
+    return told.replace("{where}", _where(suspect))
+
+
 def platform_symptom(case: Case, cause: str, symptom: str | None) -> PlatformSymptom:
     """How the failure showed itself to its owner."""
     rules = _data()["platform_symptom"]
