@@ -18,6 +18,7 @@ COMMANDS = {
     "train": "train the text classifier on the corpus, and on labels of your own",
     "evaluate": "measure the classifier",
     "model": "list or show trained models",
+    "labels": "export or import what people said of verdicts",
     "db": "upgrade or check the database schema",
     "policy": "check or show the mitigation policy",
     "report": "the weekly quality report",

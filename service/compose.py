@@ -22,6 +22,9 @@ from service.deliver.topic import TopicChannel
 from service.diagnose import Diagnose
 from service.errors import ConfigurationError, FaultlineError
 from service.formats import recognise
+from service.groups.advisor import Advisor
+from service.groups.feedback import Feedback
+from service.groups.fold import Fold
 from service.ingest.beside import Beside
 from service.ingest.consumer import Consumer
 from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
@@ -43,6 +46,8 @@ from service.web.services import Services as WebServices
 
 REPORTS_EVERY_S = 60.0
 RETENTION_EVERY_S = 600.0
+FOLD_EVERY_S = 1.0
+AUDIT_EVERY_S = 600.0
 
 
 @dataclass
@@ -85,6 +90,16 @@ class Services:
         return ZoneInfo(self.settings.timezone)
 
     @cached_property
+    def fold(self) -> Fold:
+        """Keeps the groups of failures up to date."""
+        return Fold(self.store, self.clock)
+
+    @cached_property
+    def feedback(self) -> Feedback:
+        """Takes what people say of verdicts."""
+        return Feedback(self.store, self.clock, Advisor(self.policy, self.clock))
+
+    @cached_property
     def reports(self) -> Reports:
         """The weekly quality reports."""
         return Reports(self.store, self.zone, self.clock)
@@ -104,7 +119,12 @@ class Services:
     @contextmanager
     def upkeep(self) -> Iterator[None]:
         """What has to be done now and then, by one of all processes: reports, retention."""
-        besides = [Beside(self.reports.tend, REPORTS_EVERY_S), Beside(self.retention.tend, RETENTION_EVERY_S)]
+        besides = [
+            Beside(self.reports.tend, REPORTS_EVERY_S),
+            Beside(self.retention.tend, RETENTION_EVERY_S),
+            Beside(self.fold, FOLD_EVERY_S),
+            Beside(self.feedback.draw, AUDIT_EVERY_S),
+        ]
         for beside in besides:
             beside.start()
         try:
@@ -242,6 +262,7 @@ class Services:
             settings=self.settings.shown(),
             model=ModelInfo(self.diagnoser.model, self.diagnoser.rules, self._manifest()),
             lag=lag,
+            says=self.feedback,
         )
 
     def _manifest(self) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from service.batch import BatchOutcome, EventOutcome
 from service.cleaning import cleaned, kept, raw_case, storable
 from service.clock import Clock
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
+from service.groups.refine import refine
 from service.logs.fetch import Fetched
 from service.recommend import gather
 from service.recommend.advise import advise
@@ -136,6 +137,7 @@ class Diagnose:
             verdicts = self._classifier.diagnose(
                 [raw_case(item.event, item.logs.streams) for item in failed if item.logs]
             )
+        verdicts = refine(self._store, [item.event for item in failed], verdicts)
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
@@ -234,7 +236,7 @@ class Diagnose:
         arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
         earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
         streams = (*earlier, *logs.streams)
-        [verdict] = self._classifier.diagnose([raw_case(stored, streams)])
+        [verdict] = refine(self._store, [stored], self._classifier.diagnose([raw_case(stored, streams)]))
         wire = self._wire(_Item(stored.key(), stored, b""), verdict)
         with self._store.unit_of_work() as work:
             version = work.failures.revise(

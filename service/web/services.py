@@ -13,6 +13,10 @@ from service.clock import Clock
 from service.events import JobCompletion
 from service.formats import recognise
 from service.formats.outcome import Skipped
+from service.groups.advisor import Advisor
+from service.groups.desk import Desk
+from service.groups.feedback import Feedback
+from service.recommend import policy
 from service.report.publish import Reports
 from service.store.session import Store
 from service.telemetry import Telemetry
@@ -56,6 +60,7 @@ class Services:
         model: the classifier, None where none is loaded (then the service is not ready).
         parse: how a record is read.
         lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
+        says: takes what people say of verdicts; default: one that advises by the built-in policy.
     """
 
     store: Store
@@ -68,6 +73,7 @@ class Services:
     model: ModelInfo | None = None
     parse: Parse = recognise.parse
     lag: Callable[[], Mapping[str, int] | None] | None = None
+    says: Feedback | None = None
 
     @property
     def loopback(self) -> bool:
@@ -78,6 +84,16 @@ class Services:
     def zone(self) -> ZoneInfo:
         """The zone of pages and dates."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def desk(self) -> Desk:
+        """What people do to groups of failures."""
+        return Desk(self.store, self.clock)
+
+    @property
+    def feedback(self) -> Feedback:
+        """Takes what people say of verdicts."""
+        return self.says or Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock))
 
     @property
     def reports(self) -> Reports:

@@ -1,0 +1,279 @@
+"""Confirm, correct, contest, audit: what a person says of a verdict is kept; where it judges, it becomes the verdict.
+
+A judgement makes a new version of the verdict (source: person) that no machine overrules; where it changes something,
+hooks and channels are told by `failure.revised`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Protocol, get_args
+
+from pydantic import ValidationError
+
+from classifiers import taxonomy
+from classifiers.case import JobFacts, Verdict
+from classifiers.taxonomy import RetryOutlook
+from service.clock import Clock
+from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.events import JobCompletion
+from service.groups.corrected import NONE, completed, corrected, data, verdict_of
+from service.store.feedback_records import FeedbackKind, Label, Labels, NewFeedback
+from service.store.records import FailureDetail, FailureFilter, OutboxMessage
+from service.store.session import Store, UnitOfWork
+from service.verdict import Advice, Diagnosis, to_wire
+
+LONGEST_NOTE = 4_000
+MOST_AT_ONCE = 500  # failures of one judgement in bulk
+_JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
+_SHOWN_EVIDENCE = 40
+NOTHING = Labels()
+
+
+class Advises(Protocol):
+    """What feedback asks of the policy: advice for a verdict and its event, as if it stood alone."""
+
+    def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
+        """The advice."""
+        ...
+
+
+Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person says, about one failure or many. `version`: the one that was looked at, None: the current one."""
+
+    kind: FeedbackKind
+    labels: Labels = NOTHING
+    note: str | None = None
+    model_shown: bool = True
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of one word: its number, the verdict's version afterwards, and what stands of all that was said."""
+
+    failure_id: int
+    feedback_id: int
+    version: int
+    changed: bool
+    label: Label
+
+
+class Feedback:
+    """Takes what people say.
+
+    Args:
+        store: where it goes.
+        clock: the present.
+        advises: makes the advice of a verdict that a person changed.
+        revised: called in the same transaction with the failure's id and its new verdict/1; None: nobody asks.
+    """
+
+    def __init__(self, store: Store, clock: Clock, advises: Advises, revised: Revised | None = None) -> None:
+        self._store = store
+        self._clock = clock
+        self._advises = advises
+        self._revised = revised
+
+    def say(self, failure_id: int, who: str, word: Word) -> Taken:
+        """Take one word about one failure.
+
+        Raises:
+            NotFound: no such failure.
+            InvalidInput: a code that is none, a cause of another side, a correction that says nothing.
+            Conflict: retention removed what the verdict was made of, or another version stands meanwhile.
+        """
+        check(word)
+        with self._store.unit_of_work() as work:
+            return self._one(work, failure_id, who, word)
+
+    def say_of_many(self, failure_ids: Sequence[int], who: str, word: Word) -> list[Taken]:
+        """The same word about many failures, a few dozen a transaction; those that are gone are left out.
+
+        Raises:
+            InvalidInput: as `say`; or more than 500 failures at once.
+        """
+        check(word)
+        wanted = list(dict.fromkeys(failure_ids))
+        if not 1 <= len(wanted) <= MOST_AT_ONCE:
+            expected = f"1 to {MOST_AT_ONCE} failures"
+            raise InvalidInput(f"failures: expected {expected}", (FieldError("failures", expected, str(len(wanted))),))
+        taken: list[Taken] = []
+        for start in range(0, len(wanted), 25):
+            with self._store.unit_of_work() as work:
+                for failure_id in wanted[start : start + 25]:
+                    try:
+                        taken.append(self._one(work, failure_id, who, word))
+                    except (NotFound, Conflict):
+                        continue
+        return taken
+
+    def say_of_group(self, group_id: int, who: str, word: Word) -> list[Taken]:
+        """The same word about a group: its newest failures (500 at most), and what the group is called from now on.
+
+        Raises:
+            NotFound: no such group.
+            InvalidInput: as `say`.
+        """
+        check(word)
+        with self._store.reading() as reading:
+            reading.groups.row(group_id)
+            page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
+        if not page.items:
+            raise Conflict(f"no failure of group {group_id} is stored any more")
+        taken = self.say_of_many([row.id for row in page.items], who, word)
+        if taken and word.kind in _JUDGING:
+            with self._store.unit_of_work() as work:
+                row = work.failures.get(taken[0].failure_id).row
+                work.groups.change(
+                    group_id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=self._clock.now()
+                )
+                said = f"labelled {len(taken)} failures {row.side}, {row.cause}"
+                work.groups.note(group_id, who, "action", said)
+        return taken
+
+    def audit(self, week: str, failure_id: int, who: str, word: Word) -> Taken:
+        """Judge one failure of a week's sample, without having seen the verdict.
+
+        Raises:
+            NotFound: it is not of that sample.
+            Conflict: it was judged already.
+            InvalidInput: as `say`; an audit names side and cause.
+        """
+        if word.labels.side is None or word.labels.cause is None:
+            raise _invalid("cause", "a side and a cause: an audit names both", "none")
+        said = replace(word, kind="audit", model_shown=False)
+        check(said)
+        with self._store.unit_of_work() as work:
+            if all(one.failure_id != failure_id for one in work.feedback.audit(week)):
+                raise NotFound(f"failure {failure_id} is not of the sample of {week[:20]}")
+            taken = self._one(work, failure_id, who, said)
+            if not work.feedback.audited(week, failure_id, taken.feedback_id):
+                raise Conflict(f"failure {failure_id} was judged already for {week}")
+            return taken
+
+    def draw(self) -> int:
+        """Draw the sample of the week that ended last (ISO weeks, UTC), once; how many were drawn."""
+        now = self._clock.now()
+        monday = (now - timedelta(days=now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
+        year, number, _ = (monday - timedelta(days=1)).isocalendar()
+        week = f"{year}-W{number:02d}"
+        with self._store.reading() as reading:
+            if week in reading.feedback.audit_weeks(limit=1):
+                return 0
+        with self._store.unit_of_work() as work:
+            return work.feedback.draw(week, monday - timedelta(days=7), monday, int(data()["audit_size"]))
+
+    def _one(self, work: UnitOfWork, failure_id: int, who: str, word: Word) -> Taken:
+        detail = work.failures.get(failure_id)
+        row = detail.row
+        if word.version is not None and word.version != row.version:
+            raise Conflict(
+                f"failure {failure_id} is at version {row.version} meanwhile, not {word.version}: look again",
+                (FieldError("version", str(row.version), str(word.version)),),
+            )
+        changed, version, labels = False, row.version, Labels()
+        if word.kind in _JUDGING:
+            said, event = _read(detail)
+            labels = completed(
+                replace(word.labels, side=None, cause=None) if word.kind == "confirm" else word.labels, said
+            )
+            before = work.feedback.label(failure_id)
+            made = corrected(said, labels, event.facts() if event is not None else JobFacts(row.status))
+            differs = _facts(made) != _facts(said)
+            protected = before is not None and before.golden
+            if not protected and event is not None and (differs or row.source != "person"):
+                version, changed = self._write(work, detail, made, event), differs
+        evidence = (detail.verdict or {}).get("evidence") or ()
+        number, label = work.feedback.add(
+            NewFeedback(
+                failure_id,
+                who,
+                word.kind,
+                row.version,
+                row.side,
+                row.cause,
+                labels,
+                (word.note or "").strip() or None,
+                word.model_shown,
+                [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
+            )
+        )
+        return Taken(failure_id, number, version, changed, label)
+
+    def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
+        before = detail.verdict or {}
+        wire = dict(before) | to_wire(
+            Diagnosis(made, self._advises(made, event)),
+            event_id=str(before.get("event_id") or event.key()),
+            cluster=detail.row.cluster,
+            job_id=detail.row.job_id,
+            attempt=detail.row.attempt,
+        )
+        version = work.failures.revise(detail.row.id, wire, source="person")
+        if _facts(made) != _facts(verdict_of(before, made.fingerprint)):
+            work.outbox.add([_message(detail.row.id, wire)])
+        if self._revised is not None:
+            self._revised(work, detail.row.id, wire)
+        return version or detail.row.version
+
+
+def check(word: Word) -> None:
+    """Return where what is said can be meant.
+
+    Raises:
+        InvalidInput: names the field.
+    """
+    axes = taxonomy.load()
+    labels = word.labels
+    known: dict[str, tuple[str, ...]] = {
+        "side": tuple(axes.sides),
+        "cause": tuple(axes.causes),
+        "category": (*axes.categories, NONE),
+        "symptom": (*axes.symptoms, NONE),
+        "retry": get_args(RetryOutlook),
+    }
+    for axis, codes in known.items():
+        value = getattr(labels, axis)
+        if value is not None and value not in codes:
+            raise _invalid(axis, "one of " + ", ".join(codes), str(value))
+    if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
+        raise _invalid("cause", f"a cause of side {labels.side}", labels.cause)
+    if word.kind == "correct" and labels == Labels():
+        raise _invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
+    if word.note is not None and len(word.note) > LONGEST_NOTE:
+        raise _invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
+
+
+def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
+    if detail.verdict is None:
+        raise Conflict(f"the verdict of failure {detail.row.id} was removed by retention: nothing can be said of it")
+    kept = next((logs.event for logs in detail.logs if logs.attempt_id == detail.row.id), None)
+    try:
+        event = None if not kept else JobCompletion.model_validate(kept)
+    except ValidationError:  # an event that was kept before retention took parts of it
+        event = None
+    return verdict_of(detail.verdict, detail.row.fingerprint), event
+
+
+def _facts(verdict: Verdict) -> tuple[Any, ...]:
+    said = verdict
+    return (said.side, said.cause, said.category, said.symptom, said.retry_outlook, said.abstained)
+
+
+def _message(failure_id: int, wire: Mapping[str, Any]) -> OutboxMessage:
+    told = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
+    first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
+    return OutboxMessage(
+        "failure.revised",
+        f"{wire['cluster']}/{wire['job_id']}",
+        {"failure_id": failure_id, "headline": first["text"][:300] if first else None, "verdict": told},
+    )
+
+
+def _invalid(field: str, expected: str, got: str) -> InvalidInput:
+    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))
