@@ -87,7 +87,10 @@ class Lineages:
             )
 
     def attempts(self, wanted: Collection[Job], *, besides: Collection[int] = ()) -> list[PastAttempt]:
-        """Every stored attempt of these jobs but the rows `besides`, by their end."""
+        """Every stored run of these jobs but the rows `besides`, by their end.
+
+        Of a run of several pods that is the one that opened its failure.
+        """
         found: list[PastAttempt] = []
         leave = set(besides)
         columns = (
@@ -105,6 +108,7 @@ class Lineages:
                     .outerjoin(failures, failures.c.id == jobs.c.id)
                     .outerjoin(advices, of_verdict)
                     .where(jobs.c.id.in_(older[start : start + _CHUNK]))
+                    .where(or_(failures.c.id.is_not(None), and_(jobs.c.counted, jobs.c.failure_id.is_(None))))
                 )
                 found.extend(
                     PastAttempt(

@@ -6,8 +6,7 @@ Only the latest few of a thing are ever read, so that a long outage costs each b
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, bindparam, delete, select
 
 from service.store import bulk
 from service.store.automation_records import NewSignal, Signal
@@ -24,31 +23,40 @@ class Signals:
         self._connection = connection
 
     def add(self, new: Sequence[NewSignal]) -> None:
-        """Store them; one that is there stays."""
-        rows = [
-            {
-                "fold_key": short(one.key, 300),
-                "failure_id": one.failure_id,
-                "at": utc(one.at),
-                "user_name": short(one.user),
-            }
-            for one in sorted(new, key=lambda one: (one.key, one.failure_id))
-        ]
-        insert = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        for start in range(0, len(rows), 500):
-            self._connection.execute(insert(signals).on_conflict_do_nothing(), rows[start : start + 500])
+        """Store them; a failure points at a thing once."""
+        bulk.append(
+            self._connection,
+            signals,
+            ("fold_key", "failure_id", "at", "user_name"),
+            [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new],
+        )
 
     def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
         """The latest few of each of these things since a time of its own, newest first."""
-        found: dict[str, list[Signal]] = {}
-        for key, begin in since.items():
-            rows = self._connection.execute(
-                select(signals.c.failure_id, signals.c.at, signals.c.user_name)
-                .where(signals.c.fold_key == short(key, 300), signals.c.at >= utc(begin))
+        found: dict[str, list[Signal]] = {key: [] for key in since}
+        if not since:
+            return found
+        names = {short(key, 300): key for key in since}
+        earliest = utc(min(since.values()))
+        if bulk.is_postgres(self._connection):
+            # A small part of each thing's index, however long its outage.
+            rows = self._connection.exec_driver_sql(
+                "SELECT wanted.key, one.failure_id, one.at, one.user_name FROM unnest(%s::text[]) AS wanted (key) "
+                "CROSS JOIN LATERAL (SELECT failure_id, at, user_name FROM signals "
+                "WHERE fold_key = wanted.key AND at >= %s ORDER BY at DESC LIMIT %s) AS one",
+                (list(names), earliest, LATEST),
+            ).all()
+        else:
+            asked = (
+                select(signals.c.fold_key, signals.c.failure_id, signals.c.at, signals.c.user_name)
+                .where(signals.c.fold_key == bindparam("key"), signals.c.at >= earliest)
                 .order_by(signals.c.at.desc())
                 .limit(LATEST)
             )
-            found[key] = [Signal(row.failure_id, row.at, row.user_name or "") for row in rows]
+            rows = [row for name in names for row in self._connection.execute(asked, {"key": name})]
+        for key, failure_id, at, user in rows:
+            if at >= since[names[key]]:
+                found[names[key]].append(Signal(failure_id, utc(at), user or ""))
         return found
 
     def forget(self, before: datetime, *, limit: int = 5_000) -> int:
