@@ -9,7 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.clock import Clock, SystemClock
 from service.store import retention, schema
+from service.store.accounts import Accounts
 from service.store.advices import Advices
+from service.store.audit import Audit
 from service.store.dead_letters import DeadLetters
 from service.store.deliveries import Deliveries
 from service.store.duties import Duties
@@ -32,6 +34,7 @@ from service.store.records import Purged
 from service.store.repairs import Repairs
 from service.store.reports import Reports
 from service.store.requests import Requests
+from service.store.seals import Seals
 from service.store.signals import Signals
 from service.store.statistics import Statistics
 from service.store.storms import Storms
@@ -54,6 +57,9 @@ class UnitOfWork:
         self.deliveries = Deliveries(connection, clock)
         self.endpoints = Endpoints(connection)
         self.tokens = Tokens(connection, clock)
+        self.accounts = Accounts(connection, clock)
+        self.audit = Audit(connection, clock)
+        self.seals = Seals(connection)
         self.pending_logs = PendingLogs(connection, clock)
         self.statistics = Statistics(connection)
         self.node_events = NodeEvents(connection, clock)

@@ -155,6 +155,7 @@ verdicts = Table(
     Column("rules", String(100), nullable=False),
     Column("policy", String(100), nullable=False),
     Column("body", LargeBinary),
+    Index(None, "at"),  # what is to be sealed next
 )
 
 # Apart from the narrow rows: most of a failure's bytes are here, and lists never touch them.

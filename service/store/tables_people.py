@@ -1,1 +1,63 @@
-"""Tables. People, sessions and the audit log."""
+"""Tables. Accounts, sessions that can be revoked, the audit log and the seals of verdicts."""
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text
+
+from service.store.tables import metadata
+from service.store.types import BigId, UtcDateTime
+
+# `password` is an Argon2 hash, null where somebody else vouches for the person (`source` oidc or proxy).
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("source", String(10), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("password", String(300)),
+    Column("users", Text, nullable=False),
+    Column("teams", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("disabled_at", UtcDateTime),
+    Column("last_login_at", UtcDateTime),
+)
+
+# The cookie's value is random; only its SHA-256 is stored. A session stands for an account or for an API token.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("account_id", BigInteger),
+    Column("token_id", BigInteger),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False, index=True),
+    Column("revoked_at", UtcDateTime),
+    Index(None, "account_id"),
+)
+
+# Append-only: `hash` covers the row and the hash before it, so that a changed or missing row breaks the chain.
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("what", String(60), nullable=False),
+    Column("subject", String(300), nullable=False),
+    Column("before", LargeBinary, nullable=False),
+    Column("after", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Index(None, "subject", "id"),
+)
+
+# A digest of every record written in a period, chained like the audit log.
+seals = Table(
+    "seals",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    Column("records", Integer, nullable=False),
+    Column("entries", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+)
