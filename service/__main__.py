@@ -22,6 +22,7 @@ COMMANDS = {
     "db": "upgrade or check the database schema",
     "policy": "check or show the mitigation policy",
     "report": "the weekly quality report",
+    "hook": "resubmit jobs beside their scheduler, as the policy asks for it",
     "config": "show the settings in force",
     "token": "create, list or revoke API tokens",
 }

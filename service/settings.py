@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_"
+# Of programs that stand beside a scheduler and read their own.
+OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
 # These may come as NAME_FILE, the path of a file that holds the value.
 SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password")
 
@@ -103,7 +105,11 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         ConfigurationError: names each variable that is unknown or wrong, and what was expected.
     """
     env = dict(os.environ if environ is None else environ)
-    given = {name: value for name, value in env.items() if name.upper().startswith(PREFIX)}
+    given = {
+        name: value
+        for name, value in env.items()
+        if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
+    }
     values: dict[str, Any] = {}
     problems: list[FieldError] = []
     for variable, value in sorted(given.items()):

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = "faultline-intent/1"
 KEPT = timedelta(days=7)
+LOOK_AGAIN_S = 0.1
 State = Literal["intended", "acted", "told"]
 
 
@@ -47,11 +48,17 @@ class Intent:
 class Journal:
     """The files of one hook in one folder, which it has to itself.
 
+    Args:
+        folder: made where it is not there.
+        kind: whose it is.
+        clock: for the ages of files.
+        patience_s: how long to wait for an earlier life's last commands, which hold the folder too.
+
     Raises:
         ConfigurationError: the folder can't be made or written, or another hook uses it.
     """
 
-    def __init__(self, folder: Path, kind: str, clock: Clock) -> None:
+    def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
         self._folder = folder
         self._aside = folder / "set-aside"
         self._kind = kind
@@ -60,16 +67,15 @@ class Journal:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._aside.mkdir(mode=0o700, exist_ok=True)
             self._lock = (folder / "lock").open("w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise ConfigurationError(
-                f"{folder} is in use by another hook: each one needs a folder of its own"
-            ) from None
+            self._take(patience_s)
         except OSError as error:
             raise ConfigurationError(f"{folder} can't be used for the hook's memory: {error.strerror}") from None
         for leftover in folder.glob("*.tmp"):  # never renamed: nothing was begun
             leftover.unlink()
+
+    def fileno(self) -> int:
+        """The descriptor that holds the folder; a command that inherits it holds the folder as long as it runs."""
+        return self._lock.fileno()
 
     def get(self, request_id: str) -> Intent | None:
         """What is known of a request."""
@@ -116,6 +122,21 @@ class Journal:
     def close(self) -> None:
         """Leave the folder to others."""
         self._lock.close()
+
+    def _take(self, patience_s: float) -> None:
+        deadline = self._clock.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if self._clock.monotonic() >= deadline:
+                    self._lock.close()
+                    raise ConfigurationError(
+                        f"{self._folder} is in use by another hook: each needs a folder of its own"
+                    ) from None
+                self._clock.sleep(LOOK_AGAIN_S)
+            else:
+                return
 
     def _path(self, request_id: str) -> Path:
         return self._folder / f"{request_id}.json"

@@ -31,7 +31,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 class Pause(Protocol):
     """Waits between rounds."""
 
-    def wait(self, stop: Stop, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Return after so many seconds, when the end is asked for, or when somebody says that there is work."""
         ...
 
@@ -77,7 +77,7 @@ class Runner:
             else:
                 backoff.reset()
                 seconds = self._options.poll_s
-            pause.wait(stop, seconds)
+            pause.wait(seconds)
 
     def round(self, stopped: Callable[[], bool] = bool) -> int:
         """Finish what is unfinished, then take requests until there is none; how many were taken.

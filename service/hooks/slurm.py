@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from service.clock import Clock
+from service.errors import UnreadableRecord
 from service.formats.slurm_nodes import expand_nodes
 from service.hooks import slurm_comment as words
 from service.hooks import slurm_submit
@@ -75,6 +76,8 @@ class SlurmScheduler:
             plan = self._look(request, intended)
         except SlurmRefused as error:
             return Failed(str(error), REFUSED_RETRY_S)
+        except UnreadableRecord as error:
+            return Settled("refused", f"a list of nodes in the job's record can't be read: {error.detail}")
         if not isinstance(plan, _Plan):
             return plan
         self._plans[request.request_id] = plan
@@ -224,17 +227,13 @@ class SlurmScheduler:
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
         job = plan.job
+        changes = self._changes(job, request)  # whatever can be wrong with them is found before the first step
         if not plan.begun:
             lease.check()
             try:
                 self._tools.requeue_on_hold(job.job_id)
             except SlurmRefused as error:
                 return Failed(str(error), REFUSED_RETRY_S)
-        required = expand_nodes(job.required, "required_nodes")
-        kept = [node for node in required if node not in request.exclude_nodes]
-        changes = slurm_submit.update(job, request, None if len(kept) == len(required) else kept)
-        if (line := self._line(request)) is not None:
-            changes["AdminComment"] = line
         try:
             lease.check()
             self._tools.update(job.job_id, changes)
@@ -243,6 +242,14 @@ class SlurmScheduler:
         except SlurmRefused as error:
             return Settled("unknown", f"it is in the queue again, on hold, and a person has to release it: {error}")
         return Settled("done", f"requeued{_without(request)}")
+
+    def _changes(self, job: SlurmJob, request: Request) -> dict[str, str]:
+        required = expand_nodes(job.required, "required_nodes")
+        kept = [node for node in required if node not in request.exclude_nodes]
+        changes = slurm_submit.update(job, request, None if len(kept) == len(required) else kept)
+        if (line := self._line(request)) is not None:
+            changes["AdminComment"] = line
+        return changes
 
     def _submit(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
         asked = slurm_submit.options(plan.job, request, as_root=self._options.as_root)

@@ -1,0 +1,175 @@
+"""`faultline hook slurm|kubernetes|command`: resubmits jobs beside their scheduler, as Faultline asks for it."""
+
+import argparse
+import importlib
+import logging
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.cli.worker import log_to_stderr
+from service.clock import Clock, SystemClock
+from service.deliver import signing
+from service.errors import ConfigurationError, Unavailable
+from service.hooks.bell import Bell, Listener
+from service.hooks.client import Client, ServiceAway, ServiceRefused
+from service.hooks.intent import Journal
+from service.hooks.options import HookOptions, read
+from service.hooks.request import Scheduler
+from service.hooks.runner import Options, Runner
+from service.ingest.stop import SignalStop
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+log = logging.getLogger(__name__)
+
+KINDS = {
+    "slurm": "requeue or submit Slurm jobs",
+    "kubernetes": "create Kubernetes Jobs anew",
+    "command": "run a program for each request",
+}
+FLAG_ONLY = ("command",)
+LEASE_BEYOND_S = 60
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "hook",
+        help="resubmit jobs beside their scheduler",
+        description="Each option can be given as FAULTLINE_HOOK_NAME too, for --poll-s FAULTLINE_HOOK_POLL_S.",
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for kind, summary in KINDS.items():
+        one = kinds.add_parser(kind, help=summary, description=f"{summary}; see deploy/hooks/README.md")
+        for name, field in HookOptions.model_fields.items():
+            about = str(field.description)
+            of = about.partition(":")[0]
+            if name in FLAG_ONLY or (of in KINDS and of != kind):
+                continue
+            flag = f"--{name.replace('_', '-')}"
+            if field.annotation is bool:
+                one.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=about)
+            else:
+                one.add_argument(flag, metavar=name.upper(), help=about)
+        one.add_argument("--once", action="store_true", help="one round, then end")
+    for name, about in (("kubeconfig", "its file, outside the cluster"), ("context", "which context of it")):
+        kinds.choices["kubernetes"].add_argument(f"--{name}", help=about)
+    kinds.choices["command"].add_argument(
+        "command_words", nargs="+", metavar="PROGRAM", help="after --, with arguments"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Work until SIGTERM or SIGINT; with --once, for one round.
+
+    Raises:
+        ConfigurationError: an option, a file or the folder is not as needed.
+        Unavailable: with --once, and Faultline does not answer or says no.
+    """
+    flags: dict[str, Any] = {name: getattr(args, name, None) for name in HookOptions.model_fields if name != "command"}
+    if args.kind == "command":
+        flags["command"] = tuple(args.command_words)
+    options = read(flags, os.environ)
+    log_to_stderr()
+    clock = SystemClock()
+    stop = SignalStop()
+    stop.listen()
+    with ExitStack() as stack:
+        journal = Journal(options.state_dir / args.kind, args.kind, clock, patience_s=options.slurm_timeout_s)
+        stack.callback(journal.close)
+        scheduler = _scheduler(args, options, journal, clock)
+        stack.callback(scheduler.close)
+        name = f"{args.kind}@{options.name or socket.gethostname()}"
+        client = Client(
+            options.url,
+            token=None if options.token_file is None else _token(options.token_file),
+            hook=name,
+            cluster=options.cluster,
+            clock=clock,
+            tls=options.tls(),
+            timeout_s=options.timeout_s,
+        )
+        stack.callback(client.close)
+        runner = Runner(client, scheduler, journal, clock, _runner_options(args.kind, options))
+        bell = Bell(stop)
+        stack.callback(bell.close)
+        if options.listen is not None and options.webhook_secret_file is not None:
+            keys = _keys(options.webhook_secret_file)
+            listener = stack.enter_context(Listener(*options.listens_on(), keys, bell.ring, clock))
+            log.info("webhooks are taken at %s, port %d", options.listens_on()[0], listener.port)
+        log.info("%s takes the requests of cluster %s%s", name, options.cluster, _dry(options))
+        if args.once:
+            _once(runner, stop)
+        else:
+            runner.run(stop, bell)
+    return 0
+
+
+def _once(runner: Runner, stop: SignalStop) -> None:
+    try:
+        runner.round(stop.is_set)
+    except (ServiceAway, ServiceRefused) as error:
+        raise Unavailable(str(error)) from None
+
+
+def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal, clock: Clock) -> Scheduler:
+    if args.kind == "slurm":
+        from service.hooks.slurm import SlurmOptions, SlurmScheduler  # noqa: PLC0415 - one scheduler a process
+        from service.hooks.slurm_scripts import Scripts  # noqa: PLC0415 - as above
+        from service.hooks.slurm_tools import SlurmTools  # noqa: PLC0415 - as above
+
+        tools = SlurmTools(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
+        chosen = SlurmOptions(os.geteuid() == 0, options.save_scripts, options.write_back, options.settle_s)
+        return SlurmScheduler(tools, Scripts(options.state_dir / "scripts", clock), clock, chosen)
+    if args.kind == "command":
+        from service.hooks.command import CommandScheduler  # noqa: PLC0415 - as above
+
+        return CommandScheduler(options.command, timeout_s=options.command_timeout_s)
+    made: Scheduler = importlib.import_module("service.hooks.kubernetes").connect(args.kubeconfig, args.context)
+    return made
+
+
+def _runner_options(kind: str, options: HookOptions) -> Options:
+    """A lease must outlast what it is for."""
+    least = 0 if kind != "command" else int(options.command_timeout_s) + LEASE_BEYOND_S
+    return Options(options.cluster, options.poll_s, max(options.lease_s, least), options.dry_run)
+
+
+def _token(path: Path) -> Callable[[], str]:
+    def read_token() -> str:
+        try:
+            token = path.read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            raise ServiceRefused(f"{path} can't be read as a token") from None
+        if not token.isprintable() or not token:
+            raise ServiceRefused(f"{path} holds no token")
+        return token
+
+    try:
+        read_token()
+    except ServiceRefused as error:
+        raise ConfigurationError(str(error)) from None
+    return read_token
+
+
+def _keys(path: Path) -> Callable[[], Sequence[bytes]]:
+    def read_keys() -> Sequence[bytes]:
+        try:
+            keys = [signing.key_of(line) for line in path.read_text(encoding="ascii").split()]
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{path} can't be read as the webhooks' secret: {error}") from None
+        if not keys:
+            raise ConfigurationError(f"{path} holds no secret")
+        return keys
+
+    read_keys()
+    return read_keys
+
+
+def _dry(options: HookOptions) -> str:
+    return ", and only says what it would do" if options.dry_run else ""

@@ -1,0 +1,136 @@
+"""Any program as a hook: the request as one JSON object on its standard input; its exit code says what became of it.
+
+0: done (a last line of JSON such as {"new_job_id": "77"} or {"result": "already_done", "detail": "..."} is read),
+75 (EX_TEMPFAIL of sysexits.h): try later, anything else: failed. Nobody can be asked afterwards whether a program that
+was cut short did its work: such a request becomes `unknown`, and is never run again by itself.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import IO, Any
+
+from service.hooks.leased import as_item
+from service.hooks.request import Failed, Go, Lease, Request, Settled
+
+log = logging.getLogger(__name__)
+
+TRY_LATER = 75
+RETRY_S = 60.0
+SAID_BYTES = 64 * 1024
+SHOWN = 500
+KILL_WAIT_S = 5.0
+RESULTS = ("done", "already_done", "refused", "unknown")
+
+
+class CommandScheduler:
+    """See `service.hooks.request.Scheduler`.
+
+    Args:
+        program: the program and its first arguments.
+        timeout_s: seconds it may run; then its whole process group is ended.
+    """
+
+    kind = "command"
+    asks = False
+
+    def __init__(self, program: Sequence[str], *, timeout_s: float) -> None:
+        self._program = tuple(program)
+        self._timeout_s = timeout_s
+
+    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+        """See `Scheduler`; there is nobody to ask."""
+        del request
+        assert intended is None, "the runner never begins such a request twice"
+        return Go(f"run {self._program[0]}")
+
+    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+        """See `Scheduler`."""
+        given = json.dumps(as_item(request)).encode() + b"\n"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
+        lease.check()
+        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as stdin:
+            stdin.write(given)
+            stdin.seek(0)
+            try:
+                process = subprocess.Popen(  # noqa: S603 - the administrator's own program, no shell
+                    self._program,
+                    stdin=stdin,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env=environment | {"FAULTLINE_REQUEST_ID": request.request_id},
+                )
+            except OSError as error:
+                return Failed(f"{self._program[0]}: {error.strerror}", RETRY_S)
+            try:
+                code = process.wait(self._timeout_s)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                return Settled("unknown", f"it was ended after {self._timeout_s:g} s; {_shown(said)}")
+            except BaseException:
+                _end(process)
+                raise
+            return _outcome(code, said)
+
+    def tend(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _outcome(code: int, said: IO[bytes]) -> Settled | Failed:
+    if code == 0:
+        answer = _last_line(said)
+        result = answer.get("result", "done")
+        new_job_id = answer.get("new_job_id")
+        detail = answer.get("detail")
+        return Settled(
+            result if result in RESULTS else "done",
+            detail if isinstance(detail, str) else f"exit code 0; {_shown(said)}",
+            str(new_job_id) if isinstance(new_job_id, str | int) and str(new_job_id) else None,
+        )
+    if code == TRY_LATER:
+        return Failed(f"exit code 75, try later; {_shown(said)}", RETRY_S)
+    if code < 0:
+        return Settled("unknown", f"ended by signal {-code}; {_shown(said)}")
+    return Failed(f"exit code {code}; {_shown(said)}")
+
+
+def _last_line(said: IO[bytes]) -> dict[str, Any]:
+    lines = _tail(said).strip().splitlines()
+    with suppress(ValueError):
+        answer = json.loads(lines[-1]) if lines else None
+        if isinstance(answer, dict):
+            return answer
+    return {}
+
+
+def _tail(said: IO[bytes]) -> str:
+    size = said.seek(0, os.SEEK_END)
+    said.seek(max(0, size - SAID_BYTES))
+    return said.read().decode("utf-8", "replace")
+
+
+def _shown(said: IO[bytes]) -> str:
+    text = " ".join("".join(char if char.isprintable() else " " for char in _tail(said)).split())
+    return f"it said: {text[-SHOWN:]}" if text else "it said nothing"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the program and all that it started: first asked, then killed."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(KILL_WAIT_S)
+            if how is signal.SIGTERM:
+                continue  # its children may still be there
+            return

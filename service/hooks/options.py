@@ -1,0 +1,132 @@
+"""What an operator can set for a hook: by flags, or by FAULTLINE_HOOK_* environment variables; flags win."""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from service.errors import ConfigurationError, FieldError
+
+PREFIX = "FAULTLINE_HOOK_"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LAST_PORT = 65_535
+
+
+class HookOptions(BaseModel):
+    """Every option with its default; `--poll-s` is FAULTLINE_HOOK_POLL_S. Times in seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    url: str = Field("http://127.0.0.1:8080", description="where Faultline is")
+    token_file: Path | None = Field(None, description="file with an API token of scope act; it may change at any time")
+    cluster: str = Field("", max_length=200, description="the cluster whose requests to take, as the events name it")
+    name: str = Field("", max_length=150, description="this hook's name, for people (default: this host's name)")
+    state_dir: Path = Field(
+        Path("/var/lib/faultline-hook"), description="its memory, a folder on a local disk that no other hook uses"
+    )
+    poll_s: float = Field(15.0, ge=0.05, le=3600, description="seconds between looks for work")
+    lease_s: int = Field(120, ge=10, le=3600, description="seconds that a request is its own")
+    timeout_s: float = Field(15.0, gt=0, le=300, description="seconds that one question to Faultline may take")
+    dry_run: bool = Field(default=False, description="say what would be done, and do and tell nothing")
+    allow_http: bool = Field(default=False, description="send the token without TLS beyond this machine")
+    ca_file: Path | None = Field(None, description="PEM file of the authorities to trust, instead of the system's")
+    cert_file: Path | None = Field(None, description="PEM file of a client certificate")
+    key_file: Path | None = Field(None, description="PEM file of its key, where it is not in the same file")
+    listen: str | None = Field(None, description="ADDRESS:PORT where signed webhooks may wake it")
+    webhook_secret_file: Path | None = Field(None, description="file with the webhooks' secret, whsec_..., one a line")
+    slurm_bin: Path | None = Field(None, description="slurm: the folder of Slurm's commands, where not on the PATH")
+    slurm_timeout_s: float = Field(60.0, gt=0, le=600, description="slurm: seconds that one of them may take")
+    settle_s: float = Field(20.0, ge=0, le=600, description="slurm: a crash is looked into after so many seconds")
+    save_scripts: bool = Field(default=True, description="slurm: keep failed jobs' scripts for three days")
+    write_back: str | None = Field(None, description="slurm: the pages' address, to be put into the job's AdminComment")
+    command: tuple[str, ...] = Field((), description="command: the program and its arguments")
+    command_timeout_s: float = Field(300.0, gt=0, le=3000, description="command: seconds that it may run")
+
+    @field_validator("url", "write_back")
+    @classmethod
+    def _address(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+            raise ValueError("an address such as https://faultline.example, without user, password and query")
+        return value
+
+    @field_validator("cluster")
+    @classmethod
+    def _some_cluster(cls, value: str) -> str:
+        if not value.strip() or not value.isprintable():
+            raise ValueError("the cluster's name, as its events have it")
+        return value
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        host = urlsplit(self.url).hostname
+        if self.url.startswith("http:") and host not in LOOPBACK and self.token_file and not self.allow_http:
+            raise ValueError("url: https, or --allow-http where the network is trusted")
+        if self.listen is not None:
+            self.listens_on()
+            if self.webhook_secret_file is None:
+                raise ValueError("webhook_secret_file: needed with listen; unsigned webhooks are not taken")
+        return self
+
+    def listens_on(self) -> tuple[str, int]:
+        """Address and port of `listen`.
+
+        Raises:
+            ValueError: it is none.
+        """
+        host, colon, port = (self.listen or "").rpartition(":")
+        if not colon or not host or not port.isdecimal() or int(port) > LAST_PORT:
+            raise ValueError("listen: expected ADDRESS:PORT, such as 127.0.0.1:8099")
+        return host.strip("[]"), int(port)
+
+    def tls(self) -> ssl.SSLContext:
+        """Whom to trust, and as whom to speak.
+
+        Raises:
+            ConfigurationError: a file can't be used.
+        """
+        try:
+            context = ssl.create_default_context(cafile=None if self.ca_file is None else str(self.ca_file))
+            if self.cert_file is not None:
+                context.load_cert_chain(self.cert_file, self.key_file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigurationError(f"ca_file, cert_file, key_file: {error.strerror or error}") from None
+        return context
+
+
+def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:
+    """The options of this process.
+
+    Args:
+        flags: by field name; None: not given.
+        environ: the environment.
+
+    Raises:
+        ConfigurationError: names each option that is unknown or wrong, and what was expected.
+    """
+    values: dict[str, Any] = {}
+    problems: list[FieldError] = []
+    for variable, value in sorted(environ.items()):
+        if not variable.upper().startswith(PREFIX):
+            continue
+        name = variable.upper().removeprefix(PREFIX).lower()
+        if name not in HookOptions.model_fields or name == "command":
+            problems.append(FieldError(variable, "a known option (faultline hook ... --help lists them)"))
+        elif value != "":
+            values[name] = value
+    values |= {name: value for name, value in flags.items() if value is not None}
+    values.setdefault("cluster", "")
+    if not problems:
+        try:
+            return HookOptions.model_validate(values)
+        except ValidationError as error:
+            for one in error.errors(include_url=False):
+                expected = str(one["ctx"]["error"]) if "error" in one.get("ctx", {}) else one["msg"]
+                field = PREFIX + str(one["loc"][0]).upper() if one["loc"] else "options"
+                problems.append(FieldError(field, expected))
+    raise ConfigurationError("; ".join(f"{one.field}: expected {one.expected}" for one in problems), tuple(problems))

@@ -1,0 +1,42 @@
+"""Whether a message was signed with one of our keys, lately: Standard Webhooks 1.0.0, the receiver's side."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from service.deliver import signing
+
+TOLERANCE = timedelta(minutes=5)  # as the specification's own verifiers
+LONGEST_ID = 256
+
+
+class BadSignature(Exception):
+    """The message is not taken; says why, without what was sent."""
+
+
+def verify(keys: Sequence[bytes], headers: Mapping[str, str], body: bytes, now: datetime) -> None:
+    """Return if any of the keys signed this message, no longer ago than the tolerance.
+
+    Args:
+        keys: any of them may have signed.
+        headers: looked up by lower-case name.
+        body: as it came in, byte for byte.
+        now: the present instant.
+
+    Raises:
+        BadSignature: see there.
+    """
+    message_id, sent, given = (headers.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
+    if not message_id or len(message_id) > LONGEST_ID or not sent or not given:
+        raise BadSignature("expected the headers webhook-id, webhook-timestamp and webhook-signature")
+    if not (sent.isascii() and sent.isdecimal() and len(sent) <= len("99999999999")):
+        raise BadSignature("webhook-timestamp: expected seconds since 1970")
+    at = datetime.fromtimestamp(int(sent), UTC)
+    if abs(now - at) > TOLERANCE:
+        raise BadSignature("webhook-timestamp: too old, or too far in the future")
+    signatures = [one.encode() for one in given.split(" ") if one.startswith("v1,")]
+    for key in keys:
+        wanted = signing.headers([key], message_id, at, body)["webhook-signature"].encode()
+        if any(hmac.compare_digest(wanted, one) for one in signatures):
+            return
+    raise BadSignature("webhook-signature: none is right")
