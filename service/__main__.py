@@ -24,6 +24,7 @@ COMMANDS = {
     "report": "the weekly quality report",
     "hook": "resubmit jobs beside their scheduler, as the policy asks for it",
     "config": "show the settings in force",
+    "watch": "turn a cluster's ends of Jobs and Pods into events",
     "token": "create, list or revoke API tokens",
 }
 

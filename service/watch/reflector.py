@@ -22,7 +22,7 @@ SILENCE_S = WATCH_S + 30.0
 REFUSED_PAUSE_S = 60.0
 RESUME_PAUSE_S = 0.1
 
-What = Literal["listed", "all_listed", "changed", "deleted", "bookmark"]
+What = Literal["list_begins", "listed", "all_listed", "changed", "deleted", "bookmark"]
 
 
 class Api(Protocol):
@@ -111,6 +111,7 @@ def follow(api: Api, of: Collection, version: str | None, stop: Stop, backoff: B
 def _listed(api: Api, of: Collection) -> Iterator[Seen]:
     """A consistent list, page by page; no more than a page is held."""
     query: dict[str, Any] = {"limit": PAGE, "labelSelector": of.labels, "fieldSelector": of.fields}
+    yield Seen("list_begins", of, {})
     while True:
         page = api.get(of.path, query)
         for obj in page.get("items") or ():

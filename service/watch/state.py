@@ -24,11 +24,12 @@ TOLD_MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A Job, or a pod without one, that had not ended."""
+    """A Job, or a pod without a controller, that had not ended. `of`: the collection it was seen in."""
 
     kind: str
     namespace: str
     name: str
+    of: str
 
     @property
     def shown(self) -> str:
@@ -99,7 +100,7 @@ def save(path: Path, state: State, now: datetime) -> None:
             "cluster": state.cluster,
             "at": now.isoformat(),
             "versions": state.versions,
-            "running": {uid: [one.kind, one.namespace, one.name] for uid, one in state.running.items()},
+            "running": {uid: [one.kind, one.namespace, one.name, one.of] for uid, one in state.running.items()},
             "told": list(state.told),
         }
     )

@@ -1,0 +1,153 @@
+"""`faultline watch kubernetes`: turn a cluster's ends of Jobs and Pods into events."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import orjson
+from prometheus_client import start_http_server
+
+from service import compose, settings
+from service.clock import SystemClock
+from service.errors import ConfigurationError
+from service.events import NodeEventIn
+from service.ingest.stop import SignalStop
+from service.watch import send
+from service.watch.evidence import Evidence
+from service.watch.logs import LogTails
+from service.watch.measures import Measures
+from service.watch.nodes import Nodes
+from service.watch.send import ApiSender, Sender, TopicSender
+from service.watch.watcher import Watcher, collections
+
+if TYPE_CHECKING:
+    from service.kubernetes.api import KubernetesApi
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DEFAULT_STATE = Path("faultline-watch.json")
+NODE_EVENTS_MOST = 1_000
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser("watch", help="turn a scheduler's ends of jobs into events")
+    kinds = parser.add_subparsers(dest="scheduler", metavar="SCHEDULER", required=True)
+    one = kinds.add_parser("kubernetes", help="ends of Jobs and Pods, with container states, logs and nodes")
+    one.add_argument("--cluster", required=True, help="the cluster's name in events")
+    one.add_argument("--kubeconfig", type=Path, help="default: the pod's own service account, else the usual file")
+    one.add_argument("--context", help="which of the kubeconfig's")
+    one.add_argument("--namespace", action="append", default=[], help="only this one; may be given again")
+    one.add_argument("--selector", help="only Jobs and Pods of this label selector")
+    one.add_argument(
+        "--state", type=Path, default=DEFAULT_STATE, help=f"remembers how far it came (default {DEFAULT_STATE})"
+    )
+    one.add_argument("--topic", help="where ends go (default: the first of FAULTLINE_KAFKA_TOPICS)")
+    one.add_argument("--url", help="send ends to the API of the service at this address instead")
+    one.add_argument("--token-file", type=Path, help="holds the API token, with --url")
+    one.add_argument("--no-logs", action="store_true", help="do not read logs")
+    one.add_argument("--no-nodes", action="store_true", help="do not follow nodes and their events")
+    one.add_argument("--metrics", metavar="HOST:PORT", help="show metrics there")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch until SIGTERM or SIGINT."""
+    connect = client()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    sender, tell_nodes = _sender(args)
+    measures, known, clock = Measures(), Nodes(), SystemClock()
+    api = connect(args.kubeconfig, args.context)
+    stop = SignalStop()
+    stop.listen()
+    watcher = Watcher(
+        api,
+        args.cluster,
+        collections(args.namespace, args.selector, with_nodes=not args.no_nodes),
+        sender,
+        tell_nodes,
+        Evidence(api, known, None if args.no_logs else LogTails(api, known.silent)),
+        known,
+        args.state,
+        clock,
+        measures,
+    )
+    try:
+        with _metrics(args.metrics, measures):
+            watcher.run(stop)
+    finally:
+        sender.close()
+        api.close()
+    return 0
+
+
+def client() -> "Callable[[Path | None, str | None], KubernetesApi]":
+    """How to reach a cluster.
+
+    Raises:
+        ConfigurationError: the client is not installed.
+    """
+    try:
+        from service.kubernetes.connect import connect  # noqa: PLC0415 - the client is an extra
+    except ImportError as error:
+        raise ConfigurationError(
+            f"this needs the Kubernetes client: pip install 'faultline[kubernetes]' ({error})"
+        ) from None
+    return connect
+
+
+def _sender(args: argparse.Namespace) -> tuple[Sender, Callable[[Sequence[NodeEventIn]], None] | None]:
+    if args.url is None:
+        if args.token_file is not None:
+            raise ConfigurationError("--token-file: expected --url with it")
+        services = compose.build(settings.read())
+        config = services.kafka
+        return TopicSender(services.producer, args.topic or next(iter(config.clusters))), None
+    if args.topic is not None:
+        raise ConfigurationError("--topic and --url: expected one of them")
+    address = urlsplit(args.url)
+    if address.scheme not in {"http", "https"} or not address.netloc:
+        raise ConfigurationError(f"--url: expected http(s)://..., got {args.url}")
+    token = None if args.token_file is None else _token(args.token_file)
+    sender = ApiSender(args.url, token)
+
+    def tell(lines: Sequence[NodeEventIn]) -> None:
+        for start in range(0, len(lines), NODE_EVENTS_MOST):
+            some = [send.node_event(one, args.cluster) for one in lines[start : start + NODE_EVENTS_MOST]]
+            sender.post("/node-events", b"\n".join(orjson.dumps(one) for one in some), "application/x-ndjson")
+
+    return sender, None if args.no_nodes else tell
+
+
+def _token(path: Path) -> Callable[[], str]:
+    def read() -> str:
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ConfigurationError(f"--token-file: {path}: {error.strerror}") from None
+
+    read()
+    return read
+
+
+@contextmanager
+def _metrics(place: str | None, measures: Measures) -> Iterator[None]:
+    if place is None:
+        yield
+        return
+    host, _, port = place.rpartition(":")
+    try:
+        server, _thread = start_http_server(int(port), host or "127.0.0.1", measures.registry)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"--metrics: {place} can't be used: {error}") from None
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()

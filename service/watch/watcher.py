@@ -1,0 +1,307 @@
+"""The watcher: what collections show → events that have arrived → how far it has come, on disk. In this order.
+
+Killed at any point it goes on from the last state on disk, and what it tells again has the same event ids.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from service.clock import Clock
+from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
+from service.events import JobCompletion, NodeEventIn, Status
+from service.formats import fields, kubernetes_meta
+from service.formats.outcome import Skipped
+from service.ingest.backoff import Backoff
+from service.ingest.stop import Stop
+from service.kubernetes.errors import ClusterAway
+from service.watch import ends, nodes
+from service.watch import state as states
+from service.watch.evidence import Evidence
+from service.watch.measures import Measures
+from service.watch.nodes import Nodes
+from service.watch.reflector import Api, Collection, Seen, follow
+from service.watch.send import Sender
+from service.watch.state import Running, State
+
+log = logging.getLogger(__name__)
+
+# Few, for objects may be large; a batch is told before the next is looked at.
+WAITING_MOST = 200
+BATCH = 100
+IDLE_S = 1.0
+# Where nothing was told, how far it has come is noted now and then only.
+SAVE_EVERY_S = 5.0
+REFUSED_PAUSE_S = 60.0
+_NODE, _EVENT = "Node", "Event"
+
+
+def collections(namespaces: Sequence[str], labels: str | None, *, with_nodes: bool) -> list[Collection]:
+    """What to follow: Jobs and Pods (of `labels`, in `namespaces` or all), and the nodes with their Events."""
+    found = []
+    for namespace in namespaces or (None,):
+        found.append(Collection("Job", "batch/v1", "jobs", namespace, labels))
+        found.append(Collection("Pod", "v1", "pods", namespace, labels))
+    if with_nodes:
+        found.append(Collection(_NODE, "v1", "nodes"))
+        found.append(Collection(_EVENT, "v1", "events", fields="involvedObject.kind=Node"))
+    return found
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a batch came to: `events` and `notes` to tell, and what holds once they have arrived."""
+
+    events: list[JobCompletion] = field(default_factory=list)
+    notes: list[NodeEventIn] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    forget: list[str] = field(default_factory=list)
+
+
+class Watcher:
+    """Follows collections and tells what ended.
+
+    Args:
+        api: the cluster.
+        cluster: its name in events.
+        following: what to follow.
+        sender: where ends go.
+        tell_nodes: where lines of nodes go; None: nowhere. May raise Unavailable: they are dropped, ends are not.
+        evidence: completes a failed pod's event.
+        node_states: the nodes as they are now; kept by this.
+        path: the state file.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        cluster: str,
+        following: Sequence[Collection],
+        sender: Sender,
+        tell_nodes: Callable[[Sequence[NodeEventIn]], None] | None,
+        evidence: Evidence,
+        node_states: Nodes,
+        path: Path,
+        clock: Clock,
+        measures: Measures,
+    ) -> None:
+        self._api = api
+        self._cluster = cluster
+        self._following = tuple(following)
+        self._sender = sender
+        self._tell_nodes = tell_nodes
+        self._evidence = evidence
+        self._nodes = node_states
+        self._path = path
+        self._clock = clock
+        self._measures = measures
+        self._state = states.load(path, cluster)
+        self._saved_at = float("-inf")
+        self._listing: dict[str, set[str]] = {}
+        self._waiting: queue.Queue[Seen] = queue.Queue(WAITING_MOST)
+
+    @property
+    def state(self) -> State:
+        """What is on disk, or about to be."""
+        return self._state
+
+    def run(self, stop: Stop) -> None:
+        """Watch until `stop` is set.
+
+        Raises:
+            ConfigurationError: the state can't be written.
+        """
+        known = {of.name for of in self._following}
+        self._state.running = {uid: one for uid, one in self._state.running.items() if one.of in known}
+        for of in self._following:
+            threading.Thread(target=self._follow, args=(of, stop), name=of.name, daemon=True).start()
+        while not stop.is_set():
+            batch = self._next()
+            if batch:
+                self.handle(batch, stop)
+        self._save()
+
+    def handle(self, batch: Sequence[Seen], stop: Stop) -> None:
+        """Deal with what was seen: returns once it has arrived and is noted on disk, or `stop` is set.
+
+        Raises:
+            ConfigurationError: the state can't be written.
+        """
+        if (found := self._understood(batch, stop)) is None:
+            return
+        if found.events and not self._told(found.events, stop):
+            return
+        self._note(found.notes)
+        for event in found.events:
+            self._measures.ends.labels(event.job_id.split("/")[1] if not event.pod else "Pod", event.status.value).inc()
+        self._state.remember(event.key() for event in found.events)
+        for event_id in found.forget:
+            self._state.told.pop(event_id, None)
+        self._state.versions.update(found.versions)
+        if found.events or self._clock.monotonic() - self._saved_at >= SAVE_EVERY_S:
+            self._save()
+
+    def _save(self) -> None:
+        now = self._clock.now()
+        states.save(self._path, self._state, now)
+        self._saved_at = self._clock.monotonic()
+        self._measures.saved.set(now.timestamp())
+
+    def _follow(self, of: Collection, stop: Stop) -> None:
+        # Nodes are listed anew at each start: how they are now matters, and their list is short.
+        version = None if of.kind == _NODE else self._state.versions.get(of.name)
+        for seen in follow(self._api, of, version, stop):
+            self._measures.heard.labels(of.name).set(self._clock.now().timestamp())
+            while not stop.is_set():
+                try:
+                    self._waiting.put(seen, timeout=IDLE_S)
+                    break
+                except queue.Full:
+                    continue
+
+    def _next(self) -> list[Seen]:
+        """What waits, up to a batch; empty after a while without anything."""
+        found: list[Seen] = []
+        try:
+            found.append(self._waiting.get(timeout=IDLE_S))
+            while len(found) < BATCH:
+                found.append(self._waiting.get_nowait())
+        except queue.Empty:
+            pass
+        return found
+
+    def _understood(self, batch: Sequence[Seen], stop: Stop) -> _Batch | None:
+        """What a batch means; None: the end was asked for before the cluster had answered."""
+        backoff = Backoff(longest=30.0)
+        found = _Batch()
+        told: set[str] = set()
+        for seen in batch:
+            while True:
+                try:
+                    self._one(seen, found, told)
+                    break
+                except UnreadableRecord as error:
+                    self._measures.unreadable.labels(seen.of.kind).inc()
+                    name = (seen.object.get("metadata") or {}).get("name")
+                    log.warning("the %s %r can't be read: %s", seen.of.kind, name, error.reason)
+                    break
+                except ClusterAway as error:
+                    pause = backoff.next()
+                    log.warning("%s; trying again in %.1f s", error.detail, pause)
+                    if stop.wait(pause):
+                        return None
+            if seen.version is not None:
+                found.versions[seen.of.name] = seen.version
+        return found
+
+    def _one(self, seen: Seen, found: _Batch, told: set[str]) -> None:
+        of = seen.of
+        if seen.what == "list_begins":
+            self._listing[of.name] = set()
+        elif seen.what == "all_listed":
+            self._vanished(of, found)
+        elif seen.what == "bookmark":
+            return
+        elif of.kind == _NODE:
+            self._node(seen, found)
+        elif of.kind == _EVENT:
+            if seen.what == "changed" and (said := nodes.event_line(seen.object)) is not None:
+                found.notes.append(said)
+        else:
+            self._end(seen, found, told)
+
+    def _end(self, seen: Seen, found: _Batch, told: set[str]) -> None:
+        kind, obj, deleted = seen.of.kind, seen.object, seen.what == "deleted"
+        meta = kubernetes_meta.read_meta(obj)
+        self._track(seen, kind, meta, deleted=deleted)
+        event = ends.read(kind, obj, self._cluster, deleted=deleted)
+        own_id = f"kubernetes:{kind}:{meta.uid}"
+        if deleted:
+            found.forget.append(own_id)
+        if isinstance(event, Skipped) or event.key() in self._state.told or event.key() in told:
+            return
+        if kind == "Pod" and event.status is not Status.SUCCEEDED:
+            event = self._evidence.complete(event, obj)
+            self._measures.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
+        told.add(event.key())
+        found.events.append(event)
+
+    def _track(self, seen: Seen, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
+        """Remember what runs, so that its end is missed where it is not seen."""
+        if meta.uid is None:
+            return
+        if seen.what == "listed":
+            self._listing.setdefault(seen.of.name, set()).add(meta.uid)
+        if deleted or ends.ended(kind, seen.object) or (kind == "Pod" and meta.owner is not None):
+            self._state.running.pop(meta.uid, None)
+        else:
+            self._state.running[meta.uid] = Running(kind, meta.namespace, meta.name, seen.of.name)
+
+    def _vanished(self, of: Collection, found: _Batch) -> None:
+        there = self._listing.pop(of.name, set())
+        gone = {uid: one for uid, one in self._state.running.items() if one.of == of.name and uid not in there}
+        now = self._clock.now()
+        since = (self._state.at or now).isoformat()
+        for uid, one in gone.items():
+            log.warning("%s ended or was deleted while nobody watched: how is not known", one.shown)
+            self._measures.vanished.labels(one.kind).inc()
+            event = ends.vanished(
+                one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()
+            )
+            del self._state.running[uid]
+            if event.key() not in self._state.told:
+                found.events.append(event)
+
+    def _node(self, seen: Seen, found: _Batch) -> None:
+        now = self._clock.now()
+        if seen.what == "deleted":
+            name = fields.text(fields.mapping(seen.object, "metadata"), "name")
+            if name is not None:
+                self._nodes.gone(name, now)
+                found.notes += [line for line in self._nodes.lines(name) if line.at == now]
+            return
+        before, after = self._nodes.put(seen.object, now)
+        if after is not None and seen.what == "changed":
+            known = before.complaints if before is not None else ()
+            found.notes += [nodes.line(after.name, one) for one in after.complaints if one not in known]
+
+    def _told(self, events: Sequence[JobCompletion], stop: Stop) -> bool:
+        """Tell until it has arrived; False: the end was asked for before."""
+        backoff = Backoff(longest=30.0)
+        left: list[Sequence[JobCompletion]] = [events]
+        while left:
+            try:
+                self._sender.send(left[0])
+                left.pop(0)
+            except TooLarge as error:
+                log.warning("%s; telling it apart, and without its logs where it must be", error.detail)
+                first = left.pop(0)
+                left[:0] = [[one] for one in first] if len(first) > 1 else [[without_logs(first[0])]]
+            except (Unavailable, ConfigurationError) as error:
+                pause = backoff.next() if isinstance(error, Unavailable) else REFUSED_PAUSE_S
+                log.warning("%s; %d ends wait, trying again in %.1f s", error.detail, len(events), pause)
+                if stop.wait(pause):
+                    return False
+        return True
+
+    def _note(self, notes: Sequence[NodeEventIn]) -> None:
+        if not notes or self._tell_nodes is None:
+            return
+        try:
+            self._tell_nodes(notes)
+        except (Unavailable, TooLarge, ConfigurationError) as error:
+            self._measures.notes_dropped.inc(len(notes))
+            log.warning("%s; %d lines of nodes are not told", error.detail, len(notes))
+        else:
+            self._measures.notes.inc(len(notes))
+
+
+def without_logs(event: JobCompletion) -> JobCompletion:
+    """The event with nothing in it that may be long."""
+    cut: dict[str, Any] = {"tail": None, "missing": "left out: the event was too large"}
+    logs = tuple(ref.model_copy(update=cut) for ref in event.logs)
+    return event.model_copy(update={"logs": logs, "node_events": (), "message": (event.message or "")[:1_000] or None})
