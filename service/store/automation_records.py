@@ -324,7 +324,7 @@ class NewIncident:
 class Awaited:
     """A request whose job's end is still to come, as matching needs it.
 
-    `began` is when the attempt it answers began, `step` how far that came; `waits`: acted on, or perhaps acted on.
+    `began` is when the attempt it answers began, `step` how far that came.
     """
 
     id: int
@@ -344,6 +344,9 @@ class Awaited:
     leased_at: datetime
     state: RequestState
     incident_id: int | None
+    began: datetime | None
+    resource: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)

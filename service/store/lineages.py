@@ -123,7 +123,7 @@ class Lineages:
                         side=row.side,
                         fingerprint=row.fingerprint,
                         step=row.step,
-                        checkpoint=None if row.facts is None else unpack(row.facts).get("checkpoint"),
+                        checkpoint=None if row.facts is None else unpack(row.facts).get("checkpoint", {}).get("uri"),
                     )
                     for row in rows
                 )

@@ -206,6 +206,9 @@ def _awaited(row: Row[Any]) -> Awaited:
         leased_at=row.leased_at,
         state=row.state,
         incident_id=row.incident_id,
+        began=row.started_at,
+        resource=row.resource,
+        origin=row.origin,
     )
 
 

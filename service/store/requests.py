@@ -76,12 +76,19 @@ class Requests:
         wanted = select(requests).where(requests.c.failure_id.in_(sorted(failure_ids))).order_by(requests.c.id)
         return [request_of(row) for row in self._connection.execute(wanted.with_for_update() if hold else wanted)]
 
-    def open_of(self, lineages: Collection[str]) -> dict[str, Request]:
-        """The open request of each piece of work that has one."""
-        if not lineages:
-            return {}
-        wanted = select(requests).where(requests.c.lineage.in_(sorted(lineages)), OPEN).with_for_update()
-        return {row.lineage: request_of(row) for row in self._connection.execute(wanted.order_by(requests.c.id))}
+    def any_open(self) -> bool:
+        """Whether anything is held, waits or is leased."""
+        return self._connection.execute(select(requests.c.id).where(OPEN).limit(1)).first() is not None
+
+    def open_rows(self, lineages: Collection[str]) -> dict[str, Row[Any]]:
+        """The stored row of the open request of each piece of work that has one."""
+        found: dict[str, Row[Any]] = {}
+        wanted = sorted(lineages)
+        for start in range(0, len(wanted), 500):
+            part = wanted[start : start + 500]
+            for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
+                found[row.lineage] = row
+        return found
 
     def of_lineages(self, lineages: Collection[str]) -> list[Row[Any]]:
         """Stored rows of these pieces of work, oldest first: what was done and how it ended."""
