@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from service.errors import ConfigurationError, FieldError
 from service.events import as_unreadable
 from service.recommend import places
-from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Where
+from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Span, Where
 
 BUILT_IN = "built in"
 _LISTS = ("rule", "retrier")
@@ -27,7 +27,7 @@ class Policy(Sections):
     """
 
     version: str = Field(min_length=1)
-    prior_weight: float = Field(ge=0, allow_inf_nan=False)
+    prior_weight: Span
     rule: tuple[Rule, ...] = Field(min_length=1)
     retrier: tuple[Retrier, ...] = ()
     _overrides: tuple[tuple[Where, dict[str, Any], str], ...] = PrivateAttr(default=())
@@ -127,7 +127,8 @@ class _Complaints:
 
     def library(self, error: ValidationError, path_of: Any) -> None:
         for problem, told in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
-            self.at(path_of(tuple(problem["loc"])), told.expected, told.got)
+            known = problem["type"] != "extra_forbidden"
+            self.at(path_of(tuple(problem["loc"])), told.expected if known else "no such setting here", told.got)
 
     def raised(self) -> None:
         """Raise what was found, if anything.

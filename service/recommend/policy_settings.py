@@ -9,8 +9,11 @@ from service.events import Status
 from service.recommend.facts import OptInMode
 
 Count = Annotated[int, Field(ge=0, strict=True)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Span = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Strict: a number written as text is a mistake; a whole number is also a float.
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+Span = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+AtLeastOne = Annotated[float, Field(ge=1, strict=True, allow_inf_nan=False)]
 
 
 class Checked(BaseModel):
@@ -58,10 +61,10 @@ class Limits(Checked):
     infra_per_window: Count
     user_per_lineage: Count
     user_per_window: Count
-    window_hours: Annotated[float, Field(gt=0)]
+    window_hours: Positive
     total_hours: Span
     same_failure: Annotated[int, Field(ge=1, strict=True)]
-    rate_minutes: Annotated[float, Field(gt=0)]
+    rate_minutes: Positive
     rate_per_cluster: Count
     rate_per_user: Count
 
@@ -70,7 +73,7 @@ class Backoff(Checked):
     """Pause before the n-th resubmit: base × factor^(n-1), at most `max_s`, spread by ± `jitter` of itself."""
 
     base_s: Span
-    factor: Annotated[float, Field(ge=1)]
+    factor: AtLeastOne
     max_s: Span
     jitter: Share
 
@@ -81,7 +84,7 @@ class Cost(Checked):
     enabled: bool
     prior_helps: Share
     prior_helps_elsewhere: Share
-    prior_weight: Annotated[float, Field(gt=0)]
+    prior_weight: Positive
     least_ratio: Span
     least_run_hours: Span
     person_hours: Span
@@ -93,14 +96,14 @@ class Demotion(Checked):
     """A cause's resubmits become advice when their success rate is below `floor` with probability `credible`."""
 
     floor: Share
-    credible: Annotated[float, Field(ge=0.5, lt=1)]
+    credible: Annotated[float, Field(ge=0.5, lt=1, strict=True)]
     at_least: Count
 
 
 class Storm(Checked):
     """The brake on resubmits of one cause, cluster and shared resource."""
 
-    window_minutes: Annotated[float, Field(gt=0)]
+    window_minutes: Positive
     most: Annotated[int, Field(ge=1, strict=True)]
     failing_share: Share
     at_least: Annotated[int, Field(ge=1, strict=True)]
@@ -112,18 +115,18 @@ class Incident(Checked):
 
     jobs: Annotated[int, Field(ge=2, strict=True)]
     users: Annotated[int, Field(ge=1, strict=True)]
-    window_minutes: Annotated[float, Field(gt=0)]
+    window_minutes: Positive
     probe_minutes: Span
-    probe_wait_minutes: Annotated[float, Field(gt=0)]
-    pace_per_minute: Annotated[float, Field(gt=0)]
+    probe_wait_minutes: Positive
+    pace_per_minute: Positive
     pace_jitter: Share
 
 
 class SuspicionSettings(Checked):
     """When a node is left out on suspicion alone: at least this rate ratio, and surely above `low`."""
 
-    rate_ratio: Annotated[float, Field(ge=1)]
-    low: Annotated[float, Field(ge=1)]
+    rate_ratio: AtLeastOne
+    low: AtLeastOne
     most_nodes: Count
     most_share: Share
 
@@ -131,9 +134,9 @@ class SuspicionSettings(Checked):
 class Requests(Checked):
     """How much more to ask for after the request was too small."""
 
-    memory_factor: Annotated[float, Field(ge=1)]
-    time_factor: Annotated[float, Field(ge=1)]
-    batch_factor: Annotated[float, Field(gt=0, le=1)]
+    memory_factor: AtLeastOne
+    time_factor: AtLeastOne
+    batch_factor: Annotated[float, Field(gt=0, le=1, strict=True)]
 
 
 class Retrier(Checked):
