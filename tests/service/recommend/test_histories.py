@@ -99,6 +99,11 @@ class OneJob(RuleBasedStateMachine):
     def somebody_turns_the_switch(self, *, stopped: bool) -> None:
         self.stopped = stopped
 
+    @rule()
+    def it_fails_as_such_jobs_do(self) -> None:
+        self.stopped = False
+        self.it_fails(PASSING, ran(1), {"opt_in": OptIn("auto")}, 1, progressed=False)
+
     @rule(
         verdict=st.just(PASSING) | VERDICTS,
         job=st.just(ran(1)) | JOBS,
