@@ -1,0 +1,90 @@
+"""A Slurm to try hooks on: the lab's real one, or the fake over a file. Both are reached by the same commands."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from tests.labs import slurm
+from tests.service.hooks import fake_slurm
+
+USER = slurm.USER
+FAILS_ON_GPU1 = 'echo "ran on $SLURMD_NODENAME"\nif [ "$SLURMD_NODENAME" = gpu1 ]; then exit 3; fi'
+GOES_ON = "sleep 600"
+
+
+class Bench:
+    """One Slurm. `folder` holds its commands; `share` is a folder that its jobs see."""
+
+    def __init__(self, kind: Literal["fake", "lab"], folder: Path, share: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+        self.share = share
+
+    def run(self, tool: str, *arguments: str, given: str = "") -> str:
+        done = subprocess.run(
+            [self.folder / tool, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, (tool, arguments, done.stderr)
+        return done.stdout
+
+    def submit(self, script: str, *options: str) -> str:
+        """A job of USER; what it writes goes to `share`/logs."""
+        said = self.run(
+            *("sbatch", "--parsable", f"--uid={USER}", f"--chdir={self.share}", "--job-name=train"),
+            *(f"--output={self.share}/logs/%j.out", "--export=NONE", *options),
+            given=f"#!/bin/bash\n{script}\n",
+        )
+        return said.strip()
+
+    def job(self, job: str) -> dict[str, Any]:
+        [found] = json.loads(self.run("scontrol", "show", "job", job, "--json"))["jobs"]
+        assert isinstance(found, dict)
+        return found
+
+    def wait(self, job: str, states: Sequence[str], seconds: float = 30) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while (found := self.job(job))["job_state"] not in [[state] for state in states]:
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+        return found
+
+    def failed(self, *options: str, script: str = FAILS_ON_GPU1) -> str:
+        """A job that ran on gpu1 and failed."""
+        job = self.submit(script, *options)
+        found = self.wait(job, ["FAILED"])
+        assert found["nodes"] == "gpu1"
+        return job
+
+    def log_of(self, job: str) -> str:
+        return (self.share / "logs" / f"{job}.out").read_text()
+
+
+@contextmanager
+def fake(folder: Path) -> Iterator[Bench]:
+    share = folder / "share"
+    (share / "logs").mkdir(parents=True)
+    yield Bench("fake", fake_slurm.install(folder), share)
+
+
+@contextmanager
+def lab(folder: Path, broker: str = "127.0.0.1:1", topic: str = "none") -> Iterator[Bench]:
+    with slurm.cluster(broker, topic) as cluster:
+        yield bench_of(cluster, folder)
+
+
+def bench_of(cluster: slurm.Slurm, folder: Path) -> Bench:
+    """The commands of a running cluster, as programs outside of it."""
+    folder.mkdir(exist_ok=True)
+    path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    for tool in fake_slurm.TOOLS:
+        command = folder / tool
+        inside = f"nsenter -t {cluster.init} -m -p chroot {cluster.root} env -i -C / {path} LANG=C.UTF-8"
+        command.write_text(f'#!/bin/sh\nexec {inside} {tool} "$@"\n')
+        command.chmod(0o755)
+    assert os.access(folder / "sbatch", os.X_OK)
+    return Bench("lab", folder, cluster.share)

@@ -1,0 +1,296 @@
+"""One suite, on a real Slurm and on the fake that the crash tests use."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from service.clock import SystemClock
+from service.hooks.request import Go, LeaseOver, Request, SchedulerAway, Settled
+from service.hooks.slurm import SlurmOptions, SlurmScheduler
+from service.hooks.slurm_scripts import Scripts
+from service.hooks.slurm_tools import SlurmRefused, SlurmTools
+from tests.service.hooks import benches
+from tests.service.hooks.benches import GOES_ON, USER, Bench
+from tests.service.hooks.made import Lasting, request
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("lab", marks=pytest.mark.lab)])
+def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    made = benches.fake if request.param == "fake" else benches.lab
+    with made(tmp_path_factory.mktemp("slurm")) as one:
+        yield one
+
+
+@pytest.fixture
+def tools(bench: Bench) -> SlurmTools:
+    return SlurmTools(bench.folder)
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Scripts:
+    return Scripts(tmp_path / "scripts", SystemClock())
+
+
+@pytest.fixture
+def hook(tools: SlurmTools, scripts: Scripts) -> SlurmScheduler:
+    return SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=0, link="https://faultline.example"))
+
+
+def carry_out(hook: SlurmScheduler, wanted: Request, intended: datetime | None = None) -> Settled:
+    seen = hook.look(wanted, intended=intended)
+    assert isinstance(seen, Go), seen
+    outcome = hook.act(wanted, Lasting())
+    assert isinstance(outcome, Settled), outcome
+    return outcome
+
+
+def refused(hook: SlurmScheduler, wanted: Request) -> str:
+    seen = hook.look(wanted, intended=None)
+    assert isinstance(seen, Settled), seen
+    assert seen.result == "refused"
+    return seen.detail
+
+
+def test_a_requeued_job_runs_at_once_without_the_node_and_keeps_its_owners_comment(
+    bench: Bench, hook: SlurmScheduler
+) -> None:
+    job = bench.failed("--comment=my own words, a=b")
+    wanted = request(job, "requeue1", extra={"failure_id": 12})
+    assert carry_out(hook, wanted) == Settled("done", "requeued without gpu1")
+    ended = bench.wait(job, ["COMPLETED"], seconds=60)  # and not after Slurm's 120 s
+    assert ended["nodes"] != "gpu1"
+    assert ended["comment"] == "my own words, a=b faultline/request=requeue1"
+    assert ended["admin_comment"].endswith("https://faultline.example/failures/12")
+    assert "ran on gpu1" not in bench.log_of(job).splitlines()[-1:]
+    found = hook.look(wanted, intended=LONG_AGO)
+    assert isinstance(found, Settled)
+    assert found.result == "done"
+
+
+def test_what_was_put_back_by_somebody_else_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed()
+    bench.run("scontrol", "requeuehold", job)
+    held = hook.look(request(job, "other1"), intended=None)
+    assert isinstance(held, Settled)
+    assert (held.result, "on hold" in held.detail) == ("already_done", True)
+    bench.run("scontrol", "update", f"JobId={job}", "StartTime=now", "ExcNodeList=gpu1")
+    bench.run("scontrol", "release", job)
+    bench.wait(job, ["COMPLETED"])
+    again = hook.look(request(job, "other1"), intended=None)
+    assert again == Settled("already_done", "it has succeeded since")
+
+
+def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.submit(GOES_ON)
+    bench.wait(job, ["RUNNING"])
+    seen = hook.look(request(job), intended=None)
+    assert isinstance(seen, Settled)
+    assert seen.result == "already_done"
+    bench.run("scancel", job)
+    bench.wait(job, ["CANCELLED"])
+    assert refused(hook, request(job)) == "it was cancelled"
+
+
+def test_a_later_run_than_the_one_that_was_diagnosed_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed()
+    before = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
+    seen = hook.look(request(job, extra={"ended_before": before}), intended=None)
+    assert isinstance(seen, Settled)
+    assert (seen.result, "run again since" in seen.detail) == ("already_done", True)
+
+
+@pytest.mark.parametrize("wish", ["never", "advise"])
+def test_the_owners_no_in_the_comment_counts(bench: Bench, hook: SlurmScheduler, wish: str) -> None:
+    job = bench.failed(f"--comment=faultline/resubmit={wish}; paper run")
+    assert refused(hook, request(job)).endswith(f"faultline/resubmit={wish}")
+
+
+def test_where_the_owners_yes_is_asked_for_silence_is_no(bench: Bench, hook: SlurmScheduler) -> None:
+    silent = bench.failed("--comment=paper run")
+    assert "does not say" in refused(hook, request(silent, extra={"ask_scheduler": True}))
+    willing = bench.failed("--comment=paper run faultline/resubmit=auto")
+    assert isinstance(hook.look(request(willing, extra={"ask_scheduler": True}), intended=None), Go)
+
+
+def test_no_requeue_is_heeded_unless_its_owner_opted_in(bench: Bench, hook: SlurmScheduler) -> None:
+    assert "--no-requeue" in refused(hook, request(bench.failed("--no-requeue")))
+    job = bench.failed("--no-requeue", "--comment=faultline/resubmit=auto")
+    outcome = carry_out(hook, request(job, "norequeue"))
+    assert outcome.new_job_id not in {None, job}
+
+
+def test_a_hook_killed_after_the_first_step_takes_up_its_own_job_only(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed()
+    wanted = request(job, "half1")
+    begun = datetime.now(UTC)
+    assert isinstance(hook.look(wanted, intended=None), Go)
+    with pytest.raises(LeaseOver):
+        hook.act(wanted, Lasting(steps=1))
+    assert bench.job(job)["hold"] is True
+    before = hook.look(request(job, "half1"), intended=begun + timedelta(hours=1))  # put on hold before it was begun
+    assert isinstance(before, Settled)
+    assert before.result == "already_done"
+    seen = hook.look(wanted, intended=begun)
+    assert isinstance(seen, Go)
+    assert seen.begun
+    carry_out(hook, wanted, intended=begun)
+    assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
+
+
+def test_a_hook_killed_before_the_release_releases_it(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed()
+    wanted = request(job, "half2")
+    assert isinstance(hook.look(wanted, intended=None), Go)
+    with pytest.raises(LeaseOver):
+        hook.act(wanted, Lasting(steps=2))
+    assert bench.job(job)["comment"] == "faultline/request=half2"
+    carry_out(hook, wanted, intended=datetime.now(UTC))
+    assert bench.wait(job, ["COMPLETED"])["restart_cnt"] == 1 or bench.kind == "fake"
+
+
+def test_nothing_is_done_after_the_lease(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed()
+    for action in ("requeue", "submit"):
+        wanted = request(job, "late1", action=action)
+        assert isinstance(hook.look(wanted, intended=None), Go)
+        with pytest.raises(LeaseOver):
+            hook.act(wanted, Lasting(steps=0))
+    assert bench.job(job)["job_state"] == ["FAILED"]
+
+
+def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: SlurmTools, scripts: Scripts) -> None:
+    job = bench.failed()
+    careful = SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=30))
+    with pytest.raises(SchedulerAway, match="moments ago"):
+        careful.look(request(job), intended=datetime.now(UTC))
+
+
+def test_a_submission_is_its_users_own_asks_for_the_same_and_is_found_again(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed("--mem=700", "--comment=mine")
+    wanted = request(job, "submit1", action="submit")
+    outcome = carry_out(hook, wanted)
+    assert outcome.result == "done"
+    new = outcome.new_job_id
+    assert new is not None
+    assert new != job
+    ended = bench.wait(new, ["COMPLETED"])
+    assert (ended["user_name"], ended["name"], ended["memory_per_node"]["number"]) == (USER, "train", 700)
+    assert ended["comment"] == "mine faultline/request=submit1"
+    assert ended["nodes"] != "gpu1"
+    assert "ran on gpu1" in bench.log_of(job)  # the old log stays for whoever looks
+    assert "ran on" in bench.log_of(new)
+    found = hook.look(wanted, intended=LONG_AGO)
+    assert found == Settled("done", "it was submitted before the hook ended", new)
+    other = hook.look(request(job, "submit1", action="submit", extra={"lease_count": 2}), intended=None)
+    assert isinstance(other, Settled)
+    assert other.new_job_id == new
+
+
+def test_one_task_of_an_array_goes_alone(bench: Bench, hook: SlurmScheduler) -> None:
+    job = failed_task(bench, 4)
+    assert carry_out(hook, request(job, "array1")).result == "done"
+    assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
+    outcome = carry_out(hook, request(failed_task(bench, 5), "array2", action="submit"))
+    assert outcome.new_job_id is not None
+    assert outcome.new_job_id.endswith("_5")
+    assert bench.wait(outcome.new_job_id, ["COMPLETED"])["nodes"] != "gpu1"
+
+
+def failed_task(bench: Bench, task: int) -> str:
+    base = bench.submit(f'[ "$SLURMD_NODENAME" != gpu1 ] && [ "$SLURM_ARRAY_TASK_ID" = {task} ]', f"--array={task}")
+    bench.wait(f"{base}_{task}", ["FAILED"])
+    return f"{base}_{task}"
+
+
+def test_a_node_that_the_job_names_itself_is_dropped_when_it_is_to_be_left_out(
+    bench: Bench, hook: SlurmScheduler
+) -> None:
+    job = bench.failed("--nodelist=gpu1")
+    carry_out(hook, request(job, "named1"))
+    assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
+
+
+def test_more_memory_and_time_are_asked_for(bench: Bench, hook: SlurmScheduler) -> None:
+    job = bench.failed("--mem=100")
+    changes = {"memory_bytes": (200 << 20) - 5, "time_limit_s": 3601, "batch_size": 4}
+    carry_out(hook, request(job, "more1", changes=changes))
+    ended = bench.wait(job, ["COMPLETED"])
+    assert ended["memory_per_node"]["number"] == 200
+    assert ended["time_limit"]["number"] == 61
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [(("gpu9",), "no node that Slurm knows"), (("gpu1", "gpu2", "gpu3", "gpu4"), "0 nodes are left")],
+)
+def test_nodes_are_left_out_only_where_that_can_work(
+    bench: Bench, hook: SlurmScheduler, nodes: tuple[str, ...], words: str
+) -> None:
+    assert words in refused(hook, request(bench.failed(), exclude_nodes=nodes))
+
+
+def test_a_number_that_is_another_users_by_now_is_refused(bench: Bench, hook: SlurmScheduler) -> None:
+    assert "another user's" in refused(hook, request(bench.failed(), extra={"user": "ana"}))
+
+
+@pytest.mark.parametrize("job", ["99999", "12+1", "all", "ns/Job/x", "1 2", "-1", "1,2"])
+def test_what_slurm_does_not_know_is_refused(bench: Bench, hook: SlurmScheduler, job: str) -> None:
+    assert bench.folder
+    assert "Slurm" in refused(hook, request(job))
+
+
+def test_a_hook_that_can_not_tell_any_more_does_not_guess(bench: Bench, hook: SlurmScheduler) -> None:
+    assert bench.folder
+    seen = hook.look(request("99999", "lost1"), intended=LONG_AGO)
+    assert isinstance(seen, Settled)
+    assert seen.result == "unknown"
+
+
+def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: SlurmTools) -> None:
+    with pytest.raises(SlurmRefused, match="can't be an argument"):
+        tools.update(bench.failed(), {"Comment": "a\nb"})
+
+
+def test_slurm_that_is_not_there_is_waited_for(tmp_path: Path, scripts: Scripts) -> None:
+    nowhere = SlurmScheduler(SlurmTools(tmp_path), scripts, SystemClock(), SlurmOptions())
+    with pytest.raises(SchedulerAway):
+        nowhere.look(request("7"), intended=None)
+
+
+def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench, hook: SlurmScheduler) -> None:
+    """Last in this file: the cluster forgets quickly from now on."""
+    job = bench.failed("--comment=mine")
+    private = bench.failed("--comment=faultline/resubmit=never")
+    hook.tend()
+    hook.tend()
+    forget_at_once(bench)
+    for one in (job, private):
+        assert "Slurm does not know" in refused(hook, request("99998"))
+        wait_until_forgotten(bench, one)
+    outcome = carry_out(hook, request(job, "saved1"))
+    assert outcome.new_job_id not in {None, job}
+    assert "was not saved" in refused(hook, request(private))
+
+
+def forget_at_once(bench: Bench) -> None:
+    if bench.kind == "fake":
+        state = bench.folder.parent / "slurm.json"
+        state.write_text(state.read_text().replace('"min_job_age": 300', '"min_job_age": 1'))
+        return
+    inside = (bench.folder / "scontrol").read_text().splitlines()[1].removeprefix("exec ").rpartition(" scontrol")[0]
+    change = "sed -i '1i MinJobAge=2' /etc/slurm/slurm.conf && scontrol reconfigure"
+    subprocess.run([*inside.split(), "sh", "-c", change], check=True, timeout=60, capture_output=True)
+
+
+def wait_until_forgotten(bench: Bench, job: str) -> None:
+    tools = SlurmTools(bench.folder)
+    deadline = time.monotonic() + 90
+    while tools.job(job) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
