@@ -1,21 +1,20 @@
 """What the fleet reads of attempts and failures, many at once: where they ran, what was said of them, who was near."""
 
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store import bulk
 from service.store.fleet_records import Blame, Judged, RanJob, Window
 from service.store.job_rows import nodes_of
 from service.store.packing import pack, unpack
-from service.store.tables import failure_nodes, failures, jobs
+from service.store.tables import failure_nodes, failures, jobs, verdicts
 from service.store.tables_fleet import blames
 from service.store.types import clean, utc
-from service.store.wanted import Wanted
+from service.store.wanted import Kind, Wanted
 
 _CHUNK = 500
 
@@ -64,24 +63,32 @@ class FleetFacts:
             out += [_judged(row, nodes_of(row.nodes), row.job_id) for row in rows]
         return out
 
-    def on_nodes(self, windows: Sequence[Window], *, most: int = 5_000) -> list[Judged]:
-        """Failures that ran on one of these nodes (window's name) and ended in its window; the latest `most`."""
-        return self._found(
+    def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
+        """Failures of hardware or system that ran on one of these nodes (window's name) and ended in its window.
+
+        The latest `each` of every window; nodes of the same name on other clusters are left out.
+        """
+        return self._latest(
             windows,
-            "failure_nodes.node = {name} AND failure_nodes.ended_at BETWEEN {since} AND {until}",
-            most,
+            "failure_nodes JOIN failures ON failures.id = failure_nodes.failure_id",
+            "failure_nodes.node = {name} AND failure_nodes.ended_at >= {since} AND failure_nodes.ended_at <= {until}"
+            " AND failures.cluster = {cluster} AND failures.side <> 'user'",
+            "failure_nodes.ended_at DESC, failure_nodes.failure_id DESC",
+            each,
         )
 
-    def alike(self, windows: Sequence[Window], *, most: int = 5_000) -> list[Judged]:
-        """Failures with one of these fingerprints (window's name) that ended in its window; the latest `most`."""
-        wanted = self._wanted(windows)
-        rows = wanted.select(
-            failures,
-            "failures.fingerprint = {name} AND failures.ended_at BETWEEN {since} AND {until}",
-            more="ORDER BY failures.ended_at DESC, failures.id DESC LIMIT :most",
-            most=most,
+    def alike(self, windows: Sequence[Window], *, each: int = 50) -> list[Judged]:
+        """Failures with one of these fingerprints (window's name) that ended in its window, on any cluster.
+
+        The latest `each` of every window.
+        """
+        return self._latest(
+            windows,
+            "failures",
+            "failures.fingerprint = {name} AND failures.ended_at >= {since} AND failures.ended_at <= {until}",
+            "failures.ended_at DESC, failures.id DESC",
+            each,
         )
-        return self._whole({row.id: row for row in rows})
 
     def ids_on_nodes(self, windows: Sequence[Window], *, most: int = 5_000) -> list[int]:
         """Ids of failures that ran on one of these nodes and ended in its window, the latest first."""
@@ -92,6 +99,18 @@ class FleetFacts:
             most=most,
         )
         return list(dict.fromkeys(row.failure_id for row in rows))
+
+    def bodies(self, ids: Collection[int]) -> dict[int, Mapping[str, Any]]:
+        """verdict/1 in force of each of these failures, by id; those whose body retention removed are left out."""
+        out: dict[int, Mapping[str, Any]] = {}
+        for chunk in _chunks(ids):
+            rows = self._connection.execute(
+                select(verdicts.c.failure_id, verdicts.c.body)
+                .join(failures, (failures.c.id == verdicts.c.failure_id) & (failures.c.version == verdicts.c.version))
+                .where(verdicts.c.failure_id.in_(chunk), verdicts.c.body.is_not(None))
+            )
+            out |= {row.failure_id: unpack(row.body) for row in rows}
+        return out
 
     def blames(self, ids: Collection[int]) -> dict[int, Blame]:
         """What these failures add to their nodes now, by id."""
@@ -121,29 +140,32 @@ class FleetFacts:
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(statement, rows[start : start + _CHUNK])
 
-    def _found(self, windows: Sequence[Window], where: str, most: int) -> list[Judged]:
-        rows = self._wanted(windows).select(
-            failure_nodes, where, more="ORDER BY failure_nodes.ended_at DESC LIMIT :most", most=most
-        )
-        found: dict[int, Row[Any]] = {}
-        for chunk in _chunks({row.failure_id for row in rows}):
-            clusters = {clean(window.cluster) for window in windows}
-            for row in self._connection.execute(select(failures).where(failures.c.id.in_(chunk))):
-                if row.cluster in clusters:
-                    found[row.id] = row
-        return self._whole(found)
-
-    def _whole(self, rows: dict[int, Row[Any]]) -> list[Judged]:
-        """With the nodes of each (those of the fingerprint's list, not of the whole job's record)."""
-        where: dict[int, list[str]] = defaultdict(list)
-        job_ids: dict[int, str] = {}
-        for chunk in _chunks(rows):
-            for row in self._connection.execute(
-                select(jobs.c.id, jobs.c.job_id, jobs.c.nodes).where(jobs.c.id.in_(chunk))
-            ):
-                where[row.id] = list(nodes_of(row.nodes))
-                job_ids[row.id] = row.job_id
-        return [_judged(row, tuple(where[number]), job_ids.get(number, "")) for number, row in sorted(rows.items())]
+    def _latest(self, windows: Sequence[Window], source: str, where: str, order: str, each: int) -> list[Judged]:
+        """Failures by windows; PostgreSQL looks into all at once, SQLite into one after the other."""
+        given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
+        if not given:
+            return []
+        fields: dict[str, Kind] = {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"}
+        columns = ", ".join(f"failures.{name}" for name in _COLUMNS)
+        if bulk.is_postgres(self._connection):
+            wanted = Wanted(self._connection, fields, given)
+            condition = where.format_map(wanted.fields)
+            inner = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order} LIMIT :each"  # noqa: S608 - ours
+            nearest = f"{wanted.source} CROSS JOIN LATERAL ({inner}) AS near JOIN jobs ON jobs.id = near.id"
+            sql = f"SELECT near.*, jobs.nodes, jobs.job_id FROM {nearest}"  # noqa: S608 - names of our own
+            rows = [tuple(row) for row in self._connection.execute(_typed(sql), wanted.parameters(each=each))]
+        else:
+            condition = where.format_map({name: f":{name}" for name in fields})
+            found = f"{source} JOIN jobs ON jobs.id = failures.id WHERE {condition} ORDER BY {order} LIMIT :each"
+            inner = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {found}"  # noqa: S608 - names of our own
+            statement = _typed(inner)
+            rows = []
+            for cluster, name, since, until in given:
+                times = {"since": bulk.sqlite_time(since), "until": bulk.sqlite_time(until)}
+                values = {"cluster": clean(cluster), "name": clean(name), "each": each, **times}
+                used = {name: value for name, value in values.items() if f":{name}" in inner}
+                rows += [tuple(row) for row in self._connection.execute(statement, used)]
+        return sorted({row[0]: _near(row) for row in rows}.values(), key=_id)
 
     def _wanted(self, windows: Sequence[Window]) -> Wanted:
         return Wanted(
@@ -151,6 +173,39 @@ class FleetFacts:
             {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"},
             [(one.cluster, one.name, one.since, one.until) for one in windows],
         )
+
+
+_COLUMNS = (
+    *("id", "cluster", "ended_at", "user_name", "side", "cause", "confidence", "abstained", "fingerprint"),
+    *("suspect_node", "source"),
+)
+
+
+def _typed(sql: str) -> TextualSelect:
+    return text(sql).columns(*(failures.c[name] for name in _COLUMNS), jobs.c.nodes, jobs.c.job_id)
+
+
+def _near(row: tuple[Any, ...]) -> Judged:
+    number, cluster, ended_at, user, side, cause, confidence, abstained, fingerprint, suspect, source, nodes, job = row
+    return Judged(
+        id=number,
+        cluster=cluster,
+        job_id=job,
+        ended_at=ended_at,
+        user=user,
+        side=side,
+        cause=cause,
+        confidence=confidence,
+        abstained=abstained,
+        fingerprint=fingerprint,
+        suspect_node=suspect,
+        nodes=nodes_of(nodes),
+        source=source,
+    )
+
+
+def _id(one: Judged) -> int:
+    return one.id
 
 
 def _chunks(ids: Collection[int]) -> list[list[int]]:

@@ -40,6 +40,15 @@ class FleetWork:
         """Remember to do this."""
         note(self._connection, kind, body)
 
+    def any(self) -> bool:
+        """Whether there is anything to do."""
+        return self._connection.execute(select(fleet_work.c.id).limit(1)).first() is not None
+
+    def any_due(self) -> bool:
+        """Whether any failure is to be looked at again by now."""
+        wanted = select(fleet_rechecks.c.failure_id).where(fleet_rechecks.c.due_at <= self._clock.now()).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
     def take(self, limit: int) -> list[Work]:
         """The oldest things to do, which this transaction is then the only one to do; gone with its commit."""
         bulk.lock(self._connection, [_COUNTING_LOCK])

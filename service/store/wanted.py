@@ -45,6 +45,10 @@ class Wanted:
         made: TextClause = text(sql)
         return list(self._connection.execute(made.columns(*table.columns), {"given": self._given, **values}))
 
+    def parameters(self, **values: Any) -> dict[str, Any]:
+        """The values of a statement that reads from `source`."""
+        return {"given": self._given, **values}
+
     def _value(self, value: Any) -> Any:
         if isinstance(value, datetime):
             return utc(value).isoformat() if self._postgres else sqlite_time(value)

@@ -1,0 +1,97 @@
+"""What nodes said → the store, once each; what it may change of earlier verdicts is noted; repairs clear their node."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from classifiers import context_data
+from service.clock import Clock
+from service.fleet.repair import clear
+from service.fleet.settings import FleetSettings
+from service.formats.node_events import Said
+from service.store.fleet_records import NewNodeEvent
+from service.store.records import DeadLetter
+from service.store.session import Store, UnitOfWork
+
+CLOCK_TOLERANCE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How many of the events were new, and how many were known."""
+
+    accepted: int = 0
+    duplicates: int = 0
+
+
+class NodeEventIntake:
+    """Stores what nodes said."""
+
+    def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def take(self, said: Sequence[Said], dead: Sequence[DeadLetter] = ()) -> Taken:
+        """Store them in one transaction; returns after the commit. Given twice nothing changes the second time.
+
+        Raises:
+            Unavailable: the database does not answer; nothing was stored, the same may be given again.
+        """
+        with self._store.unit_of_work() as work:
+            new = work.node_events.add([_new(one) for one in said])
+            fresh = [one for one, is_new in zip(said, new, strict=True) if is_new]
+            for one in fresh:
+                if one.kind == "repaired":
+                    at = min(one.at, self._clock.now())
+                    clear(
+                        work,
+                        one.cluster,
+                        one.node,
+                        at=at,
+                        by=one.source,
+                        note=one.text,
+                        now=self._clock.now(),
+                        settings=self._settings,
+                    )
+            self._note(work, fresh)
+            if dead:
+                work.dead_letters.add(dead)
+        return Taken(len(fresh), len(said) - len(fresh))
+
+    def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
+        """Failures that these events may say something of are to be looked at again: by node and time."""
+        data = context_data.load()
+        spans: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)
+        for one in fresh:
+            kind = data.kinds.get(one.kind)
+            if kind is None or kind.side is None or one.at > self._clock.now() + CLOCK_TOLERANCE:
+                continue
+            spans[one.cluster, one.node] += [
+                one.at - timedelta(seconds=kind.after_s),
+                (one.until or one.at) + timedelta(seconds=kind.before_s),
+            ]
+        work.fleet_work.add(
+            "events",
+            [
+                [cluster, node, min(times).isoformat(), max(times).isoformat()]
+                for (cluster, node), times in sorted(spans.items())
+            ],
+        )
+
+
+def _new(one: Said) -> NewNodeEvent:
+    return NewNodeEvent(
+        key=one.key,
+        cluster=one.cluster,
+        node=one.node,
+        at=one.at,
+        kind=one.kind,
+        text=one.text,
+        severity=one.severity,
+        source=one.source,
+        gpu=one.gpu,
+        resolved=one.resolved,
+        until=one.until,
+    )

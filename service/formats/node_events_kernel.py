@@ -1,0 +1,115 @@
+"""Kernel lines: journald's JSON export, syslog's, and plain lines as syslog or `dmesg -T` prints them.
+
+A plain line names its node only in syslog's form; where it names none, whoever sends it says so in an envelope or a
+native event. Times without a zone are UTC; RFC 3164's month and day have no year: RFC 5424 (or JSON) is asked for.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from service.formats import fields
+from service.formats.node_events_kinds import of_text
+
+# RFC 5424: <PRI>1 TIME HOST APP PROCID MSGID [SD] MSG, and rsyslog's file format TIME HOST TAG: MSG.
+_RFC5424 = re.compile(
+    r"(?:<\d{1,3}>1 )(?P<at>\S{10,40}) (?P<node>\S{1,200}) (?P<app>\S{1,48}) \S{1,128} \S{1,32} "
+    r"(?:-|\[.{0,2000}?\]) ?(?P<text>.*)",
+    re.DOTALL,
+)
+_PLAIN = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20}) (?P<node>\S{1,200}) "
+    r"(?P<app>[^\s:\[]{1,48})(?:\[\d{1,10}\])?: (?P<text>.*)",
+    re.DOTALL,
+)
+_MICROSECONDS = 1_000_000
+
+
+def is_it(obj: Mapping[str, Any]) -> bool:
+    """Whether it is a journal's or a syslog's record."""
+    return "MESSAGE" in obj or ("message" in obj and ("host" in obj or "hostname" in obj) and "node" not in obj)
+
+
+def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]:
+    """Native node events.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    if "MESSAGE" in obj:
+        message = obj["MESSAGE"]
+        if isinstance(message, list):  # journald writes bytes that are no text as a list of numbers
+            if not all(isinstance(one, int) and 0 <= one < 256 for one in message):  # noqa: PLR2004 - a byte
+                raise fields.unreadable("MESSAGE", "a string, or a list of bytes", message)
+            message = bytes(message).decode("utf-8", "replace")
+        if not isinstance(message, str):
+            raise fields.unreadable("MESSAGE", "a string, or a list of bytes", message)
+        source = fields.text(obj, "SYSLOG_IDENTIFIER") or fields.text(obj, "_TRANSPORT")
+        return [
+            {
+                "cluster": fields.text(obj, "cluster") or cluster,
+                "node": fields.text(obj, "_HOSTNAME"),
+                "id": fields.text(obj, "__CURSOR"),
+                "at": _micro(obj, "_SOURCE_REALTIME_TIMESTAMP") or _micro(obj, "__REALTIME_TIMESTAMP"),
+                "source": source or "journal",
+                "text": message,
+                "kind": of_text(message),
+            }
+        ]
+    message = fields.text(obj, "message") or ""
+    return [
+        {
+            "cluster": fields.text(obj, "cluster") or cluster,
+            "node": fields.text(obj, "host") or fields.text(obj, "hostname"),
+            "id": fields.text(obj, "id"),
+            "at": obj.get("at") or obj.get("@timestamp") or obj.get("timestamp") or obj.get("time"),
+            "source": fields.text(obj, "program") or fields.text(obj, "source") or "syslog",
+            "text": message,
+            "kind": of_text(message),
+            "gpu": fields.whole(obj, "gpu"),
+        }
+    ]
+
+
+def line(text: str, cluster: str | None) -> Mapping[str, Any]:
+    """A native event of a plain line.
+
+    Raises:
+        UnreadableRecord: the line names no node or no time.
+    """
+    hit = _RFC5424.match(text) or _PLAIN.match(text)
+    if hit is None:
+        raise fields.unreadable(
+            "(whole record)",
+            "JSON, or a syslog line with time and host (RFC 5424, or 2026-11-20T03:41:52Z host kernel: text)",
+            text,
+        )
+    return {
+        "cluster": cluster,
+        "node": hit["node"],
+        "at": hit["at"],
+        "source": hit["app"],
+        "text": hit["text"],
+        "kind": of_text(hit["text"]),
+    }
+
+
+def _micro(obj: Mapping[str, Any], name: str) -> str | None:
+    """Microseconds since 1970, as journald writes them: in text."""
+    value = obj.get(name)
+    if value is None:
+        return None
+    if (
+        not isinstance(value, str | int)
+        or isinstance(value, bool)
+        or not str(value).isascii()
+        or not str(value).isdigit()
+    ):
+        raise fields.unreadable(name, "microseconds since 1970", value)
+    if len(str(value)) > 18:  # noqa: PLR2004 - beyond it no calendar goes
+        raise fields.unreadable(name, "microseconds since 1970", value)
+    try:
+        return datetime.fromtimestamp(int(value) / _MICROSECONDS, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise fields.unreadable(name, "microseconds since 1970", value) from None

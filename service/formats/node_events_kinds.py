@@ -1,0 +1,72 @@
+"""Tells what kind of thing a node said, by node_lines.toml."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from classifiers import context_data
+
+LOOKED_AT = 4_000  # characters of a line
+# The bus id has no function and a short domain in the kernel's lines; nvidia-smi and DCGM print the long form.
+_XID = re.compile(r"(?i)\bxid\b(?: \((?:PCI:)?[0-9A-Fa-f:.]{1,20}\))?(?: error)?:? {0,2}(\d{1,3})\b")
+_GPU = re.compile(r"(?i)\bgpu[ :#]{0,2}(\d{1,2})\b(?!:)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """node_lines.toml, ready to look up."""
+
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    xids: Mapping[int, str]
+    conditions: Mapping[str, tuple[str, frozenset[str]]]
+    health: tuple[tuple[str, str], ...]
+    policy: Mapping[str, str]
+
+
+@cache
+def rules() -> Rules:
+    """The packaged rules; read once.
+
+    Raises:
+        ValueError: a kind that context.toml does not know, or an entry without source.
+    """
+    raw = tomllib.loads(files("service.formats").joinpath("node_lines.toml").read_text(encoding="utf-8"))
+    known = context_data.load().kinds
+    rows = [*raw["line"], *raw["condition"], *raw["health"], *raw["policy"]]
+    xids = {number: kind for kind, numbers in raw["xid"].items() if kind != "source" for number in numbers}
+    wrong = {row["kind"] for row in rows} | set(xids.values())
+    if wrong - set(known) or not all(row["source"] for row in rows):
+        raise ValueError(f"node_lines.toml: kinds that are not known, or no source: {sorted(wrong - set(known))}")
+    return Rules(
+        tuple((row["kind"], tuple(row["words"])) for row in raw["line"]),
+        xids,
+        {row["type"]: (row["kind"], frozenset(row["bad"])) for row in raw["condition"]},
+        tuple((row["system"], row["kind"]) for row in raw["health"]),
+        {row["condition"]: row["kind"] for row in raw["policy"]},
+    )
+
+
+def of_xid(number: int) -> str:
+    """The kind of an Xid; one that is not listed warns."""
+    return rules().xids.get(number, "gpu_degraded")
+
+
+def of_text(text: str) -> str:
+    """The kind of a line, "other" where no rule knows it."""
+    low = text[:LOOKED_AT].lower()
+    hit = _XID.search(text[:LOOKED_AT])
+    if hit is not None:
+        return of_xid(int(hit[1]))
+    for kind, words in rules().lines:
+        if any(word in low for word in words):
+            return kind
+    return "other"
+
+
+def gpu_in(text: str) -> int | None:
+    """The device's index where a line names one."""
+    hit = _GPU.search(text[:LOOKED_AT])
+    return None if hit is None else int(hit[1])

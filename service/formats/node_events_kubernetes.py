@@ -1,0 +1,98 @@
+"""Kubernetes Events about a Node, and Nodes with their conditions, also within a watch's envelope.
+
+A condition's status that is a problem differs (Ready: False or Unknown; node-problem-detector's: True). Events name
+their time in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from service.formats import fields
+from service.formats.node_events_kinds import of_text, rules
+from service.formats.outcome import Skipped
+
+CONDITIONS_MOST = 100
+
+
+def is_it(obj: Mapping[str, Any]) -> bool:
+    """Whether it is an Event, a Node, or a watch's envelope around one."""
+    inner = obj.get("object")
+    if isinstance(inner, dict) and "type" in obj:
+        return is_it(inner)
+    return "involvedObject" in obj or "regarding" in obj or (obj.get("kind") in {"Node", "Event"} and "metadata" in obj)
+
+
+def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
+    """Native node events.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    inner = obj.get("object")
+    if isinstance(inner, dict) and "type" in obj:
+        if obj["type"] in {"BOOKMARK", "ERROR"}:
+            return Skipped(f"Kubernetes: a watch's {obj['type']} says nothing of a node")
+        return read(inner, fields.text(obj, "cluster") or cluster)
+    return _node(obj, cluster) if obj.get("kind") == "Node" else _event(obj, cluster)
+
+
+def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
+    name = "involvedObject" if "involvedObject" in obj else "regarding"
+    about = fields.mapping(obj, name)
+    if about.get("kind") != "Node":
+        return Skipped(f"Kubernetes: an Event of a {about.get('kind')!s:.40} says nothing of a node")
+    reason = fields.text(obj, "reason") or ""
+    message = fields.text(obj, "message") or fields.text(obj, "note") or ""
+    at = next((obj[key] for key in ("lastTimestamp", "eventTime", "firstTimestamp") if obj.get(key)), None)
+    metadata = fields.mapping(obj, "metadata")
+    source = fields.mapping(obj, "source")
+    uid = fields.text(metadata, "uid", "metadata.")
+    line = f"{reason}: {message}" if reason else message
+    return [
+        {
+            "cluster": fields.text(obj, "clusterName") or cluster,
+            "node": fields.text(about, "name", f"{name}."),
+            # The same Event object comes again each time it is counted up.
+            "id": f"{uid}/{obj.get('count') or 1}" if uid is not None else None,
+            "at": at or metadata.get("creationTimestamp"),
+            "source": fields.text(source, "component", "source.")
+            or fields.text(obj, "reportingComponent")
+            or "kubernetes",
+            "kind": of_text(line),
+            "text": line,
+            "severity": "warning" if obj.get("type") == "Warning" else None,
+        }
+    ]
+
+
+def _node(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
+    metadata = fields.mapping(obj, "metadata")
+    node = fields.text(metadata, "name", "metadata.")
+    conditions = fields.mappings(fields.mapping(obj, "status"), "conditions", "status.")[:CONDITIONS_MOST]
+    known = rules().conditions
+    out: list[Mapping[str, Any]] = []
+    for condition in conditions:
+        kind_of = fields.text(condition, "type", "status.conditions.") or ""
+        status = str(condition.get("status"))
+        at = condition.get("lastTransitionTime") or condition.get("lastHeartbeatTime")
+        if kind_of not in known or at is None:
+            continue
+        kind, bad = known[kind_of]
+        reason = fields.text(condition, "reason", "status.conditions.") or ""
+        message = fields.text(condition, "message", "status.conditions.") or ""
+        over = status not in bad
+        out.append(
+            {
+                "cluster": fields.text(obj, "clusterName") or cluster,
+                "node": node,
+                "at": at,
+                "source": "kubernetes",
+                "kind": "healthy" if over and kind_of == "Ready" else kind,
+                "text": f"{kind_of}={status} {reason}: {message}".rstrip(": "),
+                "severity": "info" if over else None,
+                "resolved": over and kind_of != "Ready",
+            }
+        )
+    if not out:
+        return Skipped("Kubernetes: a Node without a condition that is known")
+    return out
