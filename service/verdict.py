@@ -56,7 +56,7 @@ class Advice:
 
     `resubmit` answers for this event without history, as if the job had opted in; `decision` answers with all that is
     known. `action` is what would be done: set where the decision is to resubmit, and where it is held only until
-    something ends (`held_by`: incident, storm, rate, not yet). `mode` says whether it may be done: an automatic
+    something ends (`held_by`: repair, incident, storm, rate, window). `mode` says whether it may be done: an automatic
     request is made only where `mode` is act and the decision is to resubmit; where `mode` is act and the decision is
     hold, the request is kept held and asked again later. `incident` is the id of the incident that holds it.
     `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided. `changes` are

@@ -39,6 +39,8 @@ def decide(asked: Asked, trace: Trace | None = None) -> Standing:
     """Ask the rules in order; without `trace` no words are kept (for replaying many failures)."""
     standing = Standing()
     outlook.ask(asked, standing, trace)
+    if standing.decision == "hold":
+        _hold(asked, standing, trace)
     if standing.decision in RESUBMITTING:
         ask_all(MAY_OBJECT, asked, standing, trace)
     if standing.decision in RESUBMITTING or standing.held_by is not None:
@@ -46,6 +48,16 @@ def decide(asked: Asked, trace: Trace | None = None) -> Standing:
     else:
         standing.mode = "advise"
     return standing
+
+
+def _hold(asked: Asked, standing: Standing, trace: Trace | None) -> None:
+    """A rule holds for a repair: with an incident the job waits for that, and goes when its turn has come."""
+    incident = asked.facts.incident
+    if incident is not None and incident.turn_at is not None:
+        standing.decision = "resubmit_after"  # the probe has shown that the repair is done; every rule is asked
+        return
+    standing.held_by = "repair"
+    ask_all((NeverAutomatic(), InIncident()), asked, standing, trace)
 
 
 def would_resubmit(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
