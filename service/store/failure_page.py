@@ -5,14 +5,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, literal, literal_column, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, false, literal, literal_column, or_, select, tuple_
 
 from service.errors import FieldError, InvalidInput
 from service.store import cursor as cursors
 from service.store import search
 from service.store.bulk import is_postgres
 from service.store.job_rows import nodes_of
-from service.store.records import FailureFilter, FailureRow, FailureSort, Page
+from service.store.records import FailureFilter, FailureRow, FailureSort, Page, Visible
 from service.store.tables import failure_nodes, failures, jobs
 from service.store.tables_groups import group_fingerprints
 from service.store.types import EARLIEST, UtcDateTime, clean, utc
@@ -67,7 +67,7 @@ def page(
     few = search.matching(connection, words, most=Q_FEW + 1) if words else []
     common = len(few) > Q_FEW
     known = few if words and not common else None
-    narrowed, at, failure_id = _narrowed(filters, known, by_cost=by_cost, sqlite=not is_postgres(connection))
+    narrowed, at, failure_id = narrowed_to(filters, known, by_cost=by_cost, sqlite=not is_postgres(connection))
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))
     narrowed = narrowed.order_by(*_order(at, failure_id, sort))
@@ -135,7 +135,7 @@ def _cursor(sort: FailureSort, at: datetime | float, failure_id: int) -> str:
     return cursors.encode(f"failures{sort}", at.isoformat() if isinstance(at, datetime) else at, failure_id)
 
 
-def _narrowed(
+def narrowed_to(
     filters: FailureFilter, known: Sequence[int] | None, *, by_cost: bool, sqlite: bool
 ) -> tuple[Select[Any], ColumnElement[Any], ColumnElement[int]]:
     """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
@@ -158,14 +158,27 @@ def _narrowed(
     if filters.abstained is not None:
         conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
     if filters.node is not None:
-        if by_cost or conditions or filters.q is not None:
+        if by_cost or conditions or filters.q is not None or filters.visible is not None:
             wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
         conditions.append(failure_nodes.c.node == clean(filters.node))
     if filters.since is not None:
         conditions.append(ended_at >= utc(filters.since))
     if filters.until is not None:
         conditions.append(ended_at < utc(filters.until))
+    if filters.visible is not None:
+        conditions.append(_visible(filters.visible))
     return wanted.where(and_(*conditions)) if conditions else wanted, at, failure_id
+
+
+def _visible(visible: Visible) -> ColumnElement[bool]:
+    """Of these users or teams; of nobody where none is named."""
+    users = [
+        failures.c.user_name == clean(user)
+        if cluster is None
+        else and_(failures.c.user_name == clean(user), failures.c.cluster == clean(cluster))
+        for cluster, user in visible.users
+    ]
+    return or_(false(), *users, failures.c.team.in_([clean(team) for team in visible.teams]))
 
 
 def _beyond(

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from classifiers.case import LogStream
 from service.clock import Clock
 from service.errors import NotFound
-from service.store import bulk, fleet_work, search
+from service.store import bulk, facets, fleet_work, search
 from service.store.failure_page import JOB_FACTS, page, row_of
 from service.store.job_rows import nodes_of
 from service.store.jobs import Jobs
@@ -170,6 +170,13 @@ class Failures:
         attempts = Jobs(self._connection).attempts(row.cluster, row.job_id)
         return FailureDetail(row, current, versions, kept, attempts)
 
+    def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
+        """The list's lines of those that are stored."""
+        found = self._connection.execute(
+            select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id.in_(failure_ids))
+        )
+        return {row.id: row_of(row) for row in found}
+
     def page(
         self,
         filters: FailureFilter | None = None,
@@ -184,6 +191,10 @@ class Failures:
             InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
         """
         return page(self._connection, filters or FailureFilter(), limit=limit, cursor=cursor, sort=sort)
+
+    def facets(self, filters: FailureFilter) -> facets.FacetCounts:
+        """The commonest values of each filter among the newest failures that fit."""
+        return facets.count(self._connection, filters)
 
     def _row(self, failure_id: int) -> FailureRow:
         found = None

@@ -216,6 +216,14 @@ class FailureDetail:
 
 
 @dataclass(frozen=True, slots=True)
+class Visible:
+    """Whose failures somebody may see: those of these users (on a cluster; None: on any) and of these teams."""
+
+    users: tuple[tuple[str | None, str], ...]
+    teams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FailureFilter:
     """What the failures list is narrowed to; None asks nothing.
 
@@ -239,6 +247,7 @@ class FailureFilter:
     q: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    visible: Visible | None = None
 
 
 @dataclass(frozen=True, slots=True)

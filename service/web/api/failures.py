@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
+from service.store.facets import FacetCounts
 from service.store.records import FailureDetail, FailureSort
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
@@ -28,6 +29,12 @@ def get_failures(
     """Failures, newest first by default; pages by cursor."""
     page = views.failures(services, filters, limit=limit, cursor=cursor, sort=sort)
     return FailuresPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/facets", responses=answers(401, 403, 422, 503))
+def get_facets(services: Given, filters: Annotated[Narrowed, Depends(narrowed)]) -> FacetCounts:
+    """The commonest values of each filter among the newest 2,000 failures that fit; `whole`: no more fit."""
+    return views.facets(services, filters)
 
 
 @router.get("/failures/{failure_id}", responses=answers(401, 403, 404, 422, 503))

@@ -19,7 +19,26 @@ PUBLIC = "public"
 WANTED = {
     ("POST", "/api/v1/events"): "ingest",
     ("GET", "/api/v1/failures"): "read",
+    ("GET", "/api/v1/failures/export.csv"): "read",
+    ("GET", "/api/v1/failures/export.json"): "read",
     ("GET", "/api/v1/failures/{failure_id}"): "read",
+    ("GET", "/api/v1/failures/{failure_id}/feedback"): "read",
+    ("POST", "/api/v1/failures/{failure_id}/feedback"): "read",
+    ("PUT", "/api/v1/failures/{failure_id}/golden"): "admin",
+    ("GET", "/api/v1/facets"): "read",
+    ("GET", "/api/v1/groups"): "read",
+    ("GET", "/api/v1/groups/{group_id}"): "read",
+    ("POST", "/api/v1/groups/{group_id}/actions"): "act",
+    ("POST", "/api/v1/groups/{group_id}/feedback"): "act",
+    ("GET", "/api/v1/feedback"): "read",
+    ("POST", "/api/v1/feedback"): "act",
+    ("GET", "/api/v1/audits/{week}"): "read",
+    ("POST", "/api/v1/audits/{week}/{failure_id}"): "act",
+    ("GET", "/api/v1/labels"): "read",
+    ("POST", "/api/v1/labels"): "act",
+    ("GET", "/api/v1/views"): "read",
+    ("PUT", "/api/v1/views"): "read",
+    ("DELETE", "/api/v1/views/{name}"): "read",
     ("GET", "/api/v1/jobs/{cluster}/{job_id:path}"): "read",
     ("GET", "/api/v1/stats"): "read",
     ("GET", "/api/v1/dead-letters"): "read",
@@ -46,7 +65,7 @@ WANTED = {
     ("POST", "/logout"): PUBLIC,
     ("GET", "/favicon.ico"): PUBLIC,
 }
-VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0"}
+VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0", "week": "2026-W46"}
 
 
 def routes(app: FastAPI) -> Iterator[tuple[str, str]]:

@@ -15,9 +15,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from classifiers.case import Evidence, RawCase, Suspect, Verdict
+from service.batch import BatchOutcome, Handle
 from service.diagnose import Diagnose
+from service.events import JobCompletion
+from service.groups.fold import Fold
 from service.logs.fetch import LogFetcher
 from service.recommend import policy
+from service.store.records import DeadLetter
 from service.store.session import Store
 from service.telemetry import Telemetry
 from service.web.app import create_app
@@ -121,6 +125,19 @@ def _blank() -> Path:
     return folder / "store.sqlite3"
 
 
+class Folding:
+    """Handles batches, and counts the groups at once: a page asked right after shows them."""
+
+    def __init__(self, handle: Handle, fold: Fold) -> None:
+        self._handle = handle
+        self._fold = fold
+
+    def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        done = self._handle(events, dead)
+        self._fold()
+        return done
+
+
 def make_world(folder: Path, **changes: Any) -> World:
     clock = FrozenClock(NOW)
     shutil.copy(_blank(), folder / "store.sqlite3")
@@ -128,7 +145,9 @@ def make_world(folder: Path, **changes: Any) -> World:
     telemetry = Telemetry()
     services = Services(
         store=store,
-        ingest=Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry),
+        ingest=Folding(
+            Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry), Fold(store, clock)
+        ),
         clock=clock,
         telemetry=telemetry,
         settings={"database_url": "postgresql://***@db/faultline", "timezone": "UTC"},

@@ -1,0 +1,50 @@
+"""GET /failures/export.csv and .json: what fits, as a file that is made while it is sent."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import StreamingResponse
+
+from service.store.records import FailureSort
+from service.web import export
+from service.web.api.parameters import narrowed
+from service.web.auth import READ
+from service.web.problems import answers
+from service.web.services import Given
+from service.web.views import Narrowed
+
+router = APIRouter(tags=["failures"], dependencies=[READ])
+
+
+class CsvResponse(StreamingResponse):
+    """A CSV file."""
+
+    media_type = "text/csv"
+
+
+class JsonResponse(StreamingResponse):
+    """A JSON file."""
+
+    media_type = "application/json"
+
+
+def _file(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
+@router.get("/failures/export.csv", response_class=CsvResponse, responses=answers(401, 403, 422, 503))
+def get_failures_csv(
+    services: Given, filters: Annotated[Narrowed, Depends(narrowed)], sort: FailureSort = "-ended_at"
+) -> StreamingResponse:
+    """All failures that fit (200,000 at most), one a line; values that would act in a spreadsheet are made text."""
+    parts = export.pages(services, filters, sort)
+    return CsvResponse(export.as_csv(parts), headers=_file("failures.csv"), media_type="text/csv; charset=utf-8")
+
+
+@router.get("/failures/export.json", response_class=JsonResponse, responses=answers(401, 403, 422, 503))
+def get_failures_json(
+    services: Given, filters: Annotated[Narrowed, Depends(narrowed)], sort: FailureSort = "-ended_at"
+) -> StreamingResponse:
+    """All failures that fit (200,000 at most), as one JSON array."""
+    parts = export.pages(services, filters, sort)
+    return JsonResponse(export.as_json(parts), headers=_file("failures.json"))

@@ -1,0 +1,114 @@
+"""What people say of verdicts: one failure or many, the queue of what is disputed, the weekly audit, saved views."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from service.groups import labelled
+from service.groups.feedback import Word
+from service.store.feedback_records import Labels, SavedView
+from service.web import group_views
+from service.web.api.group_models import (
+    AuditAnswer,
+    FeedbackAnswer,
+    FeedbackGiven,
+    FeedbackOfMany,
+    FeedbackTaken,
+    FeedbackTakenOfMany,
+    Protected,
+    QueuePage,
+    Saved,
+    SavedViews,
+)
+from service.web.api.parameters import Cursor, Limit
+from service.web.auth import ACT, ADMIN, READ, Principal
+from service.web.group_actions import taken_of, word_of
+from service.web.problems import answers
+from service.web.services import Given
+from service.web.views import LONGEST_ID
+
+router = APIRouter(tags=["feedback"])
+FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO week, as in 2026-W47")]
+
+
+@router.get("/failures/{failure_id}/feedback", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
+    """All that was said of one failure, and what stands of it."""
+    with services.store.reading() as reading:
+        reading.failures.get(failure_id)
+        return FeedbackAnswer(label=reading.feedback.label(failure_id), items=list(reading.feedback.of(failure_id)))
+
+
+@router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
+def post_feedback(
+    services: Given, speaker: Annotated[Principal, READ], failure_id: FailureId, given: FeedbackGiven
+) -> FeedbackTaken:
+    """Confirm or correct (scope act), or contest (whoever may read): a judgement is the verdict's next version."""
+    if given.kind != "contest":
+        speaker.must("act")
+    return taken_of(services.feedback.say(failure_id, speaker.name, word_of(given)))
+
+
+@router.post("/feedback", responses=answers(401, 403, 409, 422, 503))
+def post_feedback_of_many(
+    services: Given, speaker: Annotated[Principal, ACT], given: FeedbackOfMany
+) -> FeedbackTakenOfMany:
+    """The same said of up to 500 failures."""
+    taken = services.feedback.say_of_many(given.failures, speaker.name, word_of(given))
+    return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
+
+
+@router.get("/feedback", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_feedback_queue(services: Given, limit: Limit = 50, cursor: Cursor = None) -> QueuePage:
+    """Failures that people disagree about, or whose owner contests the verdict, latest first."""
+    page = group_views.queue(services, limit=limit, cursor=cursor)
+    return QueuePage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.put("/failures/{failure_id}/golden", dependencies=[ADMIN], responses=answers(401, 403, 409, 422, 503))
+def put_golden(services: Given, failure_id: FailureId, wanted: Protected) -> Protected:
+    """Put a failure's label into the protected set that no later word changes, or take it out."""
+    labelled.protect(services.store, failure_id, golden=wanted.golden)
+    return wanted
+
+
+@router.get("/audits/{week}", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_audit(services: Given, week: Week) -> AuditAnswer:
+    """A week's random sample of failures to be judged without having seen the verdict."""
+    with services.store.reading() as reading:
+        return AuditAnswer(week=week, items=list(reading.feedback.audit(week)))
+
+
+@router.post("/audits/{week}/{failure_id}", responses=answers(401, 403, 404, 409, 422, 503))
+def post_audit(
+    services: Given, speaker: Annotated[Principal, ACT], week: Week, failure_id: FailureId, given: FeedbackGiven
+) -> FeedbackTaken:
+    """Judge one of a week's sample: side and cause, as if the service had said nothing."""
+    word = Word("audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note)
+    return taken_of(services.feedback.audit(week, failure_id, speaker.name, word))
+
+
+@router.get("/views", responses=answers(401, 403, 503))
+def get_views(services: Given, reader: Annotated[Principal, READ]) -> SavedViews:
+    """The filters that you saved under names."""
+    with services.store.reading() as reading:
+        found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
+    return SavedViews(items=[Saved.model_validate(view, from_attributes=True) for view in found])
+
+
+@router.put("/views", responses=answers(401, 403, 422, 503))
+def put_view(services: Given, reader: Annotated[Principal, READ], view: Saved) -> Saved:
+    """Save filters under a name, in place of what had that name."""
+    with services.store.unit_of_work() as work:
+        work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
+    return view
+
+
+@router.delete("/views/{name}", status_code=204, responses=answers(401, 403, 422, 503))
+def delete_view(
+    services: Given, reader: Annotated[Principal, READ], name: Annotated[str, Path(min_length=1, max_length=100)]
+) -> None:
+    """Forget saved filters; nothing happens where there are none of that name."""
+    with services.store.unit_of_work() as work:
+        work.feedback.drop_view(reader.name, name)

@@ -1,0 +1,94 @@
+"""GET /groups, /groups/{id}, and what people do to them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from service.store.group_records import GroupFilter, GroupSort, GroupState
+from service.web import group_views
+from service.web.api.group_models import (
+    FeedbackGiven,
+    FeedbackTakenOfMany,
+    GroupAction,
+    GroupAnswer,
+    GroupsPage,
+)
+from service.web.api.parameters import Cursor, Limit, Text
+from service.web.auth import ACT, READ, Principal
+from service.web.group_actions import act, taken_of, word_of
+from service.web.problems import answers
+from service.web.services import Given, Services
+from service.web.views import LONGEST_ID
+
+router = APIRouter(tags=["groups"])
+GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+
+
+@router.get("/groups", responses=answers(401, 403, 422, 503))
+def get_groups(
+    services: Given,
+    reader: Annotated[Principal, READ],
+    state: GroupState | None = None,
+    side: Text = None,
+    cause: Text = None,
+    cluster: Text = None,
+    queue: Text = None,
+    team: Text = None,
+    user: Text = None,
+    node: Text = None,
+    assignee: Text = None,
+    novel: Annotated[bool, Query(description="only those whose verdict was left open")] = False,  # noqa: FBT002 - a query parameter
+    mine: Annotated[bool, Query(description="without those that you muted for yourself")] = False,  # noqa: FBT002 - as above
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    sort: GroupSort = "-last_at",
+) -> GroupsPage:
+    """Groups of failures of one kind, the one that failed last first; pages by cursor."""
+    filters = GroupFilter(
+        state=state,
+        side=side or None,
+        cause=cause or None,
+        cluster=cluster or None,
+        queue=queue or None,
+        team=team or None,
+        user=user or None,
+        node=node or None,
+        assignee=assignee or None,
+        novel=novel,
+        hidden_from=reader.name if mine else None,
+    )
+    page = group_views.groups(services, filters, limit=limit, cursor=cursor, sort=sort)
+    return GroupsPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/groups/{group_id}", responses=answers(401, 403, 404, 422, 503))
+def get_group(services: Given, reader: Annotated[Principal, READ], group_id: GroupId) -> GroupAnswer:
+    """One group: what it consists of, where and whom it hits, when, what was said and done."""
+    return _answer(services, group_id, reader.name)
+
+
+@router.post("/groups/{group_id}/actions", responses=answers(401, 403, 404, 409, 422, 503))
+def post_group_action(
+    services: Given, actor: Annotated[Principal, ACT], group_id: GroupId, action: GroupAction
+) -> GroupAnswer:
+    """Resolve, reopen, mute, assign, link, comment, merge, take out or split; the group afterwards."""
+    act(services, [group_id], actor.name, action)
+    return _answer(services, group_id, actor.name)
+
+
+@router.post("/groups/{group_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
+def post_group_feedback(
+    services: Given, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
+) -> FeedbackTakenOfMany:
+    """Say the same of the group's newest failures (500 at most), and of the group."""
+    taken = services.feedback.say_of_group(group_id, actor.name, word_of(given))
+    return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
+
+
+def _answer(services: Services, group_id: int, who: str) -> GroupAnswer:
+    detail = group_views.group(services, group_id, who)
+    return GroupAnswer(
+        group=detail,
+        why_together=list(group_views.why_together(detail)),
+        why_state=group_views.why_state(detail.row),
+    )

@@ -1,0 +1,63 @@
+"""GET and POST /labels: labelled-case/1 lines, what `faultline train --add` reads."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import orjson
+from anyio import to_thread
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+
+from service.groups import labelled
+from service.web import body
+from service.web.api.group_models import ImportAnswer
+from service.web.auth import ACT, READ
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["feedback"])
+
+
+class Lines(StreamingResponse):
+    """JSON lines."""
+
+    media_type = "application/x-ndjson"
+
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "labelled-case/1 lines (GET /api/v1/schemas/labelled-case/1), at most 16 MiB.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}, "application/json": {"schema": {}}},
+    }
+}
+
+
+@router.get("/labels", dependencies=[READ], response_class=Lines, responses=answers(401, 403, 422, 503))
+def get_labels(
+    services: Given,
+    golden: Annotated[bool | None, Query(description="only the protected set, or only the rest")] = None,
+) -> Lines:
+    """Every label whose failure is still kept, redacted, newest first; disputed and contested ones are left out."""
+    found = labelled.cases(services.store, golden=golden)
+    return Lines(
+        (orjson.dumps(case) + b"\n" for case in found),
+        headers={"Content-Disposition": 'attachment; filename="labels.jsonl"'},
+    )
+
+
+@router.post("/labels", dependencies=[ACT], openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
+async def post_labels(request: Request, services: Given) -> ImportAnswer:
+    """Put labels made elsewhere to the failures of the same jobs here; a bad line rejects only itself."""
+    content = await body.read(request)
+
+    def lines() -> Iterator[tuple[str, Any]]:
+        for number, line in enumerate(content.split(b"\n"), 1):
+            if line.strip():
+                try:
+                    yield f"line {number}", orjson.loads(line)
+                except orjson.JSONDecodeError:
+                    yield f"line {number}", None
+
+    done = await to_thread.run_sync(lambda: labelled.take(services.store, services.feedback, lines()))
+    return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))

@@ -1,0 +1,120 @@
+"""What pages and API show of groups and feedback; both call these, so that they cannot say different things."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from classifiers import taxonomy
+from service.groups.states import levels
+from service.store.feedback_records import Audit, Label, Said
+from service.store.group_records import GroupDetail, GroupFilter, GroupRow, GroupSort
+from service.store.records import FailureRow, Page
+from service.web.services import Services
+
+AUDITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A failure that waits for somebody's judgement, with what was said of it."""
+
+    failure: FailureRow
+    label: Label
+    said: tuple[Said, ...]
+
+
+def groups(
+    services: Services,
+    filters: GroupFilter,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    sort: GroupSort = "-last_at",
+) -> Page[GroupRow]:
+    """One page of groups.
+
+    Raises:
+        InvalidInput: a limit, sort, state or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
+
+
+def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
+    """One group.
+
+    Raises:
+        NotFound: no such group.
+    """
+    with services.store.reading() as reading:
+        return reading.groups.get(group_id, who=who)
+
+
+def why_together(detail: GroupDetail, signatures: Sequence[str] = ()) -> tuple[str, ...]:
+    """What the failures of a group share, in words; `signatures`: known lines in the evidence of its last failure."""
+    row = detail.row
+    axes = taxonomy.load()
+    cause = axes.causes[row.cause].title if row.cause in axes.causes else row.cause
+    said = [f"They began with the same line once ids, paths, hosts and numbers are taken out: {row.title[:200]}"]
+    if signatures:
+        said.append("That line is known to the catalogue as " + ", ".join(signatures[:3]) + ".")
+    said.append(f"They were given the same cause: {cause}.")
+    if len(detail.prints) > 1:
+        said.append(f"{len(detail.prints)} kinds were merged by hand.")
+    said.extend(f"Split off by hand: those with {split.field} {split.value}." for split in detail.splits)
+    return tuple(said)
+
+
+def why_state(row: GroupRow) -> str:
+    """Why a group is in its state, with the figures that say so."""
+    if row.state == "escalating" and row.expected is not None and row.chance is not None:
+        given = levels()
+        return (
+            f"{row.recent} failures in the last {given.window_h:g} hours where its own past leads one to expect "
+            f"{row.expected:.1f}; were its rate unchanged, as many or more would come with a chance of "
+            f"{_chance(row.chance)} (called escalating below {given.chance:g})"
+        )
+    if row.state == "new":
+        return f"first seen less than {levels().new_for_h / 24:g} days ago"
+    if row.state == "regressed":
+        return "it came back after it was resolved"
+    if row.state == "muted":
+        return "muted " + (" or ".join(_mute(row)) or "for good")
+    return ""
+
+
+def queue(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[Queued]:
+    """Failures whose label is disputed or contested, latest first.
+
+    Raises:
+        InvalidInput: a limit or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        page = reading.feedback.labelled(limit=limit, cursor=cursor, open_only=True)
+        rows = reading.failures.rows([label.failure_id for label in page.items])
+        items = tuple(
+            Queued(rows[label.failure_id], label, reading.feedback.of(label.failure_id))
+            for label in page.items
+            if label.failure_id in rows
+        )
+    return Page(items, page.next_cursor)
+
+
+def audits(services: Services) -> dict[str, tuple[Audit, ...]]:
+    """The weekly samples, latest week first."""
+    with services.store.reading() as reading:
+        return {week: reading.feedback.audit(week) for week in reading.feedback.audit_weeks(limit=AUDITS)}
+
+
+def _mute(row: GroupRow) -> list[str]:
+    parts = []
+    if row.muted_until is not None:
+        parts.append(f"until {row.muted_until:%Y-%m-%d %H:%M} UTC")
+    if row.muted_failures is not None:
+        parts.append(f"for {max(0, row.muted_failures - row.failures):,} more failures")
+    if row.muted_users is not None:
+        parts.append(f"until {max(0, row.muted_users - row.users):,} more users are hit")
+    return parts
+
+
+def _chance(value: float) -> str:
+    return "less than one in a million" if value < 1e-6 else f"{value:.2g}"  # noqa: PLR2004 - said in words
