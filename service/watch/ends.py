@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.events import JobCompletion, LogRef, NodeEventIn, Status
-from service.formats import fields, kubernetes_job, kubernetes_meta, kubernetes_pod
+from service.formats import fields, kubernetes_job, kubernetes_meta, kubernetes_pod, kubernetes_retrier
 from service.formats.kubernetes_meta import Meta
 from service.formats.outcome import Skipped
 
 RESUBMIT_OF = "faultline/resubmit-of"
 RETRIER = "faultline/retrier"
-# A pod bears it until its Job has counted its end.
-TRACKED = "batch.kubernetes.io/job-tracking"
 # The taint manager's word for a node that does not answer and for one that merely is tainted.
 TAINTED = "DeletionByTaintManager"
 LINES_MOST = 50
@@ -56,7 +54,7 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
     """
     meta = kubernetes_meta.read_meta(job)
     labels = {**meta.labels, **event.labels}
-    if (who := retrier(job, pod)) is not None:
+    if (who := kubernetes_retrier.retrier(job, pod)) is not None:
         labels[RETRIER] = who
     limit = fields.whole(fields.mapping(job, "spec"), "activeDeadlineSeconds", "spec.")
     return event.model_copy(
@@ -69,39 +67,6 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
             "resubmit_of": event.resubmit_of or labels.get(RESUBMIT_OF),
         }
     )
-
-
-def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str | None:
-    """Who starts this work again by itself, in words; None: nobody does any more.
-
-    A Job whose backoffLimit is not used up, counting the end of `pod` where the Job has not counted it yet; and
-    whatever controls the Job. https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
-    """
-    meta = kubernetes_meta.read_meta(job)
-    if meta.owner is not None and meta.owner[0] != "CronJob":
-        return f"{meta.owner[0]} {meta.owner[1]} controls this Job"
-    spec, status = fields.mapping(job, "spec"), fields.mapping(job, "status")
-    conditions = kubernetes_meta.true_conditions(status)
-    if not {"Complete", "Failed", "FailureTarget"}.isdisjoint(conditions):
-        return None
-    if fields.whole(spec, "backoffLimitPerIndex", "spec.") is not None:
-        return _index_retrier(spec, pod)
-    failed = fields.whole(status, "failed", "status.") or 0
-    if pod is not None and TRACKED in (fields.mapping(pod, "metadata").get("finalizers") or ()):
-        failed += 1
-    limit = fields.whole(spec, "backoffLimit", "spec.")
-    limit = 6 if limit is None else limit
-    if failed > limit:
-        return None
-    return f"the Job's own backoffLimit: {failed} of {limit} retries are used"
-
-
-def _index_retrier(spec: Mapping[str, Any], pod: Mapping[str, Any] | None) -> str | None:
-    limit = fields.whole(spec, "backoffLimitPerIndex", "spec.") or 0
-    tried = kubernetes_meta.retry_index(kubernetes_meta.read_meta(pod)) if pod is not None else None
-    if pod is not None and (tried or 0) >= limit:
-        return None
-    return f"the Job's own backoffLimitPerIndex: {tried or 0} of {limit} retries are used"
 
 
 def with_evidence(

@@ -1,0 +1,308 @@
+"""Kubernetes: a new Job from the old one's spec, once the old one has failed for good.
+
+The new Job's name is made from the request's id, and a name exists once: whoever creates it again is told so. The old
+Job and its pods are left as they are, for whoever wants to look into them.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from service.clock import Clock, SystemClock
+from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
+from service.formats import fields, kubernetes_containers, kubernetes_meta
+from service.formats.kubernetes_retrier import retrier
+from service.hooks import kubernetes_manifest as manifest
+from service.hooks.kubernetes_manifest import Impossible
+from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
+from service.kubernetes.api import Object, collection, named
+from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+
+log = logging.getLogger(__name__)
+
+OPT_IN = "faultline/resubmit"
+OWN_CONTROLLER = "kubernetes.io/job-controller"
+BATCH = "batch/v1"
+ENDING_RETRY_S = 20.0
+CLOCKS = timedelta(seconds=5)  # how far the clocks of cluster and service may lie apart
+# How long a Job that was created is sure to be found, where nothing says that it is deleted earlier.
+KEPT = timedelta(hours=1)
+LEAST_KEPT = timedelta(seconds=30)
+PODS_MOST = 500
+NOTE_MOST = 1_000
+
+
+class Api(Protocol):
+    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
+        """See there."""
+        ...
+
+    def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
+        """See there."""
+        ...
+
+    def close(self) -> None:
+        """See there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A job's id, taken apart."""
+
+    namespace: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        return named(BATCH, "jobs", self.namespace, self.name)
+
+    @property
+    def job_id(self) -> str:
+        return f"{self.namespace}/Job/{self.name}"
+
+
+class KubernetesScheduler:
+    """See `service.hooks.request.Scheduler`.
+
+    Args:
+        api: the cluster.
+        clock: for how long ago something was begun.
+        write_back: tell of what was done by an Event on the old Job, where the hook may create Events.
+    """
+
+    kind = "kubernetes"
+    asks = True
+
+    def __init__(self, api: Api, clock: Clock, *, write_back: bool = True) -> None:
+        self._api = api
+        self._clock = clock
+        self._write_back = write_back
+
+    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+        """See `Scheduler`."""
+        place = _place(request.job_id)
+        if place is None:
+            return Settled("refused", "not a Kubernetes Job (namespace/Job/name)")
+        try:
+            return self._look(place, request, intended)
+        except Absent:
+            return _gone(intended)
+        except (FaultlineError, Impossible) as error:
+            return _said_no(error)
+
+    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+        """See `Scheduler`."""
+        place = _place(request.job_id)
+        assert place is not None, "look refuses it"
+        try:
+            return self._act(place, request, lease)
+        except (FaultlineError, Impossible) as error:  # forbidden, over a quota, refused by an admission webhook ...
+            return _said_no(error)
+
+    def _look(self, place: _Place, request: Request, intended: datetime | None) -> Go | Settled | Failed:
+        if (settled := self._made(place, request)) is not None:
+            return settled
+        job = self._api.get(place.path)
+        if (against := self._against(job, request, intended)) is not None:
+            return against
+        made = manifest.anew(job, request)["metadata"]
+        without = f", not on {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""
+        return Go(f"create Job {made['namespace']}/{made['name']}{without}")
+
+    def _act(self, place: _Place, request: Request, lease: Lease) -> Settled:
+        job = self._api.get(place.path)
+        body = manifest.anew(job, request, self._killed(place) if request.changes.get("memory_bytes") else None)
+        lease.check()
+        try:
+            self._api.create(collection(BATCH, "jobs", place.namespace), body)
+        except Exists:
+            return self._made(place, request) or Settled("unknown", "the new Job was there, and is gone again")
+        made = _Place(place.namespace, body["metadata"]["name"])
+        self._tell(job, request, made)
+        return Settled("done", f"created Job {made.namespace}/{made.name}{_without(request)}", made.job_id)
+
+    def tend(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """See `Scheduler`."""
+        self._api.close()
+
+    def _made(self, place: _Place, request: Request) -> Settled | None:
+        """What the new Job's name says: somebody created it already, or nobody has."""
+        new = _Place(place.namespace, manifest.name_of(place.name, request.request_id))
+        try:
+            found = self._api.get(new.path)
+        except Absent:
+            return None
+        annotations = fields.mapping(fields.mapping(found, "metadata"), "annotations", "metadata.")
+        if annotations.get(manifest.REQUEST) != request.request_id:
+            return Settled("refused", f"there is another Job of the name {new.name}")
+        return Settled("done", f"Job {new.namespace}/{new.name} was created before", new.job_id)
+
+    def _against(self, job: Object, request: Request, intended: datetime | None) -> Settled | Failed | None:
+        """What speaks against a new Job; None: nothing does.
+
+        Raises:
+            UnreadableRecord: the Job names a field that is wrong.
+        """
+        meta = kubernetes_meta.read_meta(job)
+        spec = fields.mapping(job, "spec")
+        why = _another(meta, request) or self._ending(job) or _refusal(meta, spec, request)
+        if why is not None or intended is None:
+            return why
+        kept = KEPT
+        if (ttl := fields.whole(spec, "ttlSecondsAfterFinished", "spec.")) is not None:
+            kept = max(timedelta(seconds=ttl), LEAST_KEPT)
+        if self._clock.now() - intended > kept:
+            return Settled("unknown", "it was begun, and so long ago that the new Job may have ended and been deleted")
+        return None
+
+    def _ending(self, job: Object) -> Settled | Failed | None:
+        """What the Job's conditions say; None: it has failed for good."""
+        status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+        conditions = kubernetes_meta.true_conditions(status)
+        if "Complete" in conditions:
+            return Settled("already_done", "the Job has succeeded")
+        if (failed := conditions.get("Failed")) is not None:
+            if failed.reason == "PodFailurePolicy":
+                return Settled(
+                    "refused", f"the Job's own podFailurePolicy ended it: {failed.message or ''}".rstrip(": ")
+                )
+            return None
+        why = f"the Job goes on by itself: {retrier(job) or 'its pods still run'}"
+        if "FailureTarget" in conditions:
+            return Failed("the Job fails, and its last pods are still being ended", ENDING_RETRY_S)
+        if spec.get("suspend") is True:
+            why = "the Job is suspended: its queue, or a person, holds it"
+        elif not status.get("active") and (not status.get("failed") or _uncounted(status)):
+            return Failed("the Job has not counted its last pod's end yet", ENDING_RETRY_S)
+        return Settled("refused", why)
+
+    def _killed(self, place: _Place) -> str | None:
+        """The container that was killed for its memory, in the Job's last pods; None: not known."""
+        query = {"labelSelector": f"batch.kubernetes.io/job-name={place.name}", "limit": PODS_MOST}
+        try:
+            pods = self._api.get(collection("v1", "pods", place.namespace), query).get("items") or ()
+            ended = [one for pod in pods for one in kubernetes_containers.read(fields.mapping(pod, "status"))]
+        except (FaultlineError, SchedulerAway):
+            return None
+        return next((one.name for one in ended if one.reason == "OOMKilled"), None)
+
+    def _tell(self, job: Object, request: Request, made: _Place) -> None:
+        """An Event on the old Job, for whoever looks at it; what goes wrong with it changes nothing."""
+        if not self._write_back:
+            return
+        meta = fields.mapping(job, "metadata")
+        now = self._clock.now().astimezone(UTC).isoformat().replace("+00:00", "Z")
+        why = "; ".join(str(one) for one in request.reasons)
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": "faultline-", "namespace": made.namespace},
+            "involvedObject": {
+                "apiVersion": BATCH,
+                "kind": "Job",
+                "namespace": made.namespace,
+                "name": meta.get("name"),
+                "uid": meta.get("uid"),
+            },
+            "reason": "Resubmitted",
+            "message": f"Faultline created Job {made.name}{_without(request)}. {why}"[:NOTE_MOST],
+            "type": "Normal",
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+            "source": {"component": "faultline-hook"},
+        }
+        try:
+            self._api.create(collection("v1", "events", made.namespace), event)
+        except FaultlineError as error:
+            log.info("no Event is written on %s: %s", request.job_id, error.detail)
+
+
+def connect(kubeconfig: str | None = None, context: str | None = None) -> KubernetesScheduler:
+    """The cluster that a kubeconfig names, or the one this runs in.
+
+    Raises:
+        ConfigurationError: there is none, or the client is not installed.
+    """
+    try:
+        from service.kubernetes import connect as cluster  # noqa: PLC0415 - the client is an extra
+    except ImportError as error:
+        raise ConfigurationError(
+            f"this needs the Kubernetes client: pip install 'faultline[kubernetes]' ({error})"
+        ) from None
+    api = cluster.connect(None if kubeconfig is None else Path(kubeconfig), context)
+    return KubernetesScheduler(api, SystemClock())
+
+
+def _gone(intended: datetime | None) -> Settled:
+    if intended is not None:
+        return Settled("unknown", "the Job was deleted, and whether a new one was created can't be told any more")
+    return Settled("refused", "the Job was deleted: there is no spec left to start anew")
+
+
+def _said_no(error: FaultlineError | Impossible) -> Settled:
+    """A refusal for good.
+
+    Raises:
+        SchedulerAway: it was none; the cluster did not answer.
+    """
+    if isinstance(error, ClusterAway | Expired):
+        raise SchedulerAway(error.detail) from None
+    if isinstance(error, UnreadableRecord):
+        return Settled("refused", f"the Job can't be read: {error.reason}")
+    return Settled("refused", error.detail if isinstance(error, FaultlineError) else str(error))
+
+
+def _place(job_id: str) -> _Place | None:
+    parts = job_id.split("/")
+    if len(parts) != 3 or parts[1] != "Job" or not parts[0] or not parts[2]:  # noqa: PLR2004 - namespace/Job/name
+        return None
+    return _Place(parts[0], parts[2])
+
+
+def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
+    """A Job's name can be used again."""
+    before = request.extra.get("ended_before")
+    try:
+        until = None if before is None else datetime.fromisoformat(before)
+    except (TypeError, ValueError):
+        return None
+    if until is not None and until.tzinfo and meta.created_at is not None and meta.created_at > until + CLOCKS:
+        return Settled("already_done", "a Job of this name was created anew since, by another program or a person")
+    return None
+
+
+def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Request) -> Settled | None:
+    """What the Job's owner, or its controller, has against it."""
+    wish = meta.labels.get(OPT_IN)
+    manager = spec.get("managedBy")
+    why = None
+    if wish in {"never", "advise"}:
+        why = f"the Job says {OPT_IN}: {wish}"
+    elif request.extra.get("ask_scheduler") is True and wish != "auto":
+        why = f"the Job does not say {OPT_IN}: auto"
+    elif meta.owner is not None and meta.owner[0] != "CronJob":
+        why = f"{meta.owner[0]} {meta.owner[1]} controls the Job, and decides what follows"
+    elif manager not in {None, OWN_CONTROLLER}:
+        why = f"{manager} manages the Job"
+    elif meta.deleted_at is not None:
+        why = "the Job is being deleted"
+    return None if why is None else Settled("refused", why)
+
+
+def _uncounted(status: Mapping[str, Any]) -> bool:
+    uncounted = status.get("uncountedTerminatedPods")
+    return isinstance(uncounted, Mapping) and bool(uncounted.get("failed") or uncounted.get("succeeded"))
+
+
+def _without(request: Request) -> str:
+    return f" without {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""

@@ -1,0 +1,195 @@
+"""The new Job: the old one's spec without what the server and its controllers put there, with what is asked for. Pure.
+
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
+"""
+
+import copy
+import hashlib
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from service.formats.kubernetes_meta import quantity
+from service.hooks.request import Request
+
+REQUEST = "faultline/request"
+RESUBMIT_OF = "faultline/resubmit-of"
+LINEAGE = "faultline/lineage"
+RESUME = "faultline/resume-from"
+BATCH = "faultline/batch-factor"
+RESUME_VARIABLE = "FAULTLINE_RESUME_FROM"
+BATCH_VARIABLE = "FAULTLINE_BATCH_FACTOR"
+KUEUE = "kueue.x-k8s.io/queue-name"
+
+# The Job controller makes these anew; an old one's would make the new Job take the old one's pods for its own.
+GENERATED = (
+    "controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name",
+)  # fmt: skip
+# By these, programs that deploy would take the new Job for one of theirs, and delete or "correct" it.
+DEPLOYED = (
+    "kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/", "meta.helm.sh/",
+    "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "batch.kubernetes.io/job-tracking",
+    "batch.kubernetes.io/cronjob-scheduled-timestamp", "kueue.x-k8s.io/workload",
+)  # fmt: skip
+NAME_MOST = 63  # it is a label of the pods too
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_OWN_ENDING = re.compile(r"-f[0-9a-f]{10}$")
+# More than this is no correction of a request but another job.
+MEMORY_MOST = 4.0
+
+
+class Impossible(Exception):
+    """What is asked for can't be made of this Job; says why."""
+
+
+def name_of(old: str, request_id: str) -> str:
+    """The new Job's name: the old one's, and an ending made from the request's id, so that it exists once."""
+    ending = "-f" + hashlib.sha256(request_id.encode()).hexdigest()[:10]
+    stem = _OWN_ENDING.sub("", old)[: NAME_MOST - len(ending)].rstrip("-.")
+    return f"{stem or 'job'}{ending}"
+
+
+def anew(job: Mapping[str, Any], request: Request, killed: str | None = None) -> dict[str, Any]:
+    """The Job to create.
+
+    Args:
+        job: the old one, as the server has it.
+        request: what is asked for.
+        killed: the container that was killed for its memory, where that is known.
+
+    Raises:
+        Impossible: it is bound to a node that it must not run on, or its requests can't be changed so.
+    """
+    meta = job.get("metadata") or {}
+    spec = copy.deepcopy(dict(job.get("spec") or {}))
+    for key in ("selector", "manualSelector"):
+        spec.pop(key, None)
+    labels, annotations = _kept(meta.get("labels")), _kept(meta.get("annotations"))
+    own = _marks(meta, request)
+    template = spec.setdefault("template", {})
+    inner = template.setdefault("metadata", {}) or {}
+    template["metadata"] = {
+        "labels": _kept(inner.get("labels")) | _as_labels(own),
+        "annotations": _kept(inner.get("annotations")) | own,
+    }
+    pod = template.setdefault("spec", {})
+    _queue(spec, labels)
+    _elsewhere(pod, request.exclude_nodes)
+    _changed(spec, pod, request.changes, killed)
+    _variables(pod, request)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name_of(str(meta.get("name") or "job"), request.request_id),
+            "namespace": meta.get("namespace") or "default",
+            "labels": labels | _as_labels(own),
+            "annotations": annotations | own,
+        },
+        "spec": spec,
+    }
+
+
+def _kept(given: Any) -> dict[str, str]:
+    entries = given if isinstance(given, Mapping) else {}
+    return {key: value for key, value in entries.items() if key not in GENERATED and not key.startswith(DEPLOYED)}
+
+
+def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
+    """What tells of the request, of the job it repeats, and of its lineage; values of any length."""
+    told = request.extra.get("labels")
+    own = {str(key): str(value) for key, value in told.items()} if isinstance(told, Mapping) else {}
+    before = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
+    own.setdefault(LINEAGE, str(before.get(LINEAGE) or meta.get("uid") or meta.get("name")))
+    own |= {REQUEST: request.request_id, RESUBMIT_OF: request.job_id}
+    if request.resume_from is not None:
+        own[RESUME] = request.resume_from
+    if "batch_factor" in request.changes:
+        own[BATCH] = str(request.changes["batch_factor"])
+    return own
+
+
+def _as_labels(own: Mapping[str, str]) -> dict[str, str]:
+    """Those that a selector may look for and that fit."""
+    return {key: own[key] for key in (REQUEST, LINEAGE) if key in own and _LABEL.fullmatch(own[key])}
+
+
+def _queue(spec: MutableMapping[str, Any], labels: Mapping[str, str]) -> None:
+    """A Job of Kueue waits until its queue lets it go; any other starts at once, as the old one did in the end."""
+    if KUEUE in labels:
+        spec["suspend"] = True
+    else:
+        spec.pop("suspend", None)
+
+
+def _elsewhere(pod: MutableMapping[str, Any], nodes: tuple[str, ...]) -> None:
+    """Not on these nodes, whatever labels they bear; an affinity that is there goes on to hold."""
+    if not nodes:
+        return
+    bound = pod.get("nodeName") or (pod.get("nodeSelector") or {}).get("kubernetes.io/hostname")
+    if bound in nodes:
+        raise Impossible(f"the Job is bound to {bound}, which is to be left out")
+    pod.pop("nodeName", None)
+    affinity = pod.get("affinity") or {}
+    node = affinity.get("nodeAffinity") or {}
+    required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    # One name each: the API takes no more, and all of them must hold. The terms are alternatives.
+    without = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in nodes]
+    terms = required.get("nodeSelectorTerms") or [{}]
+    required["nodeSelectorTerms"] = [
+        {**term, "matchFields": [*(term.get("matchFields") or []), *without]} for term in terms
+    ]
+    pod["affinity"] = affinity | {"nodeAffinity": node | {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def _changed(
+    spec: MutableMapping[str, Any], pod: Mapping[str, Any], changes: Mapping[str, Any], killed: str | None
+) -> None:
+    limit, memory = _whole(changes.get("time_limit_s")), _whole(changes.get("memory_bytes"))
+    if limit and spec.get("activeDeadlineSeconds") is not None:
+        spec["activeDeadlineSeconds"] = max(limit, spec["activeDeadlineSeconds"])
+    if memory:
+        _more_memory(pod, memory, _whole(spec.get("parallelism")) or 1, killed)
+
+
+def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | None) -> None:
+    """Give what is more to the container that was killed, else to the one with the most."""
+    limits = {}
+    for one in pod.get("containers") or ():
+        given = (one.get("resources") or {}).get("limits") or {}
+        if (now := quantity(given.get("memory"))) is not None:
+            limits[one["name"]] = (one["resources"], now)
+    total = sum(now for _, now in limits.values())
+    if total == 0:
+        raise Impossible("more memory is asked for, and no container of the Job has a memory limit")
+    if wanted > MEMORY_MOST * total and pods > 1:
+        wanted = -(-wanted // pods)  # reckoned for all pods at once
+    if wanted > MEMORY_MOST * total:
+        raise Impossible(
+            f"{wanted} bytes of memory are asked for, more than {MEMORY_MOST:g} times the limit of {total}"
+        )
+    more = wanted - total
+    if more <= 0:
+        return
+    resources, now = limits.get(killed or "") or max(limits.values(), key=lambda entry: entry[1])
+    requests = resources.get("requests") or {}
+    fresh = str(now + more)
+    if quantity(requests.get("memory")) == now:
+        resources["requests"] = {**requests, "memory": fresh}
+    resources["limits"] = {**resources["limits"], "memory": fresh}
+
+
+def _variables(pod: Mapping[str, Any], request: Request) -> None:
+    """For programs that look: where to go on from, and by how much to make the batch smaller."""
+    told = {}
+    if request.resume_from is not None:
+        told[RESUME_VARIABLE] = request.resume_from
+    if "batch_factor" in request.changes:
+        told[BATCH_VARIABLE] = str(request.changes["batch_factor"])
+    for one in pod.get("containers") or () if told else ():
+        kept = [entry for entry in one.get("env") or () if entry.get("name") not in told]
+        one["env"] = [*kept, *({"name": name, "value": value} for name, value in told.items())]
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
