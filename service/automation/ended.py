@@ -12,7 +12,7 @@ from service.events import Status
 from service.recommend import odds
 from service.recommend.facts import Tally
 from service.recommend.policy import Policy
-from service.store.automation_records import Awaited, Demotion, Request, RequestOutcome, TallyRow
+from service.store.automation_records import Awaited, Demotion, PastAttempt, Request, RequestOutcome, TallyRow
 from service.store.leases import REQUEST_LABEL
 from service.store.session import UnitOfWork
 
@@ -57,6 +57,35 @@ def settle(work: UnitOfWork, done: Sequence[tuple[Awaited, Request]], *, policy:
             work.outbox.add([messages.of_request("resubmission.failed", request, request.outcome)])
         probes.answered(work, awaited, request, policy=policy, clock=clock)
     demote(work, policy, clock)
+
+
+def ended_before_the_answer(work: UnitOfWork, request: Request, *, policy: Policy, clock: Clock) -> None:
+    """The job may have ended before the hook told which one it is: its end is stored then."""
+    job = request.new_job_id or request.job_id
+    found = [one for one in work.outcomes.awaited([(request.cluster, job)]) if one.request_id == request.request_id]
+    if not found:
+        return
+    [awaited] = found
+    for attempt in work.lineages.attempts([(request.cluster, job)], besides=[awaited.attempt_id]):
+        own = job == awaited.job_id
+        if own and (attempt.started_at is None or awaited.began is None or attempt.started_at <= awaited.began):
+            continue
+        told = stored_outcome(awaited, attempt)
+        recorded = work.outcomes.record(awaited, told, attempt_id=attempt.id, failure_id=attempt.failure_id)
+        if recorded is not None:
+            settle(work, [(awaited, recorded)], policy=policy, clock=clock)
+        return
+
+
+def stored_outcome(request: Awaited, attempt: PastAttempt) -> RequestOutcome:
+    """As `outcome`, of an attempt that was stored before. Pure."""
+    if attempt.status == Status.SUCCEEDED:
+        return "succeeded"
+    if attempt.status in {Status.CANCELLED, Status.PREEMPTED}:
+        return "unknown"
+    if attempt.step is not None and request.step is not None and attempt.step > request.step:
+        return "got_past"
+    return "failed_same" if attempt.fingerprint == request.fingerprint else "failed_otherwise"
 
 
 def outcome(request: Awaited, end: Ended) -> RequestOutcome:
@@ -105,16 +134,19 @@ def answers(request: Awaited, end: Ended, kin: Kin) -> bool:
     event = end.event
     if event.cluster != request.cluster or end.attempt_id == request.attempt_id:
         return False
-    if REQUEST_LABEL in event.labels:
-        return event.labels[REQUEST_LABEL] == request.request_id
     if request.new_job_id is not None and event.job_id == request.new_job_id != request.job_id:
         return True
-    if not _later(request, end):
-        return False
+    if REQUEST_LABEL in event.labels:
+        return event.labels[REQUEST_LABEL] == request.request_id
+    return _later(request, end) and _named(request, end, kin)
+
+
+def _named(request: Awaited, end: Ended, kin: Kin) -> bool:
+    event = end.event
     if event.job_id == request.job_id:
         return request.kind == "requeue" or request.new_job_id == event.job_id
     if request.new_job_id is not None:
-        return False
+        return False  # it is known as what it was started, and that is another job
     if event.resubmit_of == request.job_id:
         return True
     return label_of(event) is not None and kin.of[end.attempt_id].lineage == request.lineage

@@ -61,6 +61,16 @@ def resolve(work: UnitOfWork, events: Mapping[int, JobCompletion]) -> Kin:
     return kin
 
 
+def adopt(work: UnitOfWork, row: Any, new_job_id: str | None) -> None:
+    """Remember the job that a request was answered with as one of its lineage."""
+    if new_job_id is None or new_job_id == row.job_id:
+        return
+    own = (row.cluster, row.job_id)
+    before = work.lineages.find([own]).get(own)
+    root = row.job_id if before is None else before.root_job_id
+    work.lineages.join({(row.cluster, new_job_id): Joined(row.lineage, root)})
+
+
 @dataclass(slots=True)
 class Histories:
     """The lineage of each subject by attempt id; `superseded`: a later attempt of the same work has ended already."""

@@ -5,7 +5,7 @@ that were looked at still hold when the lease is given.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -82,10 +82,26 @@ class Leases:
             )
         )
 
-    def given_since(self, cluster: str, since: datetime) -> int:
-        """How many requests of this cluster were given away since."""
+    def held_for_a_while(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[Row[Any]]:
+        """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
+        wanted = (
+            select(requests)
+            .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
+            .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
+        )
+        return list(
+            self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
+        )
+
+    def of_lineage_since(self, lineage: str, side: str, since: datetime) -> int:
+        """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
+        of_user = requests.c.side == "user"
         wanted = select(func.count()).where(
-            requests.c.cluster == short(cluster), requests.c.leased_at.is_not(None), requests.c.leased_at > utc(since)
+            requests.c.lineage == lineage,
+            of_user if side == "user" else ~of_user,
+            requests.c.origin == "policy",
+            requests.c.state.in_(("leased", "done", "unknown")),
+            requests.c.leased_at > utc(since),
         )
         return int(self._connection.execute(wanted).scalar_one())
 

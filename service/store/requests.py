@@ -69,6 +69,10 @@ class Requests:
             raise NotFound(f"no request {request_id[:40]}", (FieldError("request_id", expected, request_id[:40]),))
         return row
 
+    def by_number(self, number: int) -> Row[Any] | None:
+        """The row with the store's own number."""
+        return self._connection.execute(select(requests).where(requests.c.id == number)).first()
+
     def of_failures(self, failure_ids: Collection[int], *, hold: bool = False) -> list[Request]:
         """All requests that answer these failures, oldest first."""
         if not failure_ids:
@@ -119,10 +123,26 @@ class Requests:
             values["retracted"] = True
         return self._change(request_ids, only, values)
 
-    def shelve(self, request_ids: Collection[str], held_by: str, *, incident_id: int | None = None) -> list[Request]:
-        """Hold waiting ones (or those held for less) until somebody or something lets them go."""
+    def shelve(
+        self, request_ids: Collection[str], held_by: str, *, incident_id: int | None = None, leased: bool = False
+    ) -> list[Request]:
+        """Hold waiting ones (or those held for less, and `leased` ones) until somebody or something lets them go."""
         values = {"state": "held", "held_by": held_by, "incident_id": incident_id}
-        return self._change(request_ids, ("held", "waiting"), values)
+        only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
+        return self._change(request_ids, only, values)
+
+    def take_over(self, request_id: str, by: str, *, expires_at: datetime) -> Request:
+        """A person asks for what is held or waits: it may go at once."""
+        values = {
+            "state": "waiting",
+            "held_by": None,
+            "origin": "person",
+            "asked_by": short(by),
+            "not_before": self._clock.now(),
+            "expires_at": utc(expires_at),
+        }
+        [taken] = self._change([request_id], ("held", "waiting"), values)
+        return taken
 
     def let_go(self, times: Mapping[str, datetime], *, expires_at: datetime) -> list[Request]:
         """Let held ones wait for their time only, each from the given time on, valid until `expires_at`."""

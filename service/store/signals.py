@@ -59,6 +59,11 @@ class Signals:
                 found[names[key]].append(Signal(failure_id, utc(at), user or ""))
         return found
 
+    def any_before(self, before: datetime) -> bool:
+        """Whether there are old ones."""
+        wanted = select(signals.c.failure_id).where(signals.c.at < utc(before)).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
     def forget(self, before: datetime, *, limit: int = 5_000) -> int:
         """Remove old ones; how many that were."""
         old = select(signals.c.fold_key, signals.c.failure_id).where(signals.c.at < utc(before)).limit(limit)
