@@ -5,7 +5,7 @@ advise, insert, add the outbox rows. A batch given twice changes nothing the sec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -14,7 +14,11 @@ from classifiers.case import RawCase, Verdict
 from service.batch import BatchOutcome, EventOutcome
 from service.cleaning import cleaned, kept, raw_case, storable
 from service.clock import Clock
+from service.errors import NotFound
 from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
+from service.fleet.judge import in_context
+from service.fleet.late import Again, Late
+from service.fleet.settings import FleetSettings
 from service.groups.refine import refine
 from service.logs.fetch import Fetched
 from service.recommend import gather
@@ -77,8 +81,10 @@ class Diagnose:
         clock: Clock,
         telemetry: Telemetry,
         log_deadline_s: float = 60.0,
+        fleet: FleetSettings | None = None,
     ) -> None:
         self._store = store
+        self._late = Late(store, clock, fleet or FleetSettings())
         self._logs = logs
         self._classifier = classifier
         self._policy = policy
@@ -123,6 +129,14 @@ class Diagnose:
                 work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
         return sum(self._revise(entry) for entry in entries)
 
+    def revise_late(self, limit: int = 100) -> int:
+        """Judge again what nodes or neighbours said something of since; returns how many verdicts were made again.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        return sum(self._tell_again(one) for one in self._late.due(limit))
+
     def _classify(self, fresh: Sequence[_Item]) -> None:
         for item in fresh:
             item.event = cleaned(item.event)
@@ -138,6 +152,8 @@ class Diagnose:
                 [raw_case(item.event, item.logs.streams) for item in failed if item.logs]
             )
         verdicts = refine(self._store, [item.event for item in failed], verdicts)
+        with self._timed("context"):
+            verdicts = in_context(self._store, [item.event for item in failed], verdicts)
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
@@ -237,6 +253,7 @@ class Diagnose:
         earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
         streams = (*earlier, *logs.streams)
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([raw_case(stored, streams)]))
+        [verdict] = in_context(self._store, [stored], [verdict])
         wire = self._wire(_Item(stored.key(), stored, b""), verdict)
         with self._store.unit_of_work() as work:
             version = work.failures.revise(
@@ -249,6 +266,22 @@ class Diagnose:
             return False
         self._telemetry.revisions.inc()
         return True
+
+    def _tell_again(self, again: Again) -> bool:
+        version = None
+        with suppress(NotFound), self._store.unit_of_work() as work:
+            detail = work.failures.get(again.failure_id)
+            events = [JobCompletion.model_validate(kept.event) for kept in detail.logs]
+            stored = next((event for event in events if event.key() == again.event_id), None)
+            if stored is not None and detail.row.version == again.version:
+                wire = self._wire(_Item(stored.key(), stored, b""), again.verdict)
+                version = work.failures.revise(again.failure_id, wire)
+                if version is not None:
+                    work.outbox.add([_message("failure.revised", again.failure_id, wire)])
+        self._late.done([again.failure_id])
+        if version is not None:
+            self._telemetry.revisions.inc()
+        return version is not None
 
     def _outcome(
         self,

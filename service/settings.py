@@ -15,7 +15,7 @@ PREFIX = "FAULTLINE_"
 # Of programs that stand beside a scheduler and read their own.
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
 # These may come as NAME_FILE, the path of a file that holds the value.
-SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password")
+SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password", "oidc_client_secret", "proxy_secret")
 
 CommaSeparated = tuple[str, ...]
 
@@ -55,12 +55,24 @@ class Settings(BaseModel):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65_535)
     timezone: str = "UTC"
+    roles: CommaSeparated = Field(default=(), description="group=role of those others vouch for; *: everybody")
+    user_claim: str = Field(default="preferred_username", description="claim or header that names a person's jobs")
+    groups_claim: str = "groups"
+    teams_claim: str | None = None
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    public_url: str | None = Field(default=None, description="where browsers reach the service, https://...")
+    proxy_secret: SecretStr | None = Field(default=None, description="shown by a proxy that logs people in")
+    node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of what nodes say")
+    node_half_life_days: float = Field(default=14.0, gt=0, le=3_650, description="so old, a node's failure counts half")
+    retention_node_events_days: int = Field(default=90, ge=0, description="what nodes said; 0 keeps it for ever")
     retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0 keeps them for ever")
     retention_verdicts_days: int = Field(default=400, ge=0, description="verdicts in full; their fields stay")
     retention_logs_days: int = Field(default=90, ge=0, description="logs as read; the evidence lines stay")
     retention_done_days: int = Field(default=30, ge=0, description="messages delivered, and dead letters")
 
-    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", mode="before")
+    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", "roles", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):

@@ -17,9 +17,10 @@ LEAST_CHANGE = 0.05  # of the confidence: less is no news
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A failure that is to be told otherwise than it was."""
+    """A failure that is to be told otherwise than it was; `version` is the verdict that was looked at."""
 
     failure_id: int
+    version: int
     event_id: str
     verdict: Verdict
 
@@ -55,7 +56,7 @@ class Late:
         for (number, verdict), known in zip(before.items(), evidence, strict=True):
             now = update(verdict, known)
             if _is_news(verdict, now):
-                changed.append(Again(number, str(bodies[number]["event_id"]), now))
+                changed.append(Again(number, judged[number].version, str(bodies[number]["event_id"]), now))
         told = {one.failure_id for one in changed}
         self._finish([number for number in ids if number not in told], judged)
         return changed

@@ -228,4 +228,5 @@ def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> Judged:
         suspect_node=row.suspect_node,
         nodes=nodes,
         source=row.source,
+        version=row.version,
     )

@@ -155,6 +155,7 @@ class Judged:
     suspect_node: str | None
     nodes: tuple[str, ...]
     source: str = "machine"
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
