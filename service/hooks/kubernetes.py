@@ -18,8 +18,8 @@ from service.formats.kubernetes_retrier import retrier
 from service.hooks import kubernetes_manifest as manifest
 from service.hooks.kubernetes_manifest import Impossible
 from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
-from service.kubernetes.api import Object, collection, named
-from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired
+from service.kubernetes.paths import Object, collection, named
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 import urllib3
@@ -16,6 +15,7 @@ from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 
 from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+from service.kubernetes.paths import Object
 
 CONNECT_S = 5.0
 ANSWER_S = 30.0
@@ -25,8 +25,6 @@ ANSWER_BYTES = 64 << 20
 _PIECE = 64 << 10
 _OK, _BAD, _GONE, _SLOW_DOWN, _SERVER = 200, 300, 410, 429, 500
 _NOT_FOUND, _CONFLICT, _TIMEOUT = 404, 409, 408
-
-Object = dict[str, Any]
 
 
 class KubernetesApi:
@@ -158,18 +156,6 @@ class KubernetesApi:
             except orjson.JSONDecodeError:
                 told = {}
         raise _refusal(told, response, path)
-
-
-def collection(group: str, plural: str, namespace: str | None) -> str:
-    """The path of a kind's objects, such as ("batch/v1", "jobs", "ml"); all namespaces where it is None."""
-    root = "/api/v1" if group == "v1" else f"/apis/{group}"
-    where = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
-    return f"{root}{where}/{plural}"
-
-
-def named(group: str, plural: str, namespace: str | None, name: str) -> str:
-    """The path of one object."""
-    return f"{collection(group, plural, namespace)}/{quote(name, safe='')}"
 
 
 def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:

@@ -1,14 +1,18 @@
 """Where the cluster is: a kubeconfig file, or the service account of the pod that this runs in."""
 
+import logging
 import os
 from pathlib import Path
 
+import urllib3
 from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config.config_exception import ConfigException
 
 from service.errors import ConfigurationError
 from service.kubernetes.api import KubernetesApi
+
+log = logging.getLogger(__name__)
 
 IN_CLUSTER = "KUBERNETES_SERVICE_HOST"
 CONNECTIONS = 8
@@ -33,6 +37,9 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> Kuber
             )
     except (ConfigException, OSError, ValueError) as error:
         raise ConfigurationError(f"no Kubernetes cluster to talk to: {str(error)[:300]}") from None
+    if not settings.verify_ssl:
+        log.warning("the kubeconfig says that the cluster's certificate is not to be checked: %s", settings.host)
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # said once, not with each request
     client = ApiClient(settings)
     client.user_agent = "faultline"
     return KubernetesApi(client)

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from service.errors import FaultlineError, UnreadableRecord
 from service.events import JobCompletion, LogRef, NodeEventIn
 from service.formats import fields, kubernetes_containers, kubernetes_meta
-from service.kubernetes.api import Object, collection, named
 from service.kubernetes.errors import Absent, ClusterAway, Refused
+from service.kubernetes.paths import Object, collection, named
 from service.watch import ends, nodes
 from service.watch.logs import LogTails
 from service.watch.nodes import Nodes

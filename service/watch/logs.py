@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from service.errors import FaultlineError
 from service.events import LogRef
 from service.formats.kubernetes_containers import Ended
-from service.kubernetes.api import named
 from service.kubernetes.errors import Absent, ClusterAway, Refused
+from service.kubernetes.paths import named
 
 # What is kept of one container; and what is read to get there, since lines may be long.
 TAIL_LINES = 5_000

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 
 from service.ingest.backoff import Backoff
 from service.ingest.stop import Stop
-from service.kubernetes.api import Object, collection
 from service.kubernetes.errors import ClusterAway, Expired, Refused
+from service.kubernetes.paths import Object, collection
 
 log = logging.getLogger(__name__)
 

@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from service.errors import FaultlineError
-from service.kubernetes.api import KubernetesApi, collection, named
+from service.kubernetes.api import KubernetesApi
 from service.kubernetes.connect import connect
+from service.kubernetes.paths import collection, named
 from tests.labs.need import missing, need
 
 INSTALL = Path(__file__).with_name("install-kubernetes-lab")
@@ -38,7 +39,7 @@ NAMESPACE = "ml"
 # Containers by these names have logs, which `write_log` writes.
 LOGGED = ("main", "trainer", "loader")
 # How long a node may be silent until it counts as lost (a busy machine loses no healthy one), and its pods stay then.
-SILENT_SECONDS, STAY_SECONDS = 16, 2
+SILENT_SECONDS, STAY_SECONDS = 24, 2
 
 CLUSTER_LOGS = """\
 ---
@@ -86,13 +87,25 @@ class Kubernetes:
         """The API server's address."""
         return f"https://127.0.0.1:{self.ports[0]}"
 
+    @property
+    def certificate(self) -> Path:
+        """What every server here shows, and whom to trust."""
+        return self.folder / "certificate.pem"
+
+    @property
+    def key(self) -> Path:
+        """The certificate's key, with which accounts' tokens are signed too."""
+        return self.folder / "key.pem"
+
     def start(self) -> None:
         """Start everything and wait until pods could run."""
         token = secrets.token_hex(16)
         (self.folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
         self.write_kubeconfig(self.kubeconfig, token)
-        keys = ["openssl", "genrsa", "-out", str(self.folder / "accounts.key"), "2048"]
-        subprocess.run(keys, check=True, capture_output=True, timeout=60)
+        make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=lab"]
+        names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+        files = ["-keyout", str(self.key), "-out", str(self.certificate)]
+        subprocess.run([*make, *names, *files], check=True, capture_output=True, timeout=60)
         self.api = connect(self.kubeconfig)
         self.start_etcd()
         self.start_api_server()
@@ -115,7 +128,7 @@ class Kubernetes:
 
     def start_api_server(self) -> None:
         """The API server; returns once it is ready."""
-        keys = [f"--service-account-{use}-file={self.folder}/accounts.key" for use in ("key", "signing-key")]
+        keys = [f"--service-account-{use}-file={self.key}" for use in ("key", "signing-key")]
         self.run(
             "apiserver",
             str(self.programs / "bin" / "controlplane"),
@@ -124,7 +137,8 @@ class Kubernetes:
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={self.ports[0]}",
-            f"--cert-dir={self.folder}/certificates",
+            f"--tls-cert-file={self.certificate}",
+            f"--tls-private-key-file={self.key}",
             f"--token-auth-file={self.folder}/tokens.csv",
             "--authorization-mode=RBAC",
             "--service-account-issuer=https://lab",
@@ -144,7 +158,7 @@ class Kubernetes:
     def _controllers(self) -> list[str]:
         return [
             *self._program("controllers"),
-            f"--service-account-private-key-file={self.folder}/accounts.key",
+            f"--service-account-private-key-file={self.key}",
             "--use-service-account-credentials=false",
             "--leader-elect=false",
             "--secure-port=0",
@@ -178,8 +192,8 @@ class Kubernetes:
             "--node-ip=127.0.0.1",
             f"--node-port={port}",
             f"--server-address=127.0.0.1:{port}",
-            f"--tls-cert-file={self.folder}/certificates/apiserver.crt",
-            f"--tls-private-key-file={self.folder}/certificates/apiserver.key",
+            f"--tls-cert-file={self.certificate}",
+            f"--tls-private-key-file={self.key}",
         )
 
     def write_log(self, container: str, text: str) -> None:
@@ -267,7 +281,7 @@ class Kubernetes:
 
     def write_kubeconfig(self, path: Path, token: str) -> None:
         """A kubeconfig of this cluster for the holder of `token`."""
-        cluster = {"server": self.server, "insecure-skip-tls-verify": True}
+        cluster = {"server": self.server, "certificate-authority": str(self.certificate)}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
