@@ -203,9 +203,12 @@ def test_one_task_of_an_array_goes_alone(bench: Bench, hook: SlurmScheduler) -> 
 
 
 def failed_task(bench: Bench, task: int) -> str:
-    base = bench.submit(f'[ "$SLURMD_NODENAME" != gpu1 ] && [ "$SLURM_ARRAY_TASK_ID" = {task} ]', f"--array={task}")
-    bench.wait(f"{base}_{task}", ["FAILED"])
-    return f"{base}_{task}"
+    for _ in range(10):
+        base = bench.submit(f'[ "$SLURMD_NODENAME" != gpu1 ] && [ "$SLURM_ARRAY_TASK_ID" = {task} ]', f"--array={task}")
+        if bench.wait(f"{base}_{task}", ["FAILED", "COMPLETED"])["nodes"] == "gpu1":
+            return f"{base}_{task}"
+        time.sleep(0.5)
+    raise AssertionError(base)
 
 
 def test_a_node_that_the_job_names_itself_is_dropped_when_it_is_to_be_left_out(
