@@ -11,6 +11,9 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from classifiers.case import RawCase, Verdict
+from service.automation.act import Advised
+from service.automation.automation import Automation
+from service.automation.subjects import Ended
 from service.batch import BatchOutcome, EventOutcome
 from service.cleaning import cleaned, kept, raw_case, storable
 from service.clock import Clock
@@ -19,6 +22,7 @@ from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
 from service.fleet.judge import in_context
 from service.fleet.late import Again, Late
 from service.fleet.settings import FleetSettings
+from service.fleet.wire import verdict_of
 from service.groups.refine import refine
 from service.logs.fetch import Fetched
 from service.recommend import gather
@@ -82,6 +86,7 @@ class Diagnose:
         telemetry: Telemetry,
         log_deadline_s: float = 60.0,
         fleet: FleetSettings | None = None,
+        automation: Automation | None = None,
     ) -> None:
         self._store = store
         self._late = Late(store, clock, fleet or FleetSettings())
@@ -91,6 +96,7 @@ class Diagnose:
         self._clock = clock
         self._telemetry = telemetry
         self._log_deadline_s = log_deadline_s
+        self._automation = automation
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         """Handle a batch; see `handle`."""
@@ -175,11 +181,12 @@ class Diagnose:
         messages: list[OutboxMessage] = []
         pending: list[PendingLog] = []
         joined: list[tuple[JobOutcome, _Item, dict[str, Any]]] = []
+        advised = self._advised(work, diagnosed, items, outcomes)
         for given, job, outcome in zip(items, jobs, outcomes, strict=True):
             item = diagnosed.get(given.key)
             if outcome.kind != "new" or item is None or item.verdict is None or outcome.id is None:
                 continue
-            wire = self._wire(item, item.verdict)
+            wire = self._wire(item, item.verdict, advised.get(outcome.id))
             wires[item.key] = wire
             if outcome.opens:
                 added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
@@ -191,33 +198,80 @@ class Diagnose:
                 pending.append(self._pending(outcome.failure_id, outcome.id, later))
         if added:
             work.failures.add(added)
+            if self._automation is not None:
+                self._automation.act(work, [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised])
         for outcome, item, wire in joined:
-            if self._join(work, outcome, item, wire):
-                messages.append(_message("failure.revised", outcome.failure_id, wire))
+            told = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
+            if told is not None:
+                messages.append(_message("failure.revised", outcome.failure_id, told))
         if pending:
             work.pending_logs.add(pending)
         if messages:
             work.outbox.add(messages)
         return wires
 
-    def _join(self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any]) -> bool:
-        """Another attempt of a job that has a failure: it speaks for the job only where it knows better."""
+    def _advised(
+        self, work: UnitOfWork, diagnosed: Mapping[str, _Item], items: Sequence[_Item], outcomes: Sequence[JobOutcome]
+    ) -> dict[int, Advised]:
+        """Advice with all that is known, by attempt id; every new end is told, those of jobs that went well too."""
+        if self._automation is None:
+            return {}
+        ends = [
+            Ended(outcome.id, item.event, item.verdict, outcome.failure_id)
+            for given, outcome in zip(items, outcomes, strict=True)
+            if outcome.kind == "new" and outcome.id is not None and (item := diagnosed.get(given.key)) is not None
+        ]
+        return self._automation.advise(work, ends)
+
+    def _join(
+        self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any], advised: Advised | None
+    ) -> Mapping[str, Any] | None:
+        """Another attempt of a job that has a failure: it speaks for the job only where it knows better.
+
+        A controller's own end, after those of its pods, says that nothing tries the job again: then advice is another.
+        """
         if outcome.failure_id is None or outcome.id is None:
-            return False
-        streams = item.logs.streams if item.logs else ()
-        now = work.failures.get(outcome.failure_id).row
+            return None
+        failure_id, streams = outcome.failure_id, item.logs.streams if item.logs else ()
+        standing = work.failures.get(failure_id)
+        now = standing.row
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
+        if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
+            said = verdict_of(standing.verdict)
+            advised = self._automation.advise_again(work, Ended(outcome.id, item.event, said, failure_id))
+            told = self._wire(item, said, advised)
+            better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
+            wire = told
         if not better:
-            work.failures.attach(outcome.failure_id, outcome.id, streams, kept(item.event))
-            return False
-        version = work.failures.revise(
-            outcome.failure_id, wire, attempt_id=outcome.id, streams=streams, event=kept(item.event)
-        )
+            work.failures.attach(failure_id, outcome.id, streams, kept(item.event))
+            return None
+        version = work.failures.revise(failure_id, wire, attempt_id=outcome.id, streams=streams, event=kept(item.event))
+        return wire if self._stands(work, failure_id, wire, advised, version) else None
+
+    def _stands(
+        self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any], advised: Advised | None, version: int | None
+    ) -> bool:
+        """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
+        if version is not None and self._automation is not None:
+            self._automation.revised(work, failure_id, wire)
+            if advised is not None:
+                self._automation.act(work, [(advised, version)], again=True)
         return version is not None
 
-    def _wire(self, item: _Item, verdict: Verdict) -> dict[str, Any]:
-        known = gather.alone(item.event, self._clock.now(), self._policy)
-        advice = advise(verdict, item.event.facts(), known, self._policy)
+    def _again(
+        self, work: UnitOfWork, failure_id: int, attempt_id: int, event: JobCompletion, verdict: Verdict
+    ) -> tuple[dict[str, Any], Advised | None]:
+        """A verdict made again, as it is told, with the advice on it."""
+        end = Ended(attempt_id, event, verdict, failure_id)
+        advised = None if self._automation is None else self._automation.advise_again(work, end)
+        return self._wire(_Item(event.key(), event, b""), verdict, advised), advised
+
+    def _wire(self, item: _Item, verdict: Verdict, advised: Advised | None = None) -> dict[str, Any]:
+        if advised is None:
+            known = gather.alone(item.event, self._clock.now(), self._policy)
+            advice = advise(verdict, item.event.facts(), known, self._policy)
+        else:
+            advice = advised.advice
         return to_wire(
             Diagnosis(verdict, advice),
             event_id=item.key,
@@ -254,13 +308,13 @@ class Diagnose:
         streams = (*earlier, *logs.streams)
         [verdict] = refine(self._store, [stored], self._classifier.diagnose([raw_case(stored, streams)]))
         [verdict] = in_context(self._store, [stored], [verdict])
-        wire = self._wire(_Item(stored.key(), stored, b""), verdict)
         with self._store.unit_of_work() as work:
+            wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)
             version = work.failures.revise(
                 entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
             )
             work.pending_logs.done(entry.attempt_id)
-            if version is not None:
+            if self._stands(work, entry.failure_id, wire, advised, version):
                 work.outbox.add([_message("failure.revised", entry.failure_id, wire)])
         if version is None:
             return False
@@ -271,12 +325,12 @@ class Diagnose:
         version = None
         with suppress(NotFound), self._store.unit_of_work() as work:
             detail = work.failures.get(again.failure_id)
-            events = [JobCompletion.model_validate(kept.event) for kept in detail.logs]
-            stored = next((event for event in events if event.key() == again.event_id), None)
+            events = [(kept.attempt_id, JobCompletion.model_validate(kept.event)) for kept in detail.logs]
+            stored = next((one for one in events if one[1].key() == again.event_id), None)
             if stored is not None and detail.row.version == again.version:
-                wire = self._wire(_Item(stored.key(), stored, b""), again.verdict)
+                wire, advised = self._again(work, again.failure_id, *stored, again.verdict)
                 version = work.failures.revise(again.failure_id, wire)
-                if version is not None:
+                if self._stands(work, again.failure_id, wire, advised, version):
                     work.outbox.add([_message("failure.revised", again.failure_id, wire)])
         self._late.done([again.failure_id])
         if version is not None:

@@ -71,11 +71,21 @@ class Automation:
         ]
         return self._advised(work, subjects, related) if subjects else {}
 
-    def _advised(self, work: UnitOfWork, subjects: Sequence[Subject], related: kin.Kin) -> dict[int, Advised]:
+    def advise_again(self, work: UnitOfWork, end: Ended) -> Advised | None:
+        """Advice on a failure whose verdict is another one now; its end was told before."""
+        if end.verdict is None or end.failure_id is None:
+            return None
+        subject = Subject(end.attempt_id, end.failure_id, end.event, end.verdict)
+        related = kin.resolve(work, {end.attempt_id: end.event})
+        return self._advised(work, [subject], related, again=True)[end.attempt_id]
+
+    def _advised(
+        self, work: UnitOfWork, subjects: Sequence[Subject], related: kin.Kin, *, again: bool = False
+    ) -> dict[int, Advised]:
         now = self._clock.now()
         histories = kin.histories(work, subjects, related)
         things = {one.attempt_id: shared(one.event, one.verdict) for one in subjects}
-        folded = fold.fold(work, subjects, things, self._policy, now)
+        folded = fold.fold(work, subjects, things, self._policy, now, again=again)
         facts = collect(
             work,
             subjects,

@@ -29,18 +29,24 @@ def fold(
     things: Mapping[int, tuple[Shared, ...]],
     policy: Policy,
     now: datetime,
+    *,
+    again: bool = False,
 ) -> Folded:
-    """Count what these failures point at, open what became an incident, and put each failure into its own."""
+    """Count what these failures point at, open what became an incident, and put each failure into its own.
+
+    `again`: their verdicts were revised, so that what they point at may be counted already.
+    """
     recent = [one for one in subjects if things[one.attempt_id] and now - one.event.ended_at <= STALE]
     if not recent:
         return Folded()
-    new = [one for one in recent if one.attempt_id == one.failure_id]
+    new = [one for one in recent if again or one.attempt_id == one.failure_id]
     work.signals.add(
         [
             NewSignal(thing.key, one.failure_id, min(one.event.ended_at, now), one.event.user)
             for one in new
             for thing in things[one.attempt_id]
-        ]
+        ],
+        again=again,
     )
     known = {incident.key: incident for incident in work.incidents.opened()}
     folded = Folded()

@@ -5,8 +5,10 @@ Only the latest few of a thing are ever read, so that a long outage costs each b
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store import bulk
 from service.store.automation_records import NewSignal, Signal
@@ -14,6 +16,7 @@ from service.store.tables_automation import signals
 from service.store.types import short, utc
 
 LATEST = 200  # of one thing
+_COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
 class Signals:
@@ -22,14 +25,16 @@ class Signals:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, new: Sequence[NewSignal]) -> None:
-        """Store them; a failure points at a thing once."""
-        bulk.append(
-            self._connection,
-            signals,
-            ("fold_key", "failure_id", "at", "user_name"),
-            [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new],
-        )
+    def add(self, new: Sequence[NewSignal], *, again: bool = False) -> None:
+        """Store them; a failure points at a thing once. With `again` some may be there."""
+        rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
+        if not again:
+            bulk.append(self._connection, signals, _COLUMNS, rows)
+            return
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        for row in rows:
+            named = dict(zip(_COLUMNS, row, strict=True))
+            self._connection.execute(insert(signals).values(**named).on_conflict_do_nothing())
 
     def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
         """The latest few of each of these things since a time of its own, newest first."""
