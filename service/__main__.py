@@ -26,6 +26,8 @@ COMMANDS = {
     "config": "show the settings in force",
     "watch": "turn a cluster's ends of Jobs and Pods into events",
     "token": "create, list or revoke API tokens",
+    "account": "people who log in with a name and a password",
+    "audit": "who changed what, and whether the record of it was changed",
 }
 
 

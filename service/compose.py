@@ -5,7 +5,8 @@ import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,7 +22,10 @@ from service.deliver.runner import Runner
 from service.deliver.topic import TopicChannel
 from service.diagnose import Diagnose
 from service.errors import ConfigurationError, FaultlineError
-from service.formats import recognise
+from service.fleet.intake import NodeEventIntake
+from service.fleet.settings import FleetSettings
+from service.fleet.tend import Tending
+from service.formats import node_events, recognise
 from service.groups.advisor import Advisor
 from service.groups.feedback import Feedback
 from service.groups.fold import Fold
@@ -35,17 +39,22 @@ from service.kafka.producer import Producer
 from service.kafka.source import KafkaSource
 from service.kafka.topics import ensure_topic
 from service.logs.fetch import LogFetcher
+from service.people.config import People, Provider, Proxy
+from service.people.identity import ClaimNames
+from service.people.roles import parse_roles
 from service.recommend import policy
 from service.report.publish import Reports
 from service.settings import Settings
 from service.store.session import Store
 from service.telemetry import Telemetry
-from service.upkeep import Days, Retention
+from service.upkeep import Days, Retention, Sealing
 from service.web.services import ModelInfo
 from service.web.services import Services as WebServices
 
 REPORTS_EVERY_S = 60.0
+FLEET_EVERY_S = 5.0
 RETENTION_EVERY_S = 600.0
+SEALS_EVERY_S = 60.0
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
 
@@ -105,6 +114,29 @@ class Services:
         return Reports(self.store, self.zone, self.clock)
 
     @cached_property
+    def people(self) -> People:
+        """How people log in."""
+        read = self.settings
+        claims = ClaimNames(read.user_claim, read.groups_claim, read.teams_claim)
+        provider = None if read.oidc_issuer is None else self._provider(read.oidc_issuer)
+        proxy = None if read.proxy_secret is None else Proxy(read.proxy_secret.get_secret_value(), claims)
+        if (provider is not None or proxy is not None) and not read.roles:
+            raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that say who may come in")
+        return People(parse_roles(read.roles), claims, provider, proxy)
+
+    def _provider(self, issuer: str) -> Provider:
+        read = self.settings
+        if read.oidc_client_id is None or read.public_url is None:
+            raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs FAULTLINE_OIDC_CLIENT_ID and FAULTLINE_PUBLIC_URL")
+        try:
+            from service.people import oidc  # noqa: PLC0415 -- an extra
+        except ImportError:
+            raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
+        secret = read.oidc_client_secret
+        back = read.public_url.rstrip("/") + "/login/oidc/callback"
+        return oidc.Provider(issuer, read.oidc_client_id, None if secret is None else secret.get_secret_value(), back)
+
+    @cached_property
     def retention(self) -> Retention:
         """What removes what is old."""
         read = self.settings
@@ -116,12 +148,67 @@ class Services:
         )
         return Retention(self.store, self.clock, days)
 
+    @cached_property
+    def sealing(self) -> Sealing:
+        """What seals verdicts, so that a later change is found."""
+        return Sealing(self.store, self.clock)
+
+    @cached_property
+    def fleet(self) -> FleetSettings:
+        """How the nodes' past counts, and how long it is kept."""
+        days = self.settings.retention_node_events_days
+        return FleetSettings(
+            half_life=timedelta(days=self.settings.node_half_life_days),
+            keep_events=None if days == 0 else timedelta(days=days),
+        )
+
+    @cached_property
+    def tending(self) -> Tending:
+        """Counts what nodes ran and what failed on them."""
+        return Tending(self.store, self.clock, self.fleet)
+
+    @cached_property
+    def node_events(self) -> NodeEventIntake:
+        """Takes what nodes say."""
+        return NodeEventIntake(self.store, self.clock, self.fleet)
+
+    @cached_property
+    def nodes_kafka(self) -> KafkaConfig | None:
+        """How to read the topic of what nodes say, in a group of its own; None where there is none."""
+        topic = self.settings.node_event_topic
+        if topic is None:
+            return None
+        try:
+            config = replace(self.kafka, topics=(topic,), group_id=f"{self.kafka.group_id}-nodes")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"FAULTLINE_NODE_EVENT_TOPIC: {error.detail}") from None
+        if set(config.clusters) & set(self.kafka.clusters):
+            raise ConfigurationError(
+                "FAULTLINE_NODE_EVENT_TOPIC: expected a topic that is not in FAULTLINE_KAFKA_TOPICS"
+            )
+        return config
+
+    def node_consumer(self, config: KafkaConfig, member: str) -> Consumer:
+        """The second consumer, of what nodes say."""
+        return Consumer(
+            KafkaSource(config, member=member),
+            node_events.parse,
+            self.node_events.handle,
+            DeadLetterSender(Producer(config), self.settings.dead_letter_topic),
+            clock=self.clock,
+            telemetry=self.telemetry,
+            dead_letter_limit=self.settings.dead_letter_limit,
+        )
+
     @contextmanager
     def upkeep(self) -> Iterator[None]:
         """What has to be done now and then, by one of all processes: reports, retention."""
         besides = [
             Beside(self.reports.tend, REPORTS_EVERY_S),
+            Beside(self.tending, FLEET_EVERY_S),
+            Beside(self.diagnose.revise_late, FLEET_EVERY_S),
             Beside(self.retention.tend, RETENTION_EVERY_S),
+            Beside(self.sealing.tend, SEALS_EVERY_S),
             Beside(self.fold, FOLD_EVERY_S),
             Beside(self.feedback.draw, AUDIT_EVERY_S),
         ]
@@ -149,6 +236,7 @@ class Services:
             self.clock,
             self.telemetry,
             self.settings.log_deadline_s,
+            fleet=self.fleet,
         )
 
     @cached_property
@@ -262,6 +350,8 @@ class Services:
             settings=self.settings.shown(),
             model=ModelInfo(self.diagnoser.model, self.diagnoser.rules, self._manifest()),
             lag=lag,
+            node_events=self.node_events,
+            people=self.people,
             says=self.feedback,
         )
 

@@ -1,4 +1,4 @@
-"""Retention on a schedule: what is old goes once a day, by exactly one of however many processes run."""
+"""On a schedule: what is old goes once a day, by exactly one of however many processes run; verdicts are sealed."""
 
 import logging
 import secrets
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from service.clock import Clock
+from service.store import seals
 from service.store.records import Purged
 from service.store.session import Store
 
@@ -13,6 +14,7 @@ log = logging.getLogger(__name__)
 
 DUTY = "retention"
 LEASE = timedelta(hours=6)
+SEALED_BEHIND = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +67,25 @@ class Retention:
 
     def _before(self, days: int) -> datetime | None:
         return self._clock.now() - timedelta(days=days) if days else None
+
+
+class Sealing:
+    """Seals verdicts (service.store.seals), some minutes behind, so that no transaction still writes what is sealed."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def tend(self) -> int:
+        """Seal what is old enough; how many records.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        until, sealed = self._clock.now() - SEALED_BEHIND, 0
+        while True:
+            with self._store.unit_of_work() as work:
+                count = work.seals.seal(until)
+            sealed += count
+            if count < seals.MOST:
+                return sealed

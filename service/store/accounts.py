@@ -14,7 +14,6 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from service.clock import Clock
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.store import bulk
-from service.store.tables import tokens
 from service.store.tables_people import accounts, sessions
 from service.store.types import clean, utc
 
@@ -161,8 +160,8 @@ class Accounts:
             self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
         return secret
 
-    def session(self, secret: str) -> Account | str | None:
-        """Who a session stands for: an account, or the SHA-256 of an API token; None where it is not in force."""
+    def session(self, secret: str) -> Account | int | None:
+        """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
         row = self._connection.execute(
             select(sessions.c.account_id, sessions.c.token_id).where(
                 sessions.c.sha256 == _hash(secret),
@@ -177,10 +176,8 @@ class Accounts:
                 select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
             ).first()
             return None if found is None else _account(found)
-        sha256: str | None = self._connection.execute(
-            select(tokens.c.sha256).where(tokens.c.id == row.token_id, tokens.c.revoked_at.is_(None))
-        ).scalar_one_or_none()
-        return sha256
+        token_id: int = row.token_id
+        return token_id
 
     def log_out(self, secret: str) -> None:
         """End one session."""

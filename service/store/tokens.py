@@ -64,6 +64,13 @@ class Tokens:
         ).first()
         return None if row is None else _token(row)
 
+    def get(self, token_id: int) -> Token | None:
+        """The unrevoked token with this number."""
+        row = self._connection.execute(
+            select(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+        ).first()
+        return None if row is None else _token(row)
+
     def used(self, token: Token) -> None:
         """Remember that it was used now (needs a unit of work)."""
         self._connection.execute(update(tokens).where(tokens.c.id == token.id).values(last_used_at=self._clock.now()))

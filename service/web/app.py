@@ -13,22 +13,22 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from service.errors import FaultlineError
-from service.web.api import dead_letters, events, failures, health, reports, schemas
+from service.web.api import dead_letters, events, export, failures, feedback, groups, health, labels, reports, schemas
 from service.web.api.parameters import only_known
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import failure as failure_page
 from service.web.pages import failures as failures_page
-from service.web.pages import icon, login, model, overview, settings
+from service.web.pages import icon, login, model, oidc, overview, settings
 from service.web.pages import reports as report_pages
 from service.web.problems import respond
 from service.web.services import Services
-from service.web.sessions import Sessions
 from service.web.shell import Shell
 
 PREFIX = "/api/v1"
 INGESTING_AT_ONCE = 4  # batches posted by HTTP that are handled side by side; others wait for their turn
-API = (events, failures, dead_letters, reports, schemas)
-PAGES = (overview, failures_page, failure_page, dead_letter_pages, report_pages, model, settings, login, icon)
+# Exports before failures: `export.csv` is no failure's number.
+API = (events, export, failures, groups, feedback, labels, dead_letters, reports, schemas)
+PAGES = (overview, failures_page, failure_page, dead_letter_pages, report_pages, model, settings, login, oidc, icon)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -45,7 +45,6 @@ def create_app(services: Services) -> FastAPI:
         generate_unique_id_function=_operation,
     )
     app.state.services = services
-    app.state.sessions = Sessions(services.clock)
     app.state.ingesting = CapacityLimiter(INGESTING_AT_ONCE)
     api = APIRouter(dependencies=[Depends(only_known)])
     for part in API:

@@ -4,18 +4,22 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Literal, get_args
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from service.errors import FieldError, Forbidden, Unauthorized, Unavailable
-from service.store.records import Scope, Token
+from service.people.identity import admit
+from service.people.roles import scopes_of, visible_to
+from service.store.accounts import Account
+from service.store.records import Scope, Token, Visible
 from service.web.origin import SAFE_METHODS, check_origin
 from service.web.problems import for_programs
 from service.web.services import Given, Services
-from service.web.sessions import COOKIE, FORM_COOKIE, Sessions
+from service.web.sessions import COOKIE, FORM_COOKIE
 
+PROXY_SECRET = "X-Faultline-Proxy-Secret"  # noqa: S105 - a header's name
 _USE_NOTED_EVERY = timedelta(minutes=1)
 _bearer = HTTPBearer(
     scheme_name="token",
@@ -26,15 +30,30 @@ _bearer = HTTPBearer(
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks. `via` open: a loopback server without tokens, where whoever reaches it may do everything."""
+    """Who asks. `via` open: a loopback server without tokens, where whoever reaches it may do everything.
+
+    `visible`: whose failures they see; None: everybody's.
+    """
 
     name: str
     scopes: frozenset[str]
-    via: Literal["open", "bearer", "cookie"]
+    via: Literal["open", "bearer", "cookie", "proxy"]
+    visible: Visible | None = None
 
     def may(self, scope: str) -> bool:
-        """Whether a scope is granted; admin may do everything."""
-        return scope in self.scopes or "admin" in self.scopes
+        """Whether a scope is granted; admin may do everything, and who reads everything reads their own."""
+        return scope in self.scopes or "admin" in self.scopes or (scope == "own" and "read" in self.scopes)
+
+    def must(self, scope: str) -> None:
+        """Return where a scope is granted.
+
+        Raises:
+            Forbidden: it is not.
+        """
+        if not self.may(scope):
+            expected = f"a token with scope {scope}"
+            got = ", ".join(sorted(self.scopes))
+            raise Forbidden(f"this needs {expected}", (FieldError("Authorization", expected, got),))
 
 
 def authorise(
@@ -53,10 +72,7 @@ def authorise(
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
         check_origin(request.headers, from_form=not for_programs(request.url.path))
     for scope in wanted.scopes:
-        if not principal.may(scope):
-            expected = f"a token with scope {scope}"
-            got = ", ".join(sorted(principal.scopes))
-            raise Forbidden(f"this needs {expected}", (FieldError("Authorization", expected, got),))
+        principal.must(scope)
     request.state.principal = principal
     return principal
 
@@ -74,21 +90,56 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
                 "the token is not known, or was revoked", (FieldError("Authorization", "Bearer and a token in force"),)
             )
         return Principal(token.name, token.scopes, "bearer")
-    secret = cast("Sessions", request.app.state.sessions).secret(request.cookies.get(COOKIE, ""))
-    token = find(services, secret) if secret is not None else None
-    if token is not None:
-        return Principal(token.name, token.scopes, "cookie")
+    vouched = by_proxy(request, services)
+    if vouched is not None:
+        return _person(vouched, "proxy")
+    cookie = request.cookies.get(COOKIE)
+    found = in_session(services, cookie) if cookie else None
+    if isinstance(found, Account):
+        return _person(found, "cookie")
+    if found is not None:
+        return Principal(found.name, found.scopes, "cookie")
     if not tokens_required(services):
         return Principal("this machine", frozenset(get_args(Scope)), "open")
     raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a token in force"),))
 
 
 def tokens_required(services: Services) -> bool:
-    """Whether a token must be shown: always beyond loopback, and on loopback as soon as one exists."""
-    if not services.loopback:
+    """Whether a token or a login is needed: always beyond loopback, and there as soon as a token or account exists."""
+    if not services.loopback or services.people.logins:
         return True
     with services.store.reading() as reading:
-        return reading.tokens.any()
+        return reading.tokens.any() or reading.accounts.any()
+
+
+def in_session(services: Services, cookie: str) -> Account | Token | None:
+    """Who is logged in by this cookie; None where the session ended, or what it stands for."""
+    with services.store.reading() as reading:
+        found = reading.accounts.session(cookie)
+        return reading.tokens.get(found) if isinstance(found, int) else found
+
+
+def by_proxy(request: Request, services: Services) -> Account | None:
+    """Whom a trusted proxy in front vouches for; None where none is configured, or the request did not come through it.
+
+    Raises:
+        Forbidden: it vouches for somebody who may not come in.
+    """
+    proxy = services.people.proxy
+    if proxy is None:
+        return None
+    shown = request.headers.get(PROXY_SECRET, "")
+    if not secrets.compare_digest(shown.encode(), proxy.secret.encode()):
+        return None
+    claims = {name: request.headers.get(name) for name in (proxy.claims.user, proxy.claims.groups)}
+    if proxy.claims.teams is not None:
+        claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
+    with services.store.unit_of_work() as work:
+        return admit(work, "proxy", claims, proxy.claims, services.people.roles)
+
+
+def _person(account: Account, via: Literal["cookie", "proxy"]) -> Principal:
+    return Principal(account.name, scopes_of(account), via, visible_to(account))
 
 
 def find(services: Services, secret: str) -> Token | None:
@@ -118,5 +169,6 @@ def check_form(request: Request, given: str) -> None:
 
 INGEST = Security(authorise, scopes=["ingest"])
 READ = Security(authorise, scopes=["read"])
+OWN = Security(authorise, scopes=["own"])  # narrowed to what the principal sees
 ACT = Security(authorise, scopes=["act"])
 ADMIN = Security(authorise, scopes=["admin"])

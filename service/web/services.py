@@ -1,7 +1,7 @@
 """What the web part is given: plain values and the few objects it asks; built by the composition root."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Annotated, Any, Protocol, cast
 from zoneinfo import ZoneInfo
@@ -16,8 +16,11 @@ from service.formats.outcome import Skipped
 from service.groups.advisor import Advisor
 from service.groups.desk import Desk
 from service.groups.feedback import Feedback
+from service.groups.fold import Fold
+from service.people.config import People
 from service.recommend import policy
 from service.report.publish import Reports
+from service.store.records import Visible
 from service.store.session import Store
 from service.telemetry import Telemetry
 
@@ -45,6 +48,11 @@ class ModelInfo:
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
+def everything() -> Visible | None:
+    """No narrowing: everybody's failures are seen."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """Everything the API and the pages need.
@@ -59,6 +67,8 @@ class Services:
         settings: the settings in force as text, without secrets.
         model: the classifier, None where none is loaded (then the service is not ready).
         parse: how a record is read.
+        people: how people log in beside tokens and local accounts.
+        viewer: whose failures the one who asks may see; of the running request, set by `services_of`.
         lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
         says: takes what people say of verdicts; default: one that advises by the built-in policy.
     """
@@ -73,6 +83,8 @@ class Services:
     model: ModelInfo | None = None
     parse: Parse = recognise.parse
     lag: Callable[[], Mapping[str, int] | None] | None = None
+    people: People = field(default_factory=People)
+    viewer: Callable[[], Visible | None] = everything
     says: Feedback | None = None
 
     @property
@@ -89,6 +101,11 @@ class Services:
     def desk(self) -> Desk:
         """What people do to groups of failures."""
         return Desk(self.store, self.clock)
+
+    @property
+    def fold(self) -> Fold:
+        """Keeps the groups up to date; called where a person waits to see what was just done."""
+        return Fold(self.store, self.clock)
 
     @property
     def feedback(self) -> Feedback:
@@ -119,8 +136,13 @@ def is_loopback(host: str) -> bool:
 
 
 async def services_of(request: Request) -> Services:
-    """The services of the running application."""
-    return cast("Services", request.app.state.services)
+    """The services of the running application, narrowed to what the one who asks may see (known once they are)."""
+
+    def viewer() -> Visible | None:
+        principal = getattr(request.state, "principal", None)
+        return None if principal is None else cast("Visible | None", principal.visible)
+
+    return replace(cast("Services", request.app.state.services), viewer=viewer)
 
 
 Given = Annotated[Services, Depends(services_of)]

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from service.errors import FieldError, NotFound
 from service.events import Status
 from service.report import week as weeks
 from service.report.week import Week
+from service.store.facets import FacetCounts
 from service.store.records import (
     Attempt,
     FailureDetail,
@@ -94,25 +96,56 @@ def failures(
     Raises:
         InvalidInput: a time, limit, sort or cursor that is none.
     """
+    filters = _filters(services, narrowed)
+    with services.store.reading() as reading:
+        return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
+
+
+def facets(services: Services, narrowed: Narrowed) -> FacetCounts:
+    """The commonest values of each filter among the newest failures that fit.
+
+    Raises:
+        InvalidInput: a time that is none.
+    """
+    filters = _filters(services, narrowed)
+    with services.store.reading() as reading:
+        return reading.failures.facets(filters)
+
+
+def _filters(services: Services, narrowed: Narrowed) -> FailureFilter:
     now, zone = services.clock.now(), services.zone
-    filters = FailureFilter(
-        **narrowed.values,
+    named: dict[str, Any] = dict(narrowed.values)
+    return FailureFilter(
+        **named,
         abstained=narrowed.abstained,
         since=None if narrowed.since is None else instant(narrowed.since, "since", now, zone),
         until=None if narrowed.until is None else instant(narrowed.until, "until", now, zone),
+        visible=services.viewer(),
     )
-    with services.store.reading() as reading:
-        return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
 
 
 def failure(services: Services, failure_id: int) -> FailureDetail:
     """All that is stored of one failure.
 
     Raises:
-        NotFound: no such failure.
+        NotFound: no such failure, or not one that the person who asks may see.
     """
     with services.store.reading() as reading:
-        return reading.failures.get(failure_id)
+        found = reading.failures.get(failure_id)
+    row = found.row
+    if not sees(services, row.cluster, row.user, row.team):
+        raise NotFound(f"no failure {failure_id}")
+    return found
+
+
+def sees(services: Services, cluster: str, user: str | None, team: str | None) -> bool:
+    """Whether the person who asks may see a job of this cluster, user and team."""
+    visible = services.viewer()
+    if visible is None:
+        return True
+    return (team is not None and team in visible.teams) or any(
+        user == name and where in (None, cluster) for where, name in visible.users
+    )
 
 
 def job(services: Services, cluster: str, job_id: str) -> Job:
@@ -123,6 +156,7 @@ def job(services: Services, cluster: str, job_id: str) -> Job:
     """
     with services.store.reading() as reading:
         attempts = reading.jobs.attempts(cluster, job_id)
+    attempts = tuple(one for one in attempts if sees(services, one.cluster, one.user, one.team))
     if not attempts:
         raise NotFound(
             f"no attempt of job {job_id} on cluster {cluster} is stored",

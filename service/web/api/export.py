@@ -8,12 +8,12 @@ from fastapi.responses import StreamingResponse
 from service.store.records import FailureSort
 from service.web import export
 from service.web.api.parameters import narrowed
-from service.web.auth import READ
+from service.web.auth import OWN
 from service.web.problems import answers
 from service.web.services import Given
 from service.web.views import Narrowed
 
-router = APIRouter(tags=["failures"], dependencies=[READ])
+router = APIRouter(tags=["failures"], dependencies=[OWN])
 
 
 class CsvResponse(StreamingResponse):

@@ -9,16 +9,16 @@ from service.store.records import FailureDetail, FailureSort
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import Cursor, Limit, Since, Text, Until, narrowed
-from service.web.auth import READ
+from service.web.auth import OWN, READ
 from service.web.problems import answers
 from service.web.services import Given
 from service.web.views import LONGEST_ID, Job, Narrowed
 
-router = APIRouter(tags=["failures"], dependencies=[READ])
+router = APIRouter(tags=["failures"])
 FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 
-@router.get("/failures", responses=answers(401, 403, 422, 503))
+@router.get("/failures", dependencies=[OWN], responses=answers(401, 403, 422, 503))
 def get_failures(
     services: Given,
     filters: Annotated[Narrowed, Depends(narrowed)],
@@ -31,13 +31,13 @@ def get_failures(
     return FailuresPage(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.get("/facets", responses=answers(401, 403, 422, 503))
+@router.get("/facets", dependencies=[OWN], responses=answers(401, 403, 422, 503))
 def get_facets(services: Given, filters: Annotated[Narrowed, Depends(narrowed)]) -> FacetCounts:
     """The commonest values of each filter among the newest 2,000 failures that fit; `whole`: no more fit."""
     return views.facets(services, filters)
 
 
-@router.get("/failures/{failure_id}", responses=answers(401, 403, 404, 422, 503))
+@router.get("/failures/{failure_id}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_failure(
     services: Given,
     failure_id: FailureId,
@@ -47,7 +47,7 @@ def get_failure(
     return answer(views.failure(services, failure_id), texts=logs)
 
 
-@router.get("/jobs/{cluster}/{job_id:path}", responses=answers(401, 403, 404, 422, 503))
+@router.get("/jobs/{cluster}/{job_id:path}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_job(
     services: Given,
     cluster: Annotated[str, Path(max_length=200)],
@@ -57,7 +57,7 @@ def get_job(
     return views.job(services, cluster, job_id)
 
 
-@router.get("/stats", responses=answers(401, 403, 422, 503))
+@router.get("/stats", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_stats(
     services: Given,
     since: Since = None,

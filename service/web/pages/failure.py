@@ -10,12 +10,12 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from service.errors import FieldError, NotFound
 from service.store.records import FailureDetail, FailureRow
 from service.web import views
-from service.web.auth import READ
+from service.web.auth import OWN
 from service.web.pages.excerpt import excerpts
 from service.web.pages.templating import render
 from service.web.services import Given
 
-router = APIRouter(dependencies=[READ])
+router = APIRouter(dependencies=[OWN])
 NOT_ASKED = ": does not apply"
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 

@@ -8,13 +8,13 @@ from fastapi.responses import HTMLResponse
 from classifiers import taxonomy
 from service.store.records import FailureSort
 from service.web import views
-from service.web.auth import READ
+from service.web.auth import OWN
 from service.web.pages.forms import Text, narrowed
 from service.web.pages.templating import render
 from service.web.services import Given
 from service.web.views import Narrowed
 
-router = APIRouter(dependencies=[READ])
+router = APIRouter(dependencies=[OWN])
 SORTS: dict[FailureSort, str] = {
     "-ended_at": "newest first",
     "ended_at": "oldest first",

@@ -1,25 +1,27 @@
-"""GET and POST /login, POST /logout: an API token pasted once becomes a cookie."""
+"""GET and POST /login, POST /logout: a name and password, or an API token pasted once, become a session."""
 
-from typing import Annotated, cast
+from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from service.people import passwords
+from service.people.attempts import RETRY_AFTER_S
 from service.web.auth import check_form, find, tokens_required
 from service.web.pages.forms import Text
 from service.web.pages.templating import render, set_cookie
-from service.web.services import Given
-from service.web.sessions import COOKIE, LASTS, Sessions
+from service.web.services import Given, Services
+from service.web.sessions import COOKIE, LASTS
 
 router = APIRouter()
+_Answer = TypeVar("_Answer", RedirectResponse, HTMLResponse)
 
 
 @router.get("/login")
 def login(request: Request, services: Given, next: Text = None) -> HTMLResponse:  # noqa: A002 - the name in the URL
     """The form."""
-    told = {"next": here(next), "wrong": False, "needed": tokens_required(services)}
-    return render(request, "login.html", told)
+    return _form(request, services, here(next))
 
 
 @router.post("/login", response_model=None)
@@ -27,28 +29,44 @@ def log_in(
     request: Request,
     services: Given,
     token: Annotated[str, Form(max_length=1_000)] = "",
+    name: Annotated[str, Form(max_length=200)] = "",
+    password: Annotated[str, Form(max_length=1_000)] = "",
     form_token: Annotated[str, Form(max_length=200)] = "",
     next: Annotated[str, Form(max_length=2_000)] = "/",  # noqa: A002 - the name in the form
 ) -> HTMLResponse | RedirectResponse:
-    """Check the token; then on to the page that was wanted."""
+    """Check who it is; then on to the page that was wanted."""
     check_form(request, form_token)
-    if find(services, token.strip()) is None:
-        return render(request, "login.html", {"next": here(next), "wrong": True, "needed": True}, status=401)
-    sessions = cast("Sessions", request.app.state.sessions)
-    sessions.close(request.cookies.get(COOKIE, ""))
-    response = RedirectResponse(here(next), 303)
-    seconds = int(LASTS.total_seconds())
-    set_cookie(request, response, COOKIE, sessions.open(token.strip()), seconds=seconds)
-    return response
+    address = request.client.host if request.client else ""
+    attempts = services.people.attempts
+    if not attempts.allowed(address, name):
+        return _form(request, services, here(next), "too_many", 429)
+    session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name.strip(), password)
+    if session is None:
+        attempts.failed(address, name)
+        return _form(request, services, here(next), "token" if token.strip() else "password", 401)
+    return entered(request, services, session, RedirectResponse(here(next), 303))
 
 
 @router.post("/logout")
-def log_out(request: Request, form_token: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
-    """Forget the session."""
+def log_out(
+    request: Request, services: Given, form_token: Annotated[str, Form(max_length=200)] = ""
+) -> RedirectResponse:
+    """End the session."""
     check_form(request, form_token)
-    cast("Sessions", request.app.state.sessions).close(request.cookies.get(COOKIE, ""))
+    with services.store.unit_of_work() as work:
+        work.accounts.log_out(request.cookies.get(COOKIE, ""))
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def entered(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
+    """An answer that carries the new session; the browser's old one ends."""
+    old = request.cookies.get(COOKIE)
+    if old:
+        with services.store.unit_of_work() as work:
+            work.accounts.log_out(old)
+    set_cookie(request, response, COOKIE, session, seconds=int(LASTS.total_seconds()))
     return response
 
 
@@ -59,3 +77,36 @@ def here(where: str | None) -> str:
         return "/"
     parts = urlsplit(wanted)
     return wanted if not parts.scheme and not parts.netloc else "/"
+
+
+def _by_token(services: Services, secret: str) -> str | None:
+    token = find(services, secret)
+    if token is None:
+        return None
+    with services.store.unit_of_work() as work:
+        return work.accounts.log_in(token_id=token.id, lasts=LASTS)
+
+
+def _by_password(services: Services, name: str, password: str) -> str | None:
+    with services.store.reading() as reading:
+        stored = reading.accounts.password(name)
+    if not passwords.right(stored, password):
+        return None
+    with services.store.unit_of_work() as work:
+        return work.accounts.log_in(account_id=work.accounts.named(name).id, lasts=LASTS)
+
+
+def _form(
+    request: Request, services: Services, wanted: str, wrong: str | None = None, status: int = 200
+) -> HTMLResponse:
+    with services.store.reading() as reading:
+        local = any(account.source == "local" for account in reading.accounts.list())
+    told = {
+        "next": wanted,
+        "wrong": wrong,
+        "needed": wrong is not None or tokens_required(services),
+        "local": local,
+        "provider": services.people.provider is not None,
+    }
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 429 else None  # noqa: PLR2004 - too many requests
+    return render(request, "login.html", told, status=status, headers=headers)

@@ -3,19 +3,19 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from classifiers import taxonomy
 from service.events import FAILURE_STATUSES
 from service.store.records import HourCount, Share
 from service.web import views
-from service.web.auth import READ
+from service.web.auth import OWN, Principal
 from service.web.pages.forms import Scoped, scoped
 from service.web.pages.templating import render
 from service.web.services import Given
 from service.web.views import DEFAULT_RANGE, Narrowed
 
-router = APIRouter(dependencies=[READ])
+router = APIRouter()
 RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
 LATEST = 12
 COSTLIEST = 5
@@ -23,9 +23,13 @@ CAUSES = 8
 CHART = (480, 56)  # width and height of the hourly chart in its own units
 
 
-@router.get("/")
-def overview(request: Request, services: Given, scope: Annotated[Scoped, Depends(scoped)]) -> HTMLResponse:
-    """The overview."""
+@router.get("/", response_model=None)
+def overview(
+    request: Request, services: Given, who: Annotated[Principal, OWN], scope: Annotated[Scoped, Depends(scoped)]
+) -> HTMLResponse | RedirectResponse:
+    """The overview; who sees some failures only goes on to these."""
+    if not who.may("read"):
+        return RedirectResponse("/failures", 303)
     since = scope.since or DEFAULT_RANGE
     stats = views.stats(services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
     values = {name: value for name, value in scope.where().items() if value}

@@ -7,9 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.web.pages.login import here
-from service.web.sessions import COOKIE, MOST, Sessions
-from tests.service.frozen_clock import FrozenClock
-from tests.service.web.world import NOW, World
+from service.web.sessions import COOKIE
+from tests.service.web.world import World
 
 
 def form_token(client: TestClient, path: str = "/login") -> str:
@@ -155,10 +154,3 @@ def test_use_of_a_token_is_remembered_to_the_minute(guarded: World) -> None:
         guarded.clock.at += timedelta(seconds=31)
         client.get("/api/v1/stats")
         assert last_used() == guarded.clock.at
-
-
-def test_so_many_sessions_at_most() -> None:
-    sessions = Sessions(FrozenClock(NOW))
-    keys = [sessions.open("flt_x") for _ in range(MOST + 1)]
-    assert sessions.secret(keys[0]) is None
-    assert sessions.secret(keys[-1]) == "flt_x"

@@ -1,0 +1,65 @@
+"""People whom somebody else vouches for: claims → an account that is made or brought up to date at each login."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.errors import Forbidden
+from service.people.roles import RoleMap
+from service.store.accounts import Account, AccountSource
+from service.store.session import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimNames:
+    """Which claims of an identity say what."""
+
+    user: str = "preferred_username"  # whose jobs are theirs, and the account's name
+    groups: str = "groups"
+    teams: str | None = None
+
+
+def admit(
+    work: UnitOfWork, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
+) -> Account:
+    """The account of a person with these claims, made or changed to what they say now.
+
+    Raises:
+        Forbidden: no claim names the person, no role is theirs, the account was disabled here or is another kind's.
+    """
+    name = claims.get(names.user)
+    if not isinstance(name, str) or not name.strip():
+        raise Forbidden(f"the identity provider sends no {names.user}")
+    role = roles.of(listed(claims.get(names.groups)))
+    if role is None:
+        raise Forbidden(f"{name[:80]} is in no group that may come in (FAULTLINE_ROLES)")
+    teams = listed(claims.get(names.teams)) if names.teams else ()
+    users = (name,)
+    known = next((one for one in work.accounts.list() if one.name == name), None)
+    if known is None:
+        made = work.accounts.create(name, role, source=source, users=users, teams=teams)
+        work.audit.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
+        return made
+    if known.disabled_at is not None:
+        raise Forbidden(f"the account {name[:80]} is disabled")
+    if known.source != source:
+        raise Forbidden(f"{name[:80]} is a {known.source} account")
+    if (known.role, known.users, known.teams) == (role, users, tuple(sorted(teams))):
+        return known
+    work.audit.append(
+        name,
+        "account.changed",
+        f"account/{name}",
+        before={"role": known.role, "teams": known.teams},
+        after={"role": role, "teams": teams},
+    )
+    return work.accounts.change(name, role=role, users=users, teams=teams)
+
+
+def listed(value: Any) -> tuple[str, ...]:
+    """A claim as texts: a list, or one text with commas or spaces."""
+    if isinstance(value, str):
+        return tuple(part for part in value.replace(",", " ").split() if part)
+    if isinstance(value, Sequence):
+        return tuple(str(part) for part in value)
+    return ()

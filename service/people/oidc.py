@@ -1,0 +1,110 @@
+"""OpenID Connect: the authorization code flow with PKCE (RFC 7636), by authlib; ID tokens checked by joserfc."""
+
+import threading
+import time
+from typing import Any
+
+import requests
+from authlib.common.security import generate_token
+from authlib.integrations.base_client.errors import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from service.errors import Forbidden, Unavailable
+from service.people.config import Started
+
+TIMEOUT_S = 10
+METADATA_S = 3600.0
+LEEWAY_S = 60
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+
+class Provider:
+    """One identity provider."""
+
+    def __init__(self, issuer: str, client_id: str, client_secret: str | None, redirect_uri: str) -> None:
+        self._issuer = issuer.rstrip("/")
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._redirect_uri = redirect_uri
+        self._lock = threading.Lock()
+        self._known: tuple[float, dict[str, Any], KeySet] | None = None
+
+    def start(self) -> Started:
+        """Begin a login.
+
+        Raises:
+            Unavailable: the provider does not answer.
+        """
+        metadata, _ = self._discovered()
+        verifier, nonce = generate_token(64), generate_token(32)
+        url, state = self._session().create_authorization_url(
+            metadata["authorization_endpoint"], code_verifier=verifier, nonce=nonce
+        )
+        return Started(url, state, nonce, verifier)
+
+    def finish(self, code: str, *, nonce: str, verifier: str) -> dict[str, Any]:
+        """The person's claims, for the code that the browser brought back.
+
+        Raises:
+            Forbidden: the provider refuses the code, or its ID token does not hold.
+            Unavailable: the provider does not answer.
+        """
+        metadata, keys = self._discovered()
+        try:
+            answer = self._session().fetch_token(
+                metadata["token_endpoint"], code=code, code_verifier=verifier, timeout=TIMEOUT_S
+            )
+        except requests.RequestException as error:
+            raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
+        except OAuthError as error:
+            raise Forbidden(f"the identity provider refuses: {str(error)[:200]}") from None
+        try:
+            token = jwt.decode(str(answer.get("id_token", "")), keys, algorithms=ALGORITHMS)
+            jwt.JWTClaimsRegistry(
+                leeway=LEEWAY_S,
+                iss={"essential": True, "value": metadata["issuer"]},
+                aud={"essential": True, "value": self._client_id},
+                exp={"essential": True},
+                nonce={"essential": True, "value": nonce},
+            ).validate(token.claims)
+        except (JoseError, ValueError) as error:
+            self._forget()  # its keys may have changed
+            raise Forbidden(f"the identity provider's token does not hold: {type(error).__name__}") from None
+        return dict(token.claims)
+
+    def _session(self) -> OAuth2Session:
+        return OAuth2Session(
+            self._client_id,
+            self._client_secret,
+            scope="openid profile email",
+            redirect_uri=self._redirect_uri,
+            code_challenge_method="S256",
+        )
+
+    def _discovered(self) -> tuple[dict[str, Any], KeySet]:
+        """What the provider says of itself, and its keys; kept for an hour."""
+        with self._lock:
+            if self._known is not None and time.monotonic() - self._known[0] < METADATA_S:
+                return self._known[1], self._known[2]
+            metadata = self._get(f"{self._issuer}/.well-known/openid-configuration")
+            if metadata.get("issuer", "").rstrip("/") != self._issuer:
+                raise Unavailable(f"the identity provider calls itself {str(metadata.get('issuer'))[:120]}")
+            keys = KeySet.import_key_set(self._get(metadata["jwks_uri"]))  # type: ignore[arg-type]  # JSON from outside
+            self._known = (time.monotonic(), metadata, keys)
+            return metadata, keys
+
+    def _get(self, url: str) -> dict[str, Any]:
+        try:
+            answer = requests.get(url, timeout=TIMEOUT_S, allow_redirects=False)
+            answer.raise_for_status()
+            found: dict[str, Any] = answer.json()
+        except (requests.RequestException, ValueError) as error:
+            raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
+        return found
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._known = None

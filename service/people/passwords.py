@@ -1,0 +1,42 @@
+"""Passwords of local accounts: Argon2id by argon2-cffi's own defaults (RFC 9106, low memory)."""
+
+from functools import cache
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from service.errors import FieldError, InvalidInput
+
+SHORTEST, LONGEST = 12, 200  # characters
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _nobody() -> str:
+    """The hash that a name without an account is checked against, so that guessing names takes as long."""
+    return _hasher().hash("nobody has this password")
+
+
+def hashed(password: str) -> str:
+    """The hash to store.
+
+    Raises:
+        InvalidInput: too short or too long; the password itself is never told.
+    """
+    if not SHORTEST <= len(password) <= LONGEST:
+        expected = f"{SHORTEST} to {LONGEST} characters"
+        raise InvalidInput(f"password: expected {expected}", (FieldError("password", expected),))
+    return _hasher().hash(password)
+
+
+def right(stored: str | None, password: str) -> bool:
+    """Whether a password is the account's; takes as long where there is no account."""
+    try:
+        found = _hasher().verify(stored or _nobody(), password[: LONGEST + 1])
+    except (VerificationError, InvalidHashError):
+        return False
+    return found and stored is not None

@@ -1,0 +1,67 @@
+"""What each role may do, and what it sees."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from service.errors import ConfigurationError
+from service.store.accounts import Account, Role
+from service.store.records import Visible
+
+# Scopes as of API tokens, and "own": the failures that are shown to their own job's owner.
+SCOPES: Mapping[Role, frozenset[str]] = {
+    "owner": frozenset({"own"}),
+    "viewer": frozenset({"own", "read"}),
+    "operator": frozenset({"own", "read", "act"}),
+    "admin": frozenset({"own", "read", "act", "ingest", "admin"}),
+}
+ANYBODY = "*"
+
+
+def scopes_of(account: Account) -> frozenset[str]:
+    """What an account may do; one that sees some teams only reads nothing that is not narrowed to them."""
+    granted = SCOPES[account.role]
+    return granted - {"read"} if account.teams and account.role in {"viewer", "operator"} else granted
+
+
+def visible_to(account: Account) -> Visible | None:
+    """Whose failures an account sees; None: everybody's."""
+    if account.role == "owner":
+        users = tuple(_user(name) for name in account.users)
+        return Visible(users, account.teams)
+    if account.teams and account.role != "admin":
+        return Visible((), account.teams)
+    return None
+
+
+def _user(name: str) -> tuple[str | None, str]:
+    cluster, slash, user = name.rpartition("/")
+    return (cluster if slash else None, user)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMap:
+    """Which group of an identity provider has which role; the strongest of a person's groups counts."""
+
+    roles: Mapping[str, Role]
+
+    def of(self, groups: Sequence[str]) -> Role | None:
+        """The role of somebody in these groups; None: may not come in."""
+        found = {self.roles[group] for group in (*groups, ANYBODY) if group in self.roles}
+        return next((role for role in ("admin", "operator", "viewer", "owner") if role in found), None)
+
+
+def parse_roles(pairs: Sequence[str]) -> RoleMap:
+    """A map from `group=role` pairs; `*` stands for everybody who can log in.
+
+    Raises:
+        ConfigurationError: a pair that is none, or an unknown role.
+    """
+    known: Mapping[str, Role] = {role: role for role in get_args(Role)}
+    found: dict[str, Role] = {}
+    for pair in pairs:
+        group, _, role = pair.rpartition("=")
+        if not group or role not in known:
+            raise ConfigurationError(f"FAULTLINE_ROLES: expected group=role with a role of {', '.join(known)}: {pair}")
+        found[group] = known[role]
+    return RoleMap(found)

@@ -1,0 +1,75 @@
+"""GET /login/oidc and /login/oidc/callback: a login at the organisation's identity provider."""
+
+import secrets
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service.errors import Forbidden, NotFound
+from service.people.config import Provider
+from service.people.identity import admit
+from service.web.pages.forms import Text
+from service.web.pages.login import entered, here
+from service.web.pages.templating import render
+from service.web.services import Given, Services
+from service.web.sessions import LASTS, OIDC_COOKIE
+
+router = APIRouter(prefix="/login/oidc")
+MINUTES = 10
+
+
+@router.get("")
+def start(request: Request, services: Given, next: Text = None) -> RedirectResponse:  # noqa: A002 - the name in the URL
+    """Off to the provider; what must come back stays in a cookie that no script reads."""
+    begun = _provider(services).start()
+    response = RedirectResponse(begun.url, 303)
+    kept = orjson.dumps([begun.state, begun.nonce, begun.verifier, here(next)]).hex()
+    # Lax: the provider's site leads back here, and a strict cookie would not come along.
+    response.set_cookie(
+        OIDC_COOKIE,
+        kept,
+        max_age=60 * MINUTES,
+        path="/login/oidc",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+    return response
+
+
+@router.get("/callback")
+def callback(
+    request: Request,
+    services: Given,
+    code: Annotated[str, Query(max_length=4_000)] = "",
+    state: Annotated[str, Query(max_length=1_000)] = "",
+    error: Annotated[str, Query(max_length=200)] = "",
+) -> HTMLResponse:
+    """Back from the provider: who it is, if they may come in.
+
+    Raises:
+        Forbidden: the provider refused, the answer belongs to no login of this browser, or no role is theirs.
+    """
+    try:
+        wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(request.cookies.get(OIDC_COOKIE, "")))
+    except ValueError:
+        raise Forbidden("no login is under way in this browser: start again at /login") from None
+    if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
+        raise Forbidden("the identity provider refused, or its answer belongs to another login: start again at /login")
+    people = services.people
+    claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
+    with services.store.unit_of_work() as work:
+        account = admit(work, "oidc", claims, people.claims, people.roles)
+        session = work.accounts.log_in(account_id=account.id, lasts=LASTS)
+    # A page and not a redirect: the browser sends a strict cookie only with a step that began on this site.
+    response = entered(request, services, session, render(request, "entered.html", {"next": here(str(wanted))}))
+    response.delete_cookie(OIDC_COOKIE, path="/login/oidc", httponly=True, samesite="lax")
+    return response
+
+
+def _provider(services: Services) -> Provider:
+    if services.people.provider is None:
+        raise NotFound("no identity provider is configured (FAULTLINE_OIDC_ISSUER)")
+    return services.people.provider

@@ -1,0 +1,51 @@
+"""Whom somebody else vouches for: made at the first login, brought up to date at the next."""
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import Forbidden
+from service.people.identity import ClaimNames, admit, listed
+from service.people.roles import parse_roles
+from tests.service.web.world import World, make_world
+
+ROLES = parse_roles(["sre=operator", "*=owner"])
+NAMES = ClaimNames(teams="team")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make_world(tmp_path)
+
+
+def test_first_made_then_changed_to_what_the_claims_say_now(world: World) -> None:
+    for claims, role in (
+        ({"preferred_username": "ana"}, "owner"),
+        ({"preferred_username": "ana", "groups": ["sre"]}, "operator"),
+    ):
+        with world.store.unit_of_work() as work:
+            assert admit(work, "oidc", claims, NAMES, ROLES).role == role
+    with world.store.reading() as reading:
+        assert [entry.what for entry in reading.audit.page(limit=9).items] == ["account.changed", "account.made"]
+
+
+def test_who_may_not_come_in_does_not(world: World) -> None:
+    nobody = parse_roles(["sre=operator"])
+    with world.store.unit_of_work() as work:
+        work.accounts.create("local", "admin", password="x")
+        work.accounts.create("gone", "owner", source="oidc", users=("gone",))
+        work.accounts.disable("gone")
+    for claims, roles in (
+        ({}, ROLES),
+        ({"preferred_username": 7}, ROLES),
+        ({"preferred_username": "ana", "groups": "ml"}, nobody),
+        ({"preferred_username": "local"}, ROLES),
+        ({"preferred_username": "gone"}, ROLES),
+    ):
+        with pytest.raises(Forbidden), world.store.unit_of_work() as work:
+            admit(work, "oidc", claims, NAMES, roles)
+
+
+def test_lists_come_in_many_shapes() -> None:
+    assert listed("a,b c") == listed(["a", "b", "c"]) == ("a", "b", "c")
+    assert listed(None) == listed(7) == ()

@@ -1,0 +1,39 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.people.roles import parse_roles, scopes_of, visible_to
+from service.store.accounts import Account, Role
+from service.store.records import Visible
+
+
+def account(role: Role, users: tuple[str, ...] = (), teams: tuple[str, ...] = ()) -> Account:
+    return Account(1, "ana", "local", role, users, teams, datetime(2026, 11, 20, tzinfo=UTC))
+
+
+def test_an_owner_sees_their_own_on_the_named_cluster_only() -> None:
+    owner = account("owner", ("ana", "orion/a.b"))
+    assert scopes_of(owner) == {"own"}
+    assert visible_to(owner) == Visible(((None, "ana"), ("orion", "a.b")), ())
+
+
+def test_a_team_narrows_viewers_and_operators_but_not_admins() -> None:
+    assert "read" not in scopes_of(account("viewer", teams=("vision",)))
+    assert visible_to(account("operator", teams=("vision",))) == Visible((), ("vision",))
+    assert visible_to(account("admin", teams=("vision",))) is None
+    assert visible_to(account("viewer")) is None
+    assert "read" in scopes_of(account("viewer"))
+
+
+def test_the_strongest_of_ones_groups_counts_and_without_any_nobody_comes_in() -> None:
+    roles = parse_roles(["sre=operator", "ml=viewer", "root=admin"])
+    assert roles.of(["ml", "sre"]) == "operator"
+    assert roles.of(["x"]) is None
+    assert parse_roles(["*=owner"]).of([]) == "owner"
+
+
+@pytest.mark.parametrize("pair", ["sre", "=admin", "sre=boss", ""])
+def test_a_pair_that_is_none_is_told(pair: str) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_ROLES"):
+        parse_roles([pair])

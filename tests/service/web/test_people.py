@@ -1,0 +1,104 @@
+"""People log in by password or proxy, see what is theirs, and are let in nowhere else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.people import passwords
+from service.people.config import People, Proxy
+from service.people.identity import ClaimNames
+from service.people.roles import parse_roles
+from service.web.auth import PROXY_SECRET
+from tests.service.web.test_auth import form_token
+from tests.service.web.world import World, event, lines, make_world
+
+PASSWORD = "correct horse battery"
+PROXY = People(
+    parse_roles(["sre=operator", "*=owner"]), ClaimNames(), None, Proxy("between us", ClaimNames("X-User", "X-Groups"))
+)
+
+
+def person(world: World, name: str, role: str, **changes: object) -> None:
+    with world.store.unit_of_work() as work:
+        work.accounts.create(name, role, password=passwords.hashed(PASSWORD), **changes)  # type: ignore[arg-type]
+
+
+def log_in(client: TestClient, name: str, password: str = PASSWORD) -> int:
+    form = {"name": name, "password": password, "form_token": form_token(client)}
+    return client.post("/login", data=form).status_code
+
+
+@pytest.fixture
+def busy(guarded: World) -> World:
+    body = lines(event("1"), event("2", user="bob", team="speech"), event("3", user="bob", cluster="lyra"))
+    with guarded.client(guarded.token("ingest", name="sender")) as client:
+        assert client.post("/api/v1/events", content=body).json()["accepted"] == 3
+    return guarded
+
+
+def seen(client: TestClient) -> set[str]:
+    items = client.get("/api/v1/failures").json()["items"]
+    return {f"{one['cluster']}/{one['job_id']}" for one in items}
+
+
+def test_an_owner_sees_their_own_failures_and_nothing_else(busy: World) -> None:
+    person(busy, "bob", "owner", users=("orion/bob",))
+    with busy.client() as client:
+        assert log_in(client, "bob") == 303
+        assert seen(client) == {"orion/2"}
+        everything = {one.row.job_id: one.row.id for one in details(busy)}
+        assert client.get(f"/failures/{everything['2']}").status_code == 200
+        assert client.get(f"/failures/{everything['1']}").status_code == 404
+        assert client.get(f"/api/v1/failures/{everything['3']}").status_code == 404
+        assert client.get("/api/v1/jobs/orion/1").status_code == 404
+        assert client.get("/api/v1/stats").status_code == 403
+        assert client.get("/dead-letters").status_code == 403
+        assert client.get("/").headers["location"] == "/failures"
+
+
+def details(world: World) -> list[object]:
+    with world.store.reading() as reading:
+        return [reading.failures.get(number) for number in (1, 2, 3)]
+
+
+def test_a_team_narrows_what_an_operator_sees(busy: World) -> None:
+    person(busy, "eve", "operator", teams=("speech",))
+    with busy.client() as client:
+        assert log_in(client, "eve") == 303
+        assert seen(client) == {"orion/2"}
+
+
+def test_a_disabled_account_is_out_at_once(busy: World) -> None:
+    person(busy, "ana", "viewer")
+    with busy.client() as client:
+        assert log_in(client, "ana") == 303
+        assert client.get("/api/v1/stats").status_code == 200
+        with busy.store.unit_of_work() as work:
+            work.accounts.disable("ana")
+        assert client.get("/api/v1/stats").status_code == 401
+        assert log_in(client, "ana") == 401
+
+
+def test_guessing_is_slowed_down(guarded: World) -> None:
+    person(guarded, "ana", "viewer")
+    with guarded.client() as client:
+        codes = [log_in(client, "ana", f"wrong {number} password") for number in range(11)]
+        assert set(codes[:10]) == {401}
+        assert codes[10] == 429
+        assert log_in(client, "ana") == 429
+
+
+def test_a_proxy_vouches_only_with_its_secret(tmp_path: Path) -> None:
+    world = make_world(tmp_path, people=PROXY)
+    with world.client() as client:
+        named = {"X-User": "ana", "X-Groups": "sre"}
+        assert client.get("/api/v1/stats", headers=named).status_code == 401
+        assert client.get("/api/v1/stats", headers=named | {PROXY_SECRET: "guess"}).status_code == 401
+        assert client.get("/api/v1/stats", headers=named | {PROXY_SECRET: "between us"}).status_code == 200
+        owner = {"X-User": "bob", PROXY_SECRET: "between us"}
+        assert client.get("/api/v1/stats", headers=owner).status_code == 403
+        assert client.get("/api/v1/failures", headers=owner).status_code == 200
+    assert replace(PROXY).logins
+    world.store.close()
