@@ -1,0 +1,207 @@
+import copy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from service.hooks.kubernetes import KubernetesScheduler
+from service.hooks.kubernetes_manifest import name_of
+from service.hooks.request import Failed, Go, LeaseOver, SchedulerAway, Settled
+from tests.service.frozen_clock import FrozenClock
+from tests.service.hooks.kubernetes_world import AWAY, FORBIDDEN, NOW, OLD, Cluster, Lease, condition, job, request
+
+NEW = name_of(OLD, "r7")
+
+
+def scheduler(cluster: Cluster) -> KubernetesScheduler:
+    return KubernetesScheduler(cluster, FrozenClock(NOW))
+
+
+def with_status(**status: Any) -> dict[str, Any]:
+    return {**job(), "status": status}
+
+
+def with_annotation(value: str | None) -> dict[str, Any]:
+    made = job()
+    made["metadata"]["annotations"] = {} if value is None else {"faultline/resubmit": value}
+    return made
+
+
+def look(one: dict[str, Any], **asked: Any) -> Go | Settled | Failed:
+    return scheduler(Cluster(one)).look(request(**asked), intended=None)
+
+
+def test_a_failed_job_is_created_anew_once_and_the_old_one_stays() -> None:
+    cluster = Cluster(job())
+    hook = scheduler(cluster)
+    seen = hook.look(request(exclude_nodes=("gpu1",)), intended=None)
+    assert isinstance(seen, Go)
+    assert "gpu1" in seen.would
+    done = hook.act(request(exclude_nodes=("gpu1",)), Lease())
+    assert done == Settled("done", f"created Job ml/{NEW} without gpu1", f"ml/Job/{NEW}")
+    assert set(cluster.jobs) == {OLD, NEW}
+    assert cluster.jobs[OLD] == job()
+    again = hook.look(request(), intended=NOW)
+    assert isinstance(again, Settled)
+    assert (again.result, again.new_job_id) == ("done", f"ml/Job/{NEW}")
+    assert hook.act(request(), Lease()) == again
+    assert len(cluster.jobs) == 2
+
+
+def test_it_is_told_on_the_old_job_and_nothing_breaks_where_that_is_forbidden() -> None:
+    cluster = Cluster(job())
+    scheduler(cluster).act(request(reasons=("node gpu1 is lost",)), Lease())
+    [told] = cluster.events
+    assert (told["reason"], told["involvedObject"]["uid"]) == ("Resubmitted", "11-22")
+    assert "node gpu1 is lost" in told["message"]
+    silent = Cluster(job())
+    silent.refuses[("create", "/events")] = FORBIDDEN
+    assert isinstance(scheduler(silent).act(request(), Lease()), Settled)
+    assert not silent.events
+    assert NEW in silent.jobs
+
+
+@pytest.mark.parametrize("wish", ["never", "advise"])
+def test_a_job_that_does_not_want_to_is_left_alone(wish: str) -> None:
+    seen = look(with_annotation(wish))
+    assert isinstance(seen, Settled)
+    assert seen.result == "refused"
+    assert wish in seen.detail
+
+
+def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
+    asked = {"extra": {"ask_scheduler": True}}
+    refused = look(with_annotation(None), **asked)
+    assert isinstance(refused, Settled)
+    assert refused.result == "refused"
+    assert isinstance(look(with_annotation("auto"), **asked), Go)
+    assert isinstance(look(with_annotation(None)), Go)
+
+
+@pytest.mark.parametrize(
+    ("status", "result"),
+    [
+        ({"active": 1, "failed": 1}, "refused"),
+        ({"failed": 1, "uncountedTerminatedPods": {}}, "refused"),  # between two tries
+        ({"conditions": [condition("Complete")]}, "already_done"),
+        ({"conditions": [condition("Failed", "PodFailurePolicy")]}, "refused"),
+    ],
+)
+def test_a_job_that_goes_on_succeeded_or_ended_itself_is_left_alone(status: dict[str, Any], result: str) -> None:
+    limited = {**with_status(**status), "spec": {**job()["spec"], "backoffLimit": 3}}
+    seen = look(limited)
+    assert isinstance(seen, Settled)
+    assert seen.result == result
+    assert seen.detail
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"conditions": [condition("FailureTarget")], "active": 1},
+        {},
+        {"failed": 1, "uncountedTerminatedPods": {"failed": ["uid"]}},
+    ],
+)
+def test_a_job_on_its_way_to_its_end_is_looked_at_again_later(status: dict[str, Any]) -> None:
+    seen = look(with_status(**status))
+    assert isinstance(seen, Failed)
+    assert seen.retry_after_s
+
+
+def test_a_suspended_job_is_its_queue_s() -> None:
+    seen = look({**job(suspend=True), "status": {}})
+    assert isinstance(seen, Settled)
+    assert "suspended" in seen.detail
+
+
+def test_whoever_controls_or_manages_a_job_decides() -> None:
+    owned = job()
+    owned["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "llm", "controller": True}]
+    for one in (owned, job(managedBy="kueue.x-k8s.io/multikueue")):
+        seen = look(one)
+        assert isinstance(seen, Settled)
+        assert seen.result == "refused"
+    owned["metadata"]["ownerReferences"][0]["kind"] = "CronJob"
+    assert isinstance(look(owned), Go)
+
+
+def test_a_name_used_again_is_another_job() -> None:
+    seen = look(job(), extra={"ended_before": "2026-11-21T09:00:00+00:00"})
+    assert isinstance(seen, Settled)
+    assert seen.result == "already_done"
+    assert isinstance(look(job(), extra={"ended_before": "2026-11-21T11:30:00+00:00"}), Go)
+
+
+@pytest.mark.parametrize("job_id", ["123", "ml/PyTorchJob/x", "ml/Pod/x", "ml/Job/", "a/b/c/d"])
+def test_only_jobs_are_created_anew(job_id: str) -> None:
+    seen = look(job(), job_id=job_id)
+    assert isinstance(seen, Settled)
+    assert seen.result == "refused"
+
+
+def test_a_deleted_job_can_t_be_started_anew_and_a_begun_one_is_unknown() -> None:
+    hook = scheduler(Cluster())
+    first, later = hook.look(request(), intended=None), hook.look(request(), intended=NOW)
+    assert isinstance(first, Settled)
+    assert isinstance(later, Settled)
+    assert (first.result, later.result) == ("refused", "unknown")
+
+
+def test_long_after_its_jobs_are_deleted_absence_proves_nothing() -> None:
+    hook = scheduler(Cluster(job(ttlSecondsAfterFinished=60)))
+    assert isinstance(hook.look(request(), intended=NOW - timedelta(seconds=40)), Go)
+    seen = hook.look(request(), intended=NOW - timedelta(seconds=90))
+    assert isinstance(seen, Settled)
+    assert seen.result == "unknown"
+
+
+def test_a_foreign_job_of_that_name_is_not_taken_for_ours() -> None:
+    seen = scheduler(Cluster(job(), job(NEW))).look(request(), intended=None)
+    assert isinstance(seen, Settled)
+    assert seen.result == "refused"
+
+
+def test_what_the_cluster_refuses_is_refused_and_its_silence_is_not() -> None:
+    cluster = Cluster(job())
+    cluster.refuses[("create", "/jobs")] = FORBIDDEN
+    refused = scheduler(cluster).act(request(), Lease())
+    assert refused == Settled("refused", "jobs is forbidden")
+    cluster.refuses[("create", "/jobs")] = AWAY
+    with pytest.raises(SchedulerAway):
+        scheduler(cluster).act(request(), Lease())
+    cluster.refuses = {("get", OLD): AWAY}
+    with pytest.raises(SchedulerAway):
+        scheduler(cluster).look(request(), intended=None)
+
+
+def test_an_answer_that_was_lost_is_found_by_name() -> None:
+    cluster = Cluster(job())
+    cluster.after_create = AWAY
+    with pytest.raises(SchedulerAway):
+        scheduler(cluster).act(request(), Lease())
+    seen = scheduler(cluster).look(request(), intended=NOW)
+    assert isinstance(seen, Settled)
+    assert seen.result == "done"
+
+
+def test_nothing_is_created_after_the_lease() -> None:
+    cluster = Cluster(job())
+    with pytest.raises(LeaseOver):
+        scheduler(cluster).act(request(), Lease(over=True))
+    assert set(cluster.jobs) == {OLD}
+
+
+def test_more_memory_goes_to_the_container_that_was_killed() -> None:
+    two = job()
+    main = two["spec"]["template"]["spec"]["containers"][0]
+    two["spec"]["template"]["spec"]["containers"].append({**copy.deepcopy(main), "name": "loader"})
+    cluster = Cluster(two)
+    killed = {"name": "loader", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+    cluster.objects["/api/v1/namespaces/ml/pods/p"] = {"status": {"containerStatuses": [killed]}}
+    scheduler(cluster).act(request(changes={"memory_bytes": 24 * 2**30}), Lease())
+    limits = {
+        one["name"]: one["resources"]["limits"]["memory"]
+        for one in cluster.jobs[NEW]["spec"]["template"]["spec"]["containers"]
+    }
+    assert limits == {"main": "8Gi", "loader": str(16 * 2**30)}
