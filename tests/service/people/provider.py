@@ -1,0 +1,91 @@
+"""A small identity provider on this machine: discovery, keys, and a token endpoint that checks code and PKCE."""
+
+import base64
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+from joserfc import jwt
+from joserfc.jwk import KeySet, RSAKey
+
+
+@dataclass
+class IdentityProvider:
+    """What it knows: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last."""
+
+    issuer: str = ""
+    key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"}))
+    signing: RSAKey | None = None
+    codes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    claims: dict[str, Any] = field(default_factory=dict)
+
+    def grant(self, url: str, **claims: Any) -> str:
+        """What the person's login at `url` (the authorization request) ends in: the code."""
+        asked = {name: values[0] for name, values in parse_qs(url.partition("?")[2]).items()}
+        assert asked["code_challenge_method"] == "S256"
+        code = f"code-{len(self.codes)}"
+        self.codes[code] = (asked["code_challenge"], {"nonce": asked["nonce"], "aud": asked["client_id"], **claims})
+        return code
+
+    def token(self, form: dict[str, list[str]]) -> dict[str, Any] | None:
+        """The token answer for a code, once; None where it or the verifier is wrong."""
+        challenge, claims = self.codes.pop(form["code"][0], ("", {}))
+        digest = hashlib.sha256(form["code_verifier"][0].encode()).digest()
+        if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != challenge:
+            return None
+        now = int(time.time())
+        told = {"iss": self.issuer, "sub": "1", "iat": now, "exp": now + 300, **claims, **self.claims}
+        signed = jwt.encode({"alg": "RS256", "kid": "one"}, told, self.signing or self.key)
+        return {"access_token": "a", "token_type": "Bearer", "id_token": signed}
+
+
+@contextmanager
+def running() -> Iterator[IdentityProvider]:
+    """A provider that listens on loopback."""
+    provider = IdentityProvider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path == "/keys":
+                return self._answer(200, KeySet([provider.key]).as_dict(private=False))
+            known = {
+                "issuer": provider.issuer,
+                "authorization_endpoint": f"{provider.issuer}/authorize",
+                "token_endpoint": f"{provider.issuer}/token",
+                "jwks_uri": f"{provider.issuer}/keys",
+            }
+            return self._answer(200, known)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            answer = provider.token(parse_qs(body))
+            self._answer(200 if answer else 400, answer or {"error": "invalid_grant"})
+
+        def _answer(self, status: int, body: Any) -> None:
+            content = orjson.dumps(body)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            del args
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    provider.issuer = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
