@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from classifiers import artifact
 from classifiers.artifact import ModelError
 from classifiers.pipeline import Diagnoser
+from service.automation.automation import Automation
 from service.clock import Clock, SystemClock
 from service.deliver import build as endpoints
 from service.deliver import config as delivery_config
@@ -104,9 +105,14 @@ class Services:
         return Fold(self.store, self.clock)
 
     @cached_property
+    def automation(self) -> Automation:
+        """What is done about failures by itself."""
+        return Automation(self.store, self.policy, self.clock, self.telemetry)
+
+    @cached_property
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
-        return Feedback(self.store, self.clock, Advisor(self.policy, self.clock))
+        return Feedback(self.store, self.clock, Advisor(self.policy, self.clock), self.automation.revised)
 
     @cached_property
     def reports(self) -> Reports:
@@ -207,6 +213,7 @@ class Services:
             Beside(self.reports.tend, REPORTS_EVERY_S),
             Beside(self.tending, FLEET_EVERY_S),
             Beside(self.diagnose.revise_late, FLEET_EVERY_S),
+            Beside(self.automation.tick),
             Beside(self.retention.tend, RETENTION_EVERY_S),
             Beside(self.sealing.tend, SEALS_EVERY_S),
             Beside(self.fold, FOLD_EVERY_S),
@@ -237,6 +244,7 @@ class Services:
             self.telemetry,
             self.settings.log_deadline_s,
             fleet=self.fleet,
+            automation=self.automation,
         )
 
     @cached_property
@@ -350,6 +358,7 @@ class Services:
             settings=self.settings.shown(),
             model=ModelInfo(self.diagnoser.model, self.diagnoser.rules, self._manifest()),
             lag=lag,
+            automation=self.automation,
             node_events=self.node_events,
             people=self.people,
             says=self.feedback,

@@ -165,9 +165,9 @@ class Automation:
         )
         return made
 
-    def revised(self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[Request]:
+    def revised(self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> None:
         """A verdict was revised (by late logs, other evidence or a person): see `service.automation.revise`."""
-        return revise.revised(work, failure_id, wire)
+        revise.revised(work, failure_id, wire)
 
     def lease(self, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
         """Give a hook what may go now."""

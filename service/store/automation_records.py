@@ -229,7 +229,7 @@ class Rate:
     """How the resubmits of one cause, plan and policy version ended.
 
     `helped` succeeded or got past the point of failure; `failed` failed the same way or otherwise; `unknown` is in
-    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Jeffreys). `demoted_at`: since
+    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Wilson). `demoted_at`: since
     then advice only, because the rate is credibly under its floor.
     """
 

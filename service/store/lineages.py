@@ -149,6 +149,14 @@ class Lineages:
             wanted = wanted.where(or_(*(lineage_marks.c.lineage.in_(part) for part in _chunks(sorted(keys)))))
         return {row.lineage: (row.mark, row.by, row.at) for row in self._connection.execute(wanted)}
 
+    def mark_on(self, cluster: str, job_id: str) -> tuple[str, str] | None:
+        """What a person said of a job's piece of work, and who; None: nobody said anything."""
+        own = (cluster, job_id)
+        joined = self.find([own]).get(own)
+        key = key_of(*own) if joined is None else joined.lineage
+        found = self.marks([key]).get(key)
+        return None if found is None else (found[0], found[1])
+
     def any_marks(self) -> bool:
         """Whether anybody ever said anything."""
         return self._connection.execute(select(lineage_marks.c.lineage).limit(1)).first() is not None

@@ -8,9 +8,12 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Request
 
+from service.automation.automation import Automation
 from service.batch import Handle
 from service.clock import Clock
 from service.events import JobCompletion
+from service.fleet.intake import NodeEventIntake
+from service.fleet.settings import FleetSettings
 from service.formats import recognise
 from service.formats.outcome import Skipped
 from service.groups.advisor import Advisor
@@ -71,6 +74,8 @@ class Services:
         viewer: whose failures the one who asks may see; of the running request, set by `services_of`.
         lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
         says: takes what people say of verdicts; default: one that advises by the built-in policy.
+        node_events: takes what nodes say; default: one with the fleet's default settings.
+        automation: what is done by itself; default: one by the built-in policy.
     """
 
     store: Store
@@ -86,6 +91,13 @@ class Services:
     people: People = field(default_factory=People)
     viewer: Callable[[], Visible | None] = everything
     says: Feedback | None = None
+    node_events: NodeEventIntake | None = None
+    automation: Automation | None = None
+
+    @property
+    def acts(self) -> Automation:
+        """What is done by itself."""
+        return self.automation or Automation(self.store, policy.built_in(), self.clock, self.telemetry)
 
     @property
     def loopback(self) -> bool:
@@ -111,6 +123,11 @@ class Services:
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
         return self.says or Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock))
+
+    @property
+    def nodes_say(self) -> NodeEventIntake:
+        """Takes what nodes say, and what people do to them."""
+        return self.node_events or NodeEventIntake(self.store, self.clock, FleetSettings())
 
     @property
     def reports(self) -> Reports:

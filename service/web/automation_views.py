@@ -1,0 +1,275 @@
+"""What pages and API show of automation, and what they ask of it; both call these."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.report import intervals
+from service.store.automation_records import (
+    AckResult,
+    Demotion,
+    Incident,
+    IncidentDetail,
+    IncidentKind,
+    Lease,
+    Rate,
+    Request,
+    RequestState,
+    Switch,
+    TallyRow,
+)
+from service.store.records import Page
+from service.web import views
+from service.web.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class StormShown:
+    """A key that the brake holds."""
+
+    key: str
+    held_since: datetime
+    reason: str
+    trial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The switch, the policy in force, what there is of each state, storms, and how resubmits ended."""
+
+    switch: Switch
+    policy: str
+    counts: Mapping[RequestState, int]
+    storms: tuple[StormShown, ...]
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfFailure:
+    """What automation did about one failure: its requests (newest first), incidents, and whether a person spoke."""
+
+    requests: tuple[Request, ...]
+    incidents: tuple[Incident, ...]
+    mark: tuple[str, str] | None
+
+
+def overview(services: Services) -> Overview:
+    """All that the automation page shows but its lists."""
+    with services.store.reading() as reading:
+        switch = reading.switch.get()
+        counts = reading.requests.count_by_state()
+        held = reading.storms.held()
+        tallies = reading.outcomes.tallies()
+        demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
+    storms = tuple(StormShown(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
+    rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
+    return Overview(switch, services.acts.policy.version, counts, storms, rates)
+
+
+def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
+    """Counts with their rate and its interval."""
+    ended = intervals.share(row.helped, row.helped + row.failed)
+    return Rate(
+        cluster=row.cluster,
+        cause=row.cause,
+        plan=row.plan,
+        policy=row.policy,
+        helped=row.helped,
+        failed=row.failed,
+        unknown=row.unknown,
+        pending=row.pending,
+        rate=None if ended is None else ended.value,
+        low=None if ended is None else ended.low,
+        high=None if ended is None else ended.high,
+        demoted_at=None if demotion is None else demotion.at,
+    )
+
+
+def switch(services: Services) -> Switch:
+    """The kill switch."""
+    with services.store.reading() as reading:
+        return reading.switch.get()
+
+
+def stop(services: Services, by: str, reason: str | None) -> Switch:
+    """Stop everything."""
+    return services.acts.turn(stopped=True, by=by, reason=reason)
+
+
+def start(services: Services, by: str) -> Switch:
+    """Let it go on."""
+    return services.acts.turn(stopped=False, by=by)
+
+
+def requests(
+    services: Services,
+    *,
+    state: RequestState | None = None,
+    cluster: str | None = None,
+    failure_id: int | None = None,
+    incident_id: int | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[Request]:
+    """One page of requests, newest first.
+
+    Raises:
+        InvalidInput: a limit or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        return reading.requests.page(
+            state=state, cluster=cluster, failure_id=failure_id, incident_id=incident_id, limit=limit, cursor=cursor
+        )
+
+
+def request(services: Services, request_id: str) -> Request:
+    """One request.
+
+    Raises:
+        NotFound: no such request.
+    """
+    with services.store.reading() as reading:
+        return reading.requests.get(request_id)
+
+
+def of_failure(services: Services, failure_id: int, cluster: str, job_id: str) -> OfFailure:
+    """What automation did about one failure, or would have."""
+    with services.store.reading() as reading:
+        return OfFailure(
+            tuple(reversed(reading.requests.of_failures([failure_id]))),
+            tuple(reading.incidents.of_failure(failure_id)),
+            reading.lineages.mark_on(cluster, job_id),
+        )
+
+
+def lease(services: Services, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
+    """Give a hook what may go now."""
+    return services.acts.lease(hook, cluster, limit=limit, seconds=seconds)
+
+
+def ack(
+    services: Services,
+    request_id: str,
+    token: str,
+    result: AckResult,
+    *,
+    new_job_id: str | None = None,
+    detail: str | None = None,
+) -> Request:
+    """Take a hook's answer.
+
+    Raises:
+        NotFound: no such request.
+        Conflict: it was withdrawn meanwhile, or another lease is in force.
+    """
+    return services.acts.ack(request_id, token, result, new_job_id=new_job_id, detail=detail)
+
+
+def fail(services: Services, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
+    """A hook could not act.
+
+    Raises:
+        NotFound: no such request.
+        Conflict: it was withdrawn meanwhile, or another lease is in force.
+    """
+    return services.acts.fail(request_id, token, error, retry_after_s)
+
+
+def resubmit(services: Services, failure_id: int, by: str, comment: str | None) -> Request:
+    """A person asks for a resubmit now.
+
+    Raises:
+        NotFound: no such failure, or not one that they may see.
+        Conflict: everything is stopped, a hook is at it, or it was done.
+    """
+    views.failure(services, failure_id)
+    return services.acts.resubmit(failure_id, by, comment)
+
+
+def hold(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
+    """A person holds a piece of work.
+
+    Raises:
+        NotFound: no such failure, or not one that they may see.
+        Conflict: a hook is at it.
+    """
+    views.failure(services, failure_id)
+    return services.acts.hold(failure_id, by, comment)
+
+
+def never(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
+    """A person forbids a piece of work to automation.
+
+    Raises:
+        NotFound: no such failure, or not one that they may see.
+    """
+    views.failure(services, failure_id)
+    return services.acts.never(failure_id, by, comment)
+
+
+def incidents(
+    services: Services,
+    *,
+    still_open: bool | None = None,
+    cluster: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> Page[Incident]:
+    """One page of incidents, newest first.
+
+    Raises:
+        InvalidInput: a limit or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        return reading.incidents.page(still_open=still_open, cluster=cluster, limit=limit, cursor=cursor)
+
+
+def incident(services: Services, incident_id: int) -> IncidentDetail:
+    """One incident with its jobs and its history.
+
+    Raises:
+        NotFound: no such incident.
+    """
+    with services.store.reading() as reading:
+        return reading.incidents.get(incident_id)
+
+
+def open_incident(
+    services: Services, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None
+) -> Incident:
+    """Open one by hand.
+
+    Raises:
+        Conflict: it is open already.
+    """
+    return services.acts.open_incident(cluster, kind, value, by, comment)
+
+
+def close_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
+    """Close one and let what it held go.
+
+    Raises:
+        NotFound: no such incident.
+        Conflict: it is closed already.
+    """
+    return services.acts.close_incident(incident_id, by, comment)
+
+
+def hold_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
+    """No probe goes until a person says so.
+
+    Raises:
+        NotFound: no such incident.
+        Conflict: it is closed already.
+    """
+    return services.acts.hold_incident(incident_id, by, comment)
+
+
+def release_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
+    """A probe goes next.
+
+    Raises:
+        NotFound: no such incident.
+        Conflict: it is closed already.
+    """
+    return services.acts.release_incident(incident_id, by, comment)
