@@ -7,7 +7,6 @@ in it goes on for ever. It passes the same suite as the lab (test_slurm.py).
 import fcntl
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -171,7 +170,7 @@ def scancel(state: Job, arguments: list[str]) -> str:
 
 
 def sbatch(state: Job, arguments: list[str]) -> str:
-    given = dict(re.fullmatch(r"--([a-z-]+)=?(.*)", word, re.DOTALL).groups() for word in arguments)  # type: ignore[union-attr]
+    given = {name: value for name, _, value in (word.removeprefix("--").partition("=") for word in arguments)}
     excluded = given.get("exclude", "")
     if not set(excluded.split(",")) <= {*NODES, ""}:
         raise No("sbatch: error: Batch job submission failed: Invalid node name specified")
