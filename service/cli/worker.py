@@ -5,7 +5,8 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from prometheus_client import start_http_server
@@ -14,6 +15,7 @@ from service import compose, settings
 from service.errors import ConfigurationError, FaultlineError, Unavailable
 from service.ingest.backoff import Backoff
 from service.ingest.deadletter import TooManyDeadLetters
+from service.ingest.second import Second
 from service.ingest.slots import Slot, claim
 from service.ingest.stop import SignalStop, Stop
 from service.ingest.team import Team
@@ -112,12 +114,30 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
             return
         _make_dead_letter_topic(config)
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
-        with services.delivering(), services.upkeep():
-            consumer.run(stop)
+        with services.delivering(), services.upkeep(), listening(services, stop, name) as either:
+            consumer.run(either)
         log.info("%s has left the group", name)
     finally:
         if slot is not None:
             slot.close()
+
+
+@contextmanager
+def listening(services: compose.Services, stop: Stop, member: str | None) -> Iterator[Stop]:
+    """Read meanwhile what nodes say, where there is a topic of it; gives the stop that the first consumer obeys.
+
+    Raises:
+        TooManyDeadLetters: on that topic.
+        ConfigurationError: as for the first consumer.
+    """
+    config = services.nodes_kafka
+    if config is None:
+        yield stop
+        return
+    second = services.node_consumer(config, f"{member}-nodes")
+    log.info("%s-nodes reads %s", member, ", ".join(config.topics))
+    with Second(second.run, stop) as beside:
+        yield beside.stop
 
 
 def _make_dead_letter_topic(config: KafkaConfig) -> None:

@@ -4,17 +4,21 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import blake2b
 
 from classifiers import context_data
+from classifiers.redaction import redact
 from service.clock import Clock
+from service.errors import FieldError, InvalidInput
 from service.fleet.repair import clear
 from service.fleet.settings import FleetSettings
-from service.formats.node_events import Said
+from service.formats.node_events import Report, Said
 from service.store.fleet_records import NewNodeEvent
 from service.store.records import DeadLetter
 from service.store.session import Store, UnitOfWork
 
 CLOCK_TOLERANCE = timedelta(days=1)
+NOTE_MOST = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,10 @@ class NodeEventIntake:
         self._store = store
         self._clock = clock
         self._settings = settings
+
+    def handle(self, reports: Sequence[Report], dead: Sequence[DeadLetter] = ()) -> Taken:
+        """What a topic's batch says; see `take`."""
+        return self.take([one for report in reports for one in report.said], dead)
 
     def take(self, said: Sequence[Said], dead: Sequence[DeadLetter] = ()) -> Taken:
         """Store them in one transaction; returns after the commit. Given twice nothing changes the second time.
@@ -59,6 +67,32 @@ class NodeEventIntake:
             if dead:
                 work.dead_letters.add(dead)
         return Taken(len(fresh), len(said) - len(fresh))
+
+    def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
+        """A person says that a node was repaired: it begins anew, and its history shows it.
+
+        Returns:
+            False where a later repair is known already.
+
+        Raises:
+            NotFound: nothing is known of the node.
+            InvalidInput: a time ahead of now.
+            Unavailable: the database does not answer.
+        """
+        now = self._clock.now()
+        when = at or now
+        if when > now:
+            expected = "a time that is not ahead of now"
+            raise InvalidInput(f"at: expected {expected}", (FieldError("at", expected, when.isoformat()),))
+        text = redact(note or "")[:NOTE_MOST]
+        with self._store.unit_of_work() as work:
+            work.suspicion.get(cluster, node)
+            done = clear(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
+            if done:
+                said = f"{by}: {text}" if text else by
+                key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
+                work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", said, source="person")])
+        return done
 
     def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
         """Failures that these events may say something of are to be looked at again: by node and time."""

@@ -10,11 +10,14 @@ class FleetSettings:
 
     `half_life`: after so long a failure, and an hour of exposure, counts half. `later`: failures are looked at again
     so long after they came in, for what nodes said meanwhile; `last` so long after their end, for the neighbours.
+    `keep_events`: what nodes said longer ago is removed; None keeps it.
     """
 
     half_life: timedelta = timedelta(days=14)
     later: timedelta = timedelta(minutes=10)
     last: timedelta = timedelta(minutes=40)
+
+    keep_events: timedelta | None = timedelta(days=90)
 
     @property
     def horizon_days(self) -> int:

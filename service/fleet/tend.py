@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from service.clock import Clock
-from service.fleet.counting import count, fit_priors, refresh
+from service.fleet.counting import count, day_of, fit_priors, refresh
 from service.fleet.settings import FleetSettings
 from service.store.fleet_records import Window
 from service.store.fleet_work import Work
@@ -16,6 +16,7 @@ AT_ONCE = 4  # pieces of work a transaction: others that write wait meanwhile
 ROUNDS = 50
 STALE = timedelta(hours=6)
 STALE_AT_ONCE = 500
+REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
 
 
@@ -26,6 +27,7 @@ class Tending:
         self._store = store
         self._clock = clock
         self._settings = settings
+        self._next_removal = clock.now()
 
     def __call__(self) -> int:
         """Work off what there is, within bounds; how many pieces it was.
@@ -43,7 +45,19 @@ class Tending:
                 self._do(work, taken)
             done += len(taken)
         self._keep_fresh()
+        self._remove()
         return done
+
+    def _remove(self) -> None:
+        """What is too old to count, a little at a time."""
+        now = self._clock.now()
+        if now < self._next_removal:
+            return
+        self._next_removal = now + REMOVE_EVERY
+        with self._store.unit_of_work() as work:
+            if self._settings.keep_events is not None:
+                work.node_events.remove(now - self._settings.keep_events)
+            work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
         now = self._clock.now()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from service.errors import FieldError, UnreadableRecord
 from service.events import JobCompletion
+from service.formats.node_events import Report
 from service.formats.outcome import Skipped
 from service.ingest.parse import Parse
 from service.kafka.record import Headers, Place, Record
@@ -18,7 +19,7 @@ MAX_BYTES = 64 * 1024 * 1024
 class Item:
     """One thing to hand over, with the bytes it was read from and their place; `record` where it came from a topic."""
 
-    what: JobCompletion | DeadLetter
+    what: JobCompletion | Report | DeadLetter
     value: bytes | None
     place: str
     record: Record | None = None
@@ -26,7 +27,7 @@ class Item:
 
 def read(
     parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
-) -> JobCompletion | Skipped | UnreadableRecord:
+) -> JobCompletion | Report | Skipped | UnreadableRecord:
     """One record read; what can't be read is given back as the error that says why."""
     try:
         return parse(value, headers, cluster=cluster)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from service.batch import Handle
 from service.clock import Clock
 from service.errors import Unavailable, UnreadableRecord
 from service.formats.outcome import Skipped
@@ -14,7 +13,7 @@ from service.ingest.beside import Beside
 from service.ingest.brake import Brake
 from service.ingest.deadletter import DeadLetterTopic, Rejected, dead_letter
 from service.ingest.parse import Parse
-from service.ingest.settle import Settler
+from service.ingest.settle import Settler, Takes
 from service.ingest.source import Source
 from service.ingest.stop import Stop
 from service.kafka.record import Place, Record
@@ -47,7 +46,7 @@ class Consumer:
         self,
         source: Source,
         parse: Parse,
-        handle: Handle,
+        handle: Takes,
         dead_letters: DeadLetterTopic,
         *,
         clock: Clock,

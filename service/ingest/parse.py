@@ -3,16 +3,17 @@
 from typing import Protocol
 
 from service.events import JobCompletion
+from service.formats.node_events import Report
 from service.formats.outcome import Skipped
 from service.kafka.record import Headers
 
 
 class Parse(Protocol):
-    """Bytes → one event (service.formats.recognise.parse)."""
+    """Bytes → one job's end (service.formats.recognise.parse), or what nodes said (formats.node_events.parse)."""
 
     def __call__(
         self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
-    ) -> JobCompletion | Skipped:
+    ) -> JobCompletion | Report | Skipped:
         """One record read.
 
         Raises:

@@ -8,6 +8,7 @@ from service.batch import BatchOutcome, Handle
 from service.clock import Clock
 from service.errors import FieldError, InvalidInput, Unavailable, UnreadableRecord
 from service.events import MAX_EVENT_BYTES, JobCompletion
+from service.formats.node_events import Report
 from service.formats.outcome import Skipped
 from service.ingest import batch
 from service.ingest.backoff import Backoff
@@ -115,7 +116,7 @@ class Replay:
         except InvalidInput as error:
             self._summary.broken.append(error.detail)
 
-    def _read(self, line: Line) -> JobCompletion | Skipped | UnreadableRecord:
+    def _read(self, line: Line) -> JobCompletion | Report | Skipped | UnreadableRecord:
         if line.too_long:
             problem = FieldError("(whole record)", f"at most {MAX_EVENT_BYTES} bytes", f"{line.size} bytes")
             return UnreadableRecord(f"larger than {MAX_EVENT_BYTES} bytes", (problem,))

@@ -3,15 +3,17 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from service.batch import Handle
 from service.errors import ConfigurationError, Unavailable, UnreadableRecord
-from service.events import JobCompletion
 from service.ingest.batch import Item
 from service.ingest.deadletter import dead_letter
 from service.store.records import DeadLetter
 
 log = logging.getLogger(__name__)
+
+# Events of the kind that the reader makes, and dead letters: stores both or raises; returns after the commit.
+Takes = Callable[[Sequence[Any], Sequence[DeadLetter]], object]
 
 
 class Settler:
@@ -26,7 +28,7 @@ class Settler:
 
     def __init__(
         self,
-        handle: Handle,
+        handle: Takes,
         wait: Callable[[Unavailable, int], None],
         keep: Callable[[Item], bool] | None = None,
     ) -> None:
@@ -73,7 +75,7 @@ class Settler:
             try:
                 if wanted:
                     self._handle(
-                        [item.what for item in wanted if isinstance(item.what, JobCompletion)],
+                        [item.what for item in wanted if not isinstance(item.what, DeadLetter)],
                         [item.what for item in wanted if isinstance(item.what, DeadLetter)],
                     )
             except Unavailable as error:

@@ -135,6 +135,22 @@ class Suspicions:
             .values(exposure_h=sums.exposure_h, jobs=sums.jobs, failures=sums.failures, blame=sums.blame)
         )
 
+    def remove_days(self, before: int, *, limit: int = 1_000) -> int:
+        """Remove at most so many days before a day; how many it was."""
+        old = self._connection.execute(
+            select(node_days.c.cluster, node_days.c.node, node_days.c.day)
+            .where(node_days.c.day < before)
+            .order_by(node_days.c.day)
+            .limit(limit)
+        ).all()
+        for row in old:
+            self._connection.execute(
+                delete(node_days).where(
+                    node_days.c.cluster == row.cluster, node_days.c.node == row.node, node_days.c.day == row.day
+                )
+            )
+        return len(old)
+
     def put(self, rows: Sequence[NodeRow]) -> None:
         """What nodes are said to be now; a repair noted meanwhile stays."""
         if not rows:

@@ -106,7 +106,7 @@ def submit(
         Unavailable: the database does not answer; the same body may be sent again.
     """
     done = Submitted()
-    attributes = _cloud_event(headers or {})
+    attributes = cloud_event_headers(headers or {})
     records = [(1, body)] if attributes else lines_of(body)
     for start in range(0, len(records), BATCH):
         _batch(services, records[start : start + BATCH], attributes, cluster, done)
@@ -176,7 +176,7 @@ def _count(outcome: BatchOutcome, done: Submitted) -> None:
             done.failures.append(event.failure_id)
 
 
-def _cloud_event(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
+def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
     """The headers that make a request a CloudEvent in binary mode (HTTP protocol binding 1.0), none for any other."""
     if "ce-specversion" not in headers:
         return []

@@ -50,6 +50,32 @@ class MitigationAdvised(BaseModel):
     text: str
 
 
+class ContextSaid(BaseModel):
+    """One thing that the fleet says of a failure, for (`weight` > 0) or against a side, in nats of log odds."""
+
+    kind: str
+    text: str
+    side: Side
+    weight: float
+    cause: str | None = None
+    node: str | None = None
+    at: datetime | None = None
+    gpu: int | None = None
+
+
+class LogSaidPart(BaseModel):
+    """What the log and the scheduler said before the fleet was heard."""
+
+    side: Side
+    cause: str
+    cause_top: list[str]
+    confidence: float
+    abstained: bool
+    retry_outlook: RetryOutlook
+    explanation: str
+    suspect: SuspectPart | None = None
+
+
 class VerdictBody(BaseModel):
     """verdict/1: what classification and the built-in policy say of one failure."""
 
@@ -85,6 +111,9 @@ class VerdictBody(BaseModel):
     weighed: list[tuple[str, float]]
     model: str
     rules: str
+    disputed: bool = Field(default=False, description="the log and the nodes disagree, both strongly")
+    context: list[ContextSaid] = Field(default_factory=list, description="what nodes and other failures say")
+    log_said: LogSaidPart | None = Field(default=None, description="null: the fleet had nothing to add")
 
 
 class VerdictOfFailure(VerdictBody):

@@ -8,9 +8,10 @@ from typing import Any
 import orjson
 from fastapi import APIRouter
 
-from classifiers import taxonomy
+from classifiers import context_data, taxonomy
 from service.errors import FieldError, NotFound
 from service.events import JobCompletion
+from service.formats.node_events import NodeEvent
 from service.web.api.models import SchemaNames, VerdictBody
 from service.web.auth import READ
 from service.web.problems import Problem, answers
@@ -31,6 +32,14 @@ def _verdict() -> dict[str, Any]:
     made["properties"]["cause"] = {"enum": list(axes.causes)}
     made["properties"]["category"] = {"enum": [*axes.categories, None]}
     made["properties"]["symptom"] = {"enum": [*axes.symptoms, None]}
+    return made
+
+
+def _node_event() -> dict[str, Any]:
+    made = NodeEvent.model_json_schema(by_alias=True)
+    made["properties"]["schema"] = {"const": "node-event/1", "type": "string"}
+    made["properties"]["kind"] = {"enum": [*context_data.load().kinds, None]}
+    made["anyOf"] = [{"required": ["node"]}, {"required": ["nodes"]}]
     return made
 
 
@@ -55,6 +64,7 @@ def _problem() -> dict[str, Any]:
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "job-completion/1": _job_completion,
     "verdict/1": _verdict,
+    "node-event/1": _node_event,
     "labelled-case/1": _labelled_case,
     "problem/1": _problem,
 }

@@ -1,0 +1,111 @@
+"""POST /node-events: what nodes, their devices and their agents say, and what people do to them."""
+
+from collections.abc import Mapping
+from typing import Annotated, cast
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+
+from service.errors import FieldError, TooLarge, UnreadableRecord
+from service.formats import node_events
+from service.formats.node_events import Said
+from service.formats.outcome import Skipped
+from service.ingest.deadletter import dead_letter
+from service.store.records import DeadLetter
+from service.web import body, intake
+from service.web.auth import INGEST
+from service.web.intake import Rejection
+from service.web.problems import answers
+from service.web.services import Given, Services
+
+router = APIRouter(tags=["nodes"])
+BATCH = 500  # lines stored at once
+PLACE = "POST /api/v1/node-events"
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "One record or JSON lines, at most 16 MiB: node-event/1 (GET /api/v1/schemas/node-event/1), "
+        "CloudEvents, Kubernetes Events of Nodes and Nodes, DCGM health and policy violations, journald's JSON, or "
+        "syslog lines as text.",
+        "content": {
+            "application/json": {"schema": {}},
+            "application/x-ndjson": {"schema": {"type": "string"}},
+            "text/plain": {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+class NodeEventsAnswer(BaseModel):
+    """What became of the events of one request, after the commit. One record may hold several events."""
+
+    accepted: int
+    duplicates: int = Field(description="stored before")
+    skipped: int = Field(description="records that say nothing of a node")
+    rejected: list[Rejection]
+
+
+@router.post(
+    "/node-events", openapi_extra=_BODY, dependencies=[INGEST], responses=answers(401, 403, 413, 415, 422, 503)
+)
+async def post_node_events(
+    request: Request,
+    services: Given,
+    cluster: Annotated[
+        str | None, Query(min_length=1, max_length=200, description="the name for records that carry none")
+    ] = None,
+) -> NodeEventsAnswer:
+    """Store what nodes said; answers after the commit. A bad line rejects only itself; known ones change nothing."""
+    content = await body.read(request)
+    headers = dict(request.headers)
+    limiter = cast("CapacityLimiter", request.app.state.ingesting)
+    return await to_thread.run_sync(lambda: submit(services, content, headers, cluster=cluster), limiter=limiter)
+
+
+def submit(
+    services: Services, content: bytes, headers: Mapping[str, str], *, cluster: str | None = None
+) -> NodeEventsAnswer:
+    """Store what a body holds.
+
+    Raises:
+        TooLarge: more lines than are taken at once; nothing was stored.
+        Unavailable: the database does not answer; the same body may be sent again.
+    """
+    attributes = intake.cloud_event_headers(headers)
+    records = [(1, content)] if attributes else lines_of(content)
+    answer = NodeEventsAnswer(accepted=0, duplicates=0, skipped=0, rejected=[])
+    for start in range(0, len(records), BATCH):
+        said: list[Said] = []
+        dead: list[DeadLetter] = []
+        for number, raw in records[start : start + BATCH]:
+            try:
+                found = node_events.parse(raw, attributes, cluster=cluster)
+            except UnreadableRecord as error:
+                first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
+                answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
+                dead.append(dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now()))
+                continue
+            if isinstance(found, Skipped):
+                answer.skipped += 1
+            else:
+                said.extend(found.said)
+        taken = services.nodes_say.take(said, dead)
+        answer.accepted += taken.accepted
+        answer.duplicates += taken.duplicates
+    return answer
+
+
+def lines_of(content: bytes) -> list[tuple[int, bytes]]:
+    """The records of a body with their line numbers: JSON as events have it, anything else line by line.
+
+    Raises:
+        TooLarge: more lines than are taken at once.
+    """
+    if content.lstrip()[:1] in {b"{", b""}:
+        return intake.lines_of(content)
+    if content.count(b"\n") > intake.LINES_MOST:
+        expected = f"at most {intake.LINES_MOST} lines"
+        raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+    return [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]

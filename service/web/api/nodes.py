@@ -1,0 +1,94 @@
+"""GET /nodes, one node, and POST /nodes/{cluster}/{node}:repaired."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from service.store.fleet_records import NodeRow, NodeSort, StoredNodeEvent
+from service.store.records import FailureRow
+from service.web import fleet_views
+from service.web.api.parameters import Cursor, Limit, Text
+from service.web.auth import ACT, READ
+from service.web.problems import answers
+from service.web.services import Given
+
+router = APIRouter(tags=["nodes"])
+Cluster = Annotated[str, Path(max_length=200)]
+Node = Annotated[str, Path(max_length=200)]
+
+
+class NodesPage(BaseModel):
+    """One page of nodes."""
+
+    items: list[NodeRow]
+    next_cursor: str | None
+
+
+class NodeAnswer(BaseModel):
+    """One node: suspicion, events (newest first; `next_cursor` pages them), maintenance to come, what failed on it."""
+
+    node: NodeRow
+    events: list[StoredNodeEvent]
+    next_cursor: str | None
+    windows: list[StoredNodeEvent]
+    failures: list[FailureRow]
+
+
+class Repaired(BaseModel):
+    """What was repaired, when; by default now."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    at: AwareDatetime | None = None
+    note: str | None = Field(default=None, max_length=500)
+
+
+class RepairedAnswer(BaseModel):
+    """The node after the repair; `changed` false: a later repair was known already."""
+
+    changed: bool
+    node: NodeRow
+
+
+@router.get("/nodes", dependencies=[READ], responses=answers(401, 403, 422, 503))
+def get_nodes(
+    services: Given, cluster: Text = None, limit: Limit = 50, cursor: Cursor = None, sort: NodeSort = "-suspicion"
+) -> NodesPage:
+    """Nodes, most suspected first by default.
+
+    `rate_ratio` is how much more often than its exposure explains jobs fail on a node (1.0: as on the others), `low`
+    and `high` the 90 % interval; `exposure_h` node-hours and `blame` weighted failures, both decayed.
+    """
+    page = fleet_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor, sort=sort)
+    return NodesPage(items=list(page.items), next_cursor=page.next_cursor)
+
+
+@router.get("/nodes/{cluster}/{node:path}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+def get_node(
+    services: Given,
+    cluster: Cluster,
+    node: Node,
+    limit: Annotated[int, Query(ge=1, le=500, description="how many events at most")] = 50,
+    cursor: Cursor = None,
+) -> NodeAnswer:
+    """One node."""
+    found = fleet_views.node(services, cluster, node, limit=limit, cursor=cursor)
+    return NodeAnswer(
+        node=found.node,
+        events=list(found.events.items),
+        next_cursor=found.events.next_cursor,
+        windows=list(found.windows),
+        failures=list(found.failures.items),
+    )
+
+
+@router.post("/nodes/{cluster}/{node:path}:repaired", dependencies=[ACT], responses=answers(401, 403, 404, 422, 503))
+def repaired(
+    request: Request, services: Given, cluster: Cluster, node: Node, body: Repaired | None = None
+) -> RepairedAnswer:
+    """Say that a node was repaired: what was before counts no longer against it."""
+    given = body or Repaired()
+    changed = services.nodes_say.repaired(cluster, node, by=request.state.principal.name, note=given.note, at=given.at)
+    with services.store.reading() as reading:
+        return RepairedAnswer(changed=changed, node=reading.suspicion.get(cluster, node))
