@@ -43,13 +43,18 @@ _ABSENT: Final = (
         r"(?i)ranks? (?P<ranks>[\d, ]+) "
         r"(?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"
     ),
-    re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
+    re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?[^\w\n]{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
     re.compile(r"(?i)(?:missing|absent) (?:workers?|tasks?)\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
     re.compile(r"(?i)\[(?P<ranks>\d+(?:[, ]+\d+)*)\] (?:did not|have not|has not) (?:join|respon)"),
+    re.compile(r"wait timeout after \d+ms, keys: /default_pg/\S{0,80}?/(?P<ranks>\d{1,6})(?:\s|$)"),
+    re.compile(r"while rank (?P<ranks>\d+) has inconsistent"),
+    re.compile(r"(?i)\bTask (?P<ranks>\d+) heartbeat timeout"),
 )  # fmt: skip
 _REPORT: Final = "Root Cause (first observed failure)"
 _REPORT_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
-_LOST_WORDS: Final = ("unhealthy", "heartbeat", "lost", "stopped", "disconnected", "preempted", "died", "unavailable")
+_STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
+_LOST_WORDS: Final = (
+    "remote target", "straggler", "set to error","unhealthy", "heartbeat", "lost", "stopped", "disconnected", "preempted", "died", "unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +172,9 @@ def absent(line: str, following: str = "") -> list[int]:
         hit = pattern.search(line, 0, 1_500)
         if hit is not None:
             return _ranks(hit["ranks"] or hit["slow"])
+    hit = _STALLED.search(line + "\n" + following[:400]) if "Missing ranks" in line else None
+    if hit is not None:
+        return [int(hit["rank"])]
     low = line.lower()
     if any(word in low for word in _LOST_WORDS):
         tasks = [int(one["rank"]) for one in _TASK.finditer(line + "\n" + following[:300])]

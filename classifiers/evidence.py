@@ -20,6 +20,7 @@ from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
 from classifiers.ordering import demote, fold, keep, order_of, promote, put_first
 from classifiers.roles import hits_of, is_code, role_of
 from classifiers.scan import Found, Scanner, tidy
+from classifiers.speakers import Speakers
 from classifiers.traces import Trace, exception_type, follow, mark_chains
 
 _MOST_TRACES: Final = 48
@@ -78,11 +79,11 @@ def _time_near(text: str, offset: int, line: str) -> float | None:
     return None
 
 
-def _traces_of(text: str, founds: Sequence[Found], *, labelled: bool) -> list[Trace]:
+def _traces_of(text: str, founds: Sequence[Found], speakers: Speakers) -> list[Trace]:
     heads = [one for one in founds if one.traceback]
     if len(heads) > _MOST_TRACES:
         heads = [*heads[: _MOST_TRACES // 2], *heads[-_MOST_TRACES // 2 :]]
-    traces = (follow(text, one.offset, one.text, labelled=labelled) for one in heads)
+    traces = (follow(text, one.offset, one.text, head_at=speakers.head) for one in heads)
     return mark_chains(text, [one for one in traces if one is not None])
 
 
@@ -91,6 +92,21 @@ def _is_mixed(text: str, rank: int | None) -> bool:
     if rank is None or not any(mark in text for mark in _MARKS):
         return False
     return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
+
+
+def _unsettle(raw: RawCase, items: Sequence[Item], told: Sequence[Death], texts: Sequence[str]) -> None:
+    """Of a lone stream that several processes wrote to, the stream's rank is only a likely writer of an unmarked line."""
+    full = [index for index, stream in enumerate(raw.streams) if texts[index].strip()]
+    if len(full) != 1 or raw.streams[full[0]].rank is None:
+        return
+    rank = raw.streams[full[0]].rank
+    others = any(one.rank not in {None, rank} or one.local not in {None, rank} for one in told)
+    others = others or any(item.rank not in {None, rank} for item in items)
+    if not others and (raw.job.gpus or 1) <= 1:
+        return
+    for item in items:
+        if item.stream == full[0] and item.unmarked:
+            item.rank, item.likely = None, item.rank
 
 
 def _carried(line: str) -> str | None:
@@ -118,17 +134,20 @@ class Extractor:
         items: list[Item] = []
         told: list[Death] = []
         missing_ranks: list[int] = []
+        speakers: list[Speakers | None] = []
         for index, ((text, stream), founds) in enumerate(zip(texts, scanned, strict=True)):
-            self._read_stream(raw, index, text, stream, founds, present, items, told, missing_ranks)
+            speakers.append(self._read_stream(raw, index, text, stream, founds, present, items, told, missing_ranks))
         for text, event, founds in zip(events, raw.node_events, scanned_events, strict=True):
             self._read_event(raw, text, event.node, founds, present, items, len(texts), event.at)
         self._add_tail(texts, items)
         items = fold(items)
+        demote(items, [one.chatter if one is not None else None for one in speakers])
         promote(items)
-        demote(items, [text for text, _ in texts])
         items.sort(key=order_of)
+        _unsettle(raw, items, told, [text for text, _ in texts])
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
-        suspect = suspects.find(raw, items, told, missing_ranks)
+        known = frozenset(rank for one in speakers if one is not None for rank in one.known)
+        suspect = suspects.find(raw, items, told, missing_ranks, known)
         put_first(items, suspect.rank if suspect is not None else None)
         kept = keep(items)
         case = Case(
@@ -154,16 +173,19 @@ class Extractor:
         items: list[Item],
         told: list[Death],
         missing_ranks: list[int],
-    ) -> None:
-        if not founds:
-            return
-        labelled = is_labelled(text)
-        traces = {one.final: one for one in _traces_of(text, founds, labelled=labelled)}
+    ) -> Speakers | None:
+        if not text:
+            return None
+        foreign = _is_mixed(text, stream.rank)
+        several = sum(bool(one.text) for one in raw.streams) > 1
+        shared = stream.stream != SCHEDULER and (foreign or stream.rank is None or not several)
+        speakers = Speakers(text, stream.rank, mixed=shared, labelled=is_labelled(text))
+        traces = {one.final: one for one in _traces_of(text, founds, speakers)}
         by_offset = {one.offset: one for one in founds}
         for final, trace in traces.items():
             if final not in by_offset:
                 by_offset[final] = Found(final, text.count("\n", 0, final) + 1, trace.text)
-        stream_rank = None if _is_mixed(text, stream.rank) else stream.rank
+        stream_rank = None if foreign or (shared and speakers.several) else stream.rank
         timed = len(raw.streams) > 1 or bool(raw.node_events)
         met: dict[str, int] = {}
         for offset in sorted(by_offset):
@@ -177,7 +199,7 @@ class Extractor:
             carried = _carried(found.text) if bare_trace else None
             if bare_trace and carried is None:
                 continue
-            head = head_of(found.text, labelled=labelled)
+            head = speakers.head(found.text)
             rank = head.rank if head.rank is not None and not head.local else stream_rank
             own = inner_rank(found.text) if head.rank is None or head.local else None
             if own is not None:
@@ -190,6 +212,8 @@ class Extractor:
             role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
+            if rank is None and role in {"initiating", "cascade"}:
+                rank = speakers.writer(found.text, head)
             about: list[int] = []
             ended: list[Death] = []
             if is_report(found.text):
@@ -221,8 +245,14 @@ class Extractor:
                     scheduler=stream.stream == SCHEDULER,
                     about=tuple(about),
                     death=any(one.signal != SIGTERM for one in ended),
+                    likely=speakers.near(trace_here.head if trace_here is not None else offset)
+                    if shared and rank is None and role == "initiating"
+                    else None,
+                    ends=trace_here is not None or bucket == 0,
+                    unmarked=rank is not None and head.rank is None and own is None,
                 )
             )
+        return speakers if stream.stream != SCHEDULER else None
 
     @staticmethod
     def _read_event(

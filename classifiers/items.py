@@ -19,7 +19,9 @@ class Item:
     """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place.
 
     `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
-    line that tells how one process ended, other than by being told to.
+    line that tells how one process ended, other than by being told to. `likely`: the rank that most likely wrote a line
+    which does not tell its own. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
+    `unmarked`: the rank is only that of the stream.
     """
 
     text: str
@@ -41,6 +43,9 @@ class Item:
     scheduler: bool = False
     about: tuple[int, ...] = ()
     death: bool = False
+    likely: int | None = None
+    ends: bool = False
+    unmarked: bool = False
 
     @property
     def bare(self) -> str:

@@ -22,7 +22,11 @@ _MONTHS = {
 _DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
 _HEAD_LOOK = 120
 
-_MPI_TAG = re.compile(r"\[\d+,(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?")
+_MPI_TAG = re.compile(
+    r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
+    r"|\[(?P<rank2>\d{1,6})\]<(?:stdout|stderr)>: ?"
+)
+_STAMPED_TAG = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?=\[\d{1,6}[\],])")
 _RANK_TAG = re.compile(r"\[(?:rank|Rank|trainer|worker|default)[: ._-]{0,2}(?P<rank>\d{1,6})(?:\|\d+)?\][: ] ?")
 _LOCAL_TAG = re.compile(r"\[default(?P<rank>\d{1,4})\]:")
 _SRUN_TAG = re.compile(r"\s{0,5}(?P<rank>\d{1,5}): ")
@@ -91,7 +95,8 @@ def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one b
     local = False
     pid = host = None
     gpu = None
-    at = 0
+    stamped = _STAMPED_TAG.match(line) if line[3:4] == " " else None
+    at = stamped.end() if stamped is not None else 0
     for _ in range(4):
         skipped = _TAIL_OF_HEAD.match(line, at)
         if skipped is not None and skipped.end() > at:
@@ -101,8 +106,8 @@ def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one b
         hit: re.Match[str] | None = None
         if char == "[":
             hit = _MPI_TAG.match(line, at) or _RANK_TAG.match(line, at)
-            if hit is not None and _LOCAL_TAG.match(line, at):
-                local = True
+            if hit is not None:
+                local = _LOCAL_TAG.match(line, at) is not None
         elif char == "(":
             hit = _RAY_TAG.match(line, at)
             if hit is not None:
@@ -113,7 +118,7 @@ def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one b
             hit = _SRUN_TAG.match(line)
         if hit is None:
             break
-        rank = int(hit["rank"])
+        rank = int(hit["rank"] if hit["rank"] is not None else hit["rank2"])
         at = hit.end()
     nccl = _NCCL_HEAD.match(line, at)
     if nccl is not None:

@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers import progress
+from classifiers.chatter import Chatter
 from classifiers.items import ROLE_ORDER, Item
 from classifiers.taxonomy import Role
 
 _MOST: Final = 24
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_GOES_ON: Final = 5
+_TAKEN_BACK: Final = 9.2
+_MANY_RANKS: Final = 3
+_SKEW: Final = 10.0
 _SHORT_LOG: Final = 3
 _WEAK: Final = 3
 _COMPLAINT: Final = 2.9
@@ -55,13 +58,46 @@ def promote(items: list[Item]) -> None:
         first.role, first.bucket = "initiating", 3.5
 
 
-def demote(items: list[Item], texts: Sequence[str]) -> None:
-    """Puts behind the rest those candidates after which their stream reports several further steps."""
-    for item in sorted((one for one in items if one.role == "initiating"), key=order_of)[:4]:
-        if item.stream < len(texts) and item.bucket < 8:  # noqa: PLR2004 - buckets of candidates are below
-            text = texts[item.stream]
-            if len(text) - item.offset > 200 and progress.steps_after(text, item.offset) >= _GOES_ON:  # noqa: PLR2004
-                item.bucket += 3
+def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:
+    """Takes back candidates after which the ranks talked on as every day, and startup words that many ranks say alike.
+
+    They become context where anything else speaks for a beginning or tells of an end; else they stand behind the rest.
+    `talks`: the daily talk by stream, None where a stream has no words.
+    """
+    doubted = []
+    for item in items:
+        if item.role in {"initiating", "cascade"} and _is_past(item, items, talks):
+            doubted.append(item)
+    if not doubted:
+        return
+    rest = [one for one in items if one not in doubted and not one.scheduler]
+    spoken = any(one.role in {"initiating", "cascade"} or (one.death and one.role == "teardown") for one in rest)
+    for item in doubted:
+        if spoken or item.role == "cascade":
+            item.role, item.bucket = "context", _TAKEN_BACK
+        else:
+            item.bucket += 3
+
+
+def _is_past(item: Item, items: Sequence[Item], talks: Sequence[Chatter | None]) -> bool:
+    if item.scheduler or item.stream >= len(talks):
+        return False
+    talk = talks[item.stream]
+    if talk is None:
+        return False
+    if talk.goes_on(item.offset, sure=item.ends):
+        return True
+    if item.ends:
+        return False
+    if item.bucket >= _WEAK and item.rank is not None:
+        key = _NUMBER.sub("#", item.bare[:120])
+        alike = {one.rank for one in items if one.role == "initiating" and _NUMBER.sub("#", one.bare[:120]) == key}
+        if len(alike) >= _MANY_RANKS:
+            return True
+    if item.time is None:
+        return False
+    later = (one.last_time() for one in talks if one is not None and one is not talk)
+    return any(time is not None and item.time < time - _SKEW for time in later)
 
 
 def order_of(item: Item) -> tuple[int, float, float, int]:

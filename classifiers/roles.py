@@ -27,7 +27,7 @@ _WAITED: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_E
 # A launcher's report of ends (torchelastic), and what ranks say that only waited for another one.
 _REPORTED: Final = re.compile(
     r"^(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|^Failures:$|^\S+ FAILED$"
-    r"|^error_file: |^Exit code: |^=\s{1,8}EXIT CODE: "
+    r"|^<NO_OTHER_FAILURES>|^error_file: |^Exit code: |^=\s{1,8}EXIT CODE: "
 )
 # Frames of a native stack (glog, libunwind, gdb, UCX): never where a failure is told first.
 _NATIVE_FRAME: Final = re.compile(
@@ -36,6 +36,12 @@ _NATIVE_FRAME: Final = re.compile(
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
+)
+# A collective that lost a peer: told by those that stayed.
+_PEER_LOST: Final = re.compile(
+    r"(?i)(?:gloo|nccl|collective|allreduce|all_?gather|reduce|broadcast|horovod|ring|c10d|TCPStore).{0,400}?"
+    r"(?:closed by (?:remote )?peer|reset by peer|remote process exited|socket closed|broken pipe|has been shut down)"
+    r"|^Additional GRPC error information from remote target|MPI_ERR_PROC_FAILED"
 )
 # Exceptions that a process raises because another one went away, as often as for reasons of its own.
 _ECHOES: Final = frozenset(
@@ -60,7 +66,7 @@ def role_of(
         return "context", 9
     role, bucket = _by_itself(found, bare, hits, trace, exception)
     if role == "initiating":
-        if bucket > 0 and _WITNESS.search(bare, 0, 400):
+        if (bucket > 0 and _WITNESS.search(bare, 0, 400)) or _PEER_LOST.search(bare, 0, 600):
             return "cascade", 9
         if _AGAIN.search(bare, 0, 300):
             bucket = max(bucket, _LATER)

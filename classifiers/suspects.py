@@ -7,6 +7,7 @@ is the first that one agent noticed.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from signal import SIGTERM
 from typing import Final
@@ -50,19 +51,23 @@ def _behind(items: Sequence[Item]) -> int | None:
     return None
 
 
-def _silent(raw: RawCase, items: Sequence[Item]) -> int | None:
-    """The one rank that should speak and does not, while at least two others complain of a consequence."""
+def _silent(raw: RawCase, items: Sequence[Item], known: frozenset[int]) -> int | None:
+    """The one rank that should speak and does not, while the others complain of a consequence."""
     talking = {item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"}}
-    if len(talking) < 2:  # noqa: PLR2004 - one alone says nothing of the others
+    if not talking:
         return None
-    known = {stream.rank for stream in raw.streams if stream.rank is not None}
+    there = known | {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
     world = raw.job.gpus or 0
-    if len(known) <= 1 and world > len(talking):
-        known = set(range(world))
-    elif len(known) <= 1:
-        known = set(range(max(talking) + 1))
-    quiet = known - talking
-    return min(quiet) if quiet and (len(quiet) == 1 or len(quiet) <= len(known) // 2) else None
+    if world > len(talking) and len(there) <= world:
+        there |= set(range(world))
+    elif len(there) <= 1:
+        there |= set(range(max(talking) + 1))
+    quiet = there - talking
+    if len(talking) == 1 and len(there) > 2:  # noqa: PLR2004 - one voice of many says nothing of who is missing
+        return None
+    size = len(quiet)
+    whole_node = size in {2, 4, 8} and 2 * size <= len(there) and min(quiet) % size == 0 and max(quiet) - min(quiet) == size - 1
+    return min(quiet) if size == 1 or whole_node else None
 
 
 def _gpu(items: Sequence[Item], rank: int | None) -> int | None:
@@ -125,7 +130,7 @@ def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
 
 
 def _rank(  # noqa: PLR0911 - one return a way to tell
-    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]
+    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int], known: frozenset[int]
 ) -> int | None:
     own = _own(raw, items)
     violent = [death for death in told if death.violent and death.rank is not None]
@@ -137,22 +142,37 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
         return sure[0].rank
     if violent:
         return min(violent, key=_time).rank
+    first = next((item for item in items if item.role == "initiating" and not item.scheduler), None)
+    nameless = first is not None and first.rank is None and first.bucket < _ECHO and first.number is not None
+    if nameless and (rank := _told(raw, told)) is not None:
+        return rank  # who wrote the words is not told, but whose end the launcher saw first
     if missing:
-        return missing[0]
+        return Counter(missing).most_common(1)[0][0]
     lone = {item.rank for item in own}
-    if len(lone) == 1:
+    if len(lone) == 1 and not _only_waited(own):
         return lone.pop()  # all others only follow
-    for guess in (_behind(items), _silent(raw, items)):
+    for guess in (_behind(items), _silent(raw, items, known)):
         if guess is not None:
             return guess
     if own:
         return own[0].rank
-    for death in sorted(told, key=_time):
+    rank = _told(raw, told)
+    return rank if rank is not None else _by_words(raw, items)
+
+
+def _only_waited(own: Sequence[Item]) -> bool:
+    """Whether all that a rank says is that others did not answer."""
+    return all(item.bucket >= _ECHO for item in own)
+
+
+def _told(raw: RawCase, told: Sequence[Death]) -> int | None:
+    """The rank whose end launchers tell first, ends that are mostly consequences last."""
+    for death in sorted(told, key=lambda one: (one.signal in {6, 15}, *_time(one))):
         if death.rank is not None and (death.signal != SIGTERM or death.told):
             return death.rank
         if death.local is not None and len(raw.job.nodes) <= 1:
             return death.local
-    return _by_words(raw, items)
+    return None
 
 
 def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
@@ -165,6 +185,9 @@ def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
         if there:
             return min(there)
     for item in items:
+        if item.role == "initiating" and item.likely is not None:
+            return item.likely
+    for item in items:
         hit = _MENTION.search(item.text, 0, 600) if item.role != "context" else None
         if hit is not None:
             return int(hit["rank"])
@@ -172,9 +195,19 @@ def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
     return alone.pop() if len(alone) == 1 else None
 
 
-def find(raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int]) -> Suspect | None:
-    """The suspect, None where nothing points to one. `items` are in the order of the evidence."""
-    rank = _rank(raw, items, told, missing)
+def find(
+    raw: RawCase,
+    items: Sequence[Item],
+    told: Sequence[Death],
+    missing: Sequence[int],
+    known: frozenset[int] = frozenset(),
+) -> Suspect | None:
+    """The suspect, None where nothing points to one.
+
+    `items` are in the order of the evidence; `missing` the ranks that others say did not come, once a voice; `known`
+    ranks that are known to take part.
+    """
+    rank = _rank(raw, items, told, missing, known)
     node = _node_of(raw, items, rank, told)
     gpu = _gpu(items, rank)
     if rank is None and node is None and gpu is None:

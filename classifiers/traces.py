@@ -5,10 +5,10 @@ the direct cause ..."), so the first of a chain is where it began.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from classifiers.lines import head_of
+from classifiers.lines import Head, head_of
 
 EXCEPTION = re.compile(
     r"(?:^|[\s\]:|>])(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|SystemExit|Failure|Timeout|Killed|Fault"
@@ -18,6 +18,7 @@ _FINAL = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?
 _CHAIN = ("During handling of the above", "The above exception was the direct")
 _MOST_LINES = 300
 _MOST_SKIPPED = 200
+_MOST_FOREIGN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,13 @@ def exception_type(line: str) -> str | None:
     return None if hit is None else hit["type"].rsplit(".", 1)[-1]
 
 
+def _writer(head: Head) -> tuple[int | None, str | None, str | None] | None:
+    """Who a head says wrote the line, None where it says nothing."""
+    if head.rank is not None:
+        return head.rank, None, None
+    return (None, head.host, head.pid) if head.host or head.pid else None
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
@@ -48,29 +56,35 @@ def _end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def follow(text: str, head_offset: int, head_line: str, *, labelled: bool = False) -> Trace | None:
-    """The traceback that begins with the line at `head_offset`, None if its final line is not in the text."""
-    head = head_of(head_line, labelled=labelled)
+def follow(
+    text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of
+) -> Trace | None:
+    """The traceback that begins with the line at `head_offset`, None if its final line is not in the text.
+
+    `head_at` reads the head of a line; lines of other writers than the first one's are passed over.
+    """
+    head = head_at(head_line)
     word = head_line.find("Traceback")
     prefixed = bool(head_line[:word].strip()) and word > 0
-    own_rank = head.rank if head.rank is not None else None
+    writer = _writer(head)
     base = _indent(head_line[head.body :])
     at = _end(text, head_offset) + 1
     frame: str | None = None
     frame_offset = -1
-    skipped = 0
+    skipped = foreign = 0
+    first: Trace | None = None
     for _ in range(_MOST_LINES):
         if at >= len(text):
-            return None
+            break
         end = _end(text, at)
         line = text[at : min(end, at + 4_000)].rstrip("\r")
         begin, at = at, end + 1
         if prefixed:
-            this = head_of(line, labelled=labelled)
-            if own_rank is not None and this.rank != own_rank:
+            this = head_at(line)
+            if writer is not None and _writer(this) != writer:
                 skipped += 1
                 if skipped > _MOST_SKIPPED:
-                    return None
+                    break
                 continue
             body = line[this.body :]
         else:
@@ -82,10 +96,10 @@ def follow(text: str, head_offset: int, head_line: str, *, labelled: bool = Fals
             if bare.startswith('File "'):
                 frame, frame_offset = bare, begin
             continue
-        if frame is None and not _FINAL.match(bare):
-            return None
         hit = _FINAL.match(bare)
-        return Trace(
+        if frame is None and not hit:
+            return None
+        trace = Trace(
             head=head_offset,
             final=begin,
             text=line,
@@ -94,7 +108,13 @@ def follow(text: str, head_offset: int, head_line: str, *, labelled: bool = Fals
             frame_offset=frame_offset,
             chained=False,
         )
-    return None
+        if hit is not None and (EXCEPTION.search(bare) or "." in hit["type"] or hit["type"][:1].isupper()):
+            return trace
+        first = first or trace  # perhaps a foreign line, written between two of the traceback's
+        foreign += 1
+        if foreign > _MOST_FOREIGN:
+            break
+    return first
 
 
 def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:

@@ -1,0 +1,95 @@
+"""Where a run's daily talk ends: a complaint after which the ranks went on reporting their steps began no failure.
+
+Daily talk is found by its shape, whatever its words are: lines of the same words with other numbers that come back all
+through the text and do not complain. Of each shape one run of letters is the anchor that is looked for, so that a text
+of any size costs a few searches from its end.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from classifiers.lines import time_of
+
+_WORD: Final = re.compile(r"[A-Za-z_]{3,}")
+_SEGMENT: Final = re.compile(r"[A-Za-z_][A-Za-z_ ()]{2,40}[:=|]?")
+_COMPLAINTS: Final = (
+    "error", "timeout", "timed out", "fail", "exception", "traceback", "abort", "warn", 'file "', "frame #", "signal",
+    "closed", "retry", "killed", "nccl info", " at 0x",
+)  # fmt: skip
+_NUMBERS: Final = 2
+_LEAST: Final = 4
+_SHAPES: Final = 4
+_BLOCK: Final = 12_000
+_ROOM: Final = 150
+
+
+class Chatter:
+    """The daily talk of one text, looked for at the first question.
+
+    `look` gives sampled lines by region and how many ranks talk.
+    """
+
+    def __init__(self, text: str, look: Callable[[], tuple[list[list[str]], int]]) -> None:
+        self._text = text
+        self._look = look
+        self._end: int | None = None
+
+    def end(self) -> int:
+        """The offset of the last but some lines of daily talk (two steps of all ranks), 0 where there are fewer."""
+        if self._end is None:
+            samples, ranks = self._look()
+            self._end = 0
+            for anchor in _anchors(samples):
+                at = len(self._text)
+                for _ in range(max(_LEAST, 2 * ranks + 2)):
+                    at = self._text.rfind(anchor, 0, at)
+                    if at < 0:
+                        break
+                self._end = max(self._end, at)
+        return self._end
+
+    def goes_on(self, offset: int, *, sure: bool) -> bool:
+        """Whether daily talk goes on after an offset; where the line there is `sure` to end a process, for long.
+
+        A process' standard output is buffered in blocks: some talk from before its end may stand after its last words.
+        """
+        room = len(self._text) - offset
+        return room > (_BLOCK if sure else _ROOM) and offset < self.end() - (_BLOCK if sure else 0)
+
+    def last_time(self) -> float | None:
+        """The time of the last but some lines of daily talk, None where they have none."""
+        at = self.end()
+        if at <= 0:
+            return None
+        begin = self._text.rfind("\n", 0, at) + 1
+        return time_of(self._text[begin : begin + 200])
+
+
+def _anchors(samples: list[list[str]]) -> list[str]:
+    shapes: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    regions: dict[tuple[str, ...], set[int]] = defaultdict(set)
+    total = 0
+    for region, lines in enumerate(samples):
+        for line in lines:
+            total += 1
+            low = line[:300].lower()
+            if any(word in low for word in _COMPLAINTS):
+                continue
+            shape = tuple(_WORD.findall(line, 0, 160)[:8])
+            if shape:
+                shapes[shape].append(line)
+                regions[shape].add(region)
+    whole = len(samples) == 1
+    out = []
+    for shape, lines in sorted(shapes.items(), key=lambda one: -len(one[1]))[:_SHAPES]:
+        if len(lines) < max(_LEAST, total // 12) or not (whole or len(regions[shape]) >= _NUMBERS):
+            continue
+        if len(set(lines)) < len(lines) // 2:
+            continue
+        counts = Counter(part for line in lines for part in set(_SEGMENT.findall(line[:300])))
+        common = [part for part, count in counts.items() if count >= 0.9 * len(lines)]  # noqa: PLR2004 - nearly all
+        if common:
+            out.append(max(common, key=len))
+    return out
