@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, select, update
+from sqlalchemy import Connection, Table, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from classifiers.case import LogStream
@@ -191,6 +191,10 @@ class Failures:
             InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
         """
         return page(self._connection, filters or FailureFilter(), limit=limit, cursor=cursor, sort=sort)
+
+    def newest(self) -> int:
+        """The highest number of a failure, 0 where there is none."""
+        return int(self._connection.execute(select(func.coalesce(func.max(failures.c.id), 0))).scalar_one())
 
     def facets(self, filters: FailureFilter) -> facets.FacetCounts:
         """The commonest values of each filter among the newest failures that fit."""

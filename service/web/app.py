@@ -13,12 +13,31 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from service.errors import FaultlineError
-from service.web.api import dead_letters, events, export, failures, feedback, groups, health, labels, reports, schemas
+from service.web.api import (
+    automation,
+    dead_letters,
+    events,
+    export,
+    failures,
+    feedback,
+    groups,
+    health,
+    incidents,
+    labels,
+    node_events,
+    nodes,
+    reports,
+    resubmissions,
+    schemas,
+)
 from service.web.api.parameters import only_known
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import failure as failure_page
 from service.web.pages import failures as failures_page
-from service.web.pages import icon, login, model, oidc, overview, settings
+from service.web.pages import feedback as feedback_pages
+from service.web.pages import groups as group_pages
+from service.web.pages import icon, live, login, model, oidc, overview, settings
+from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.problems import respond
 from service.web.services import Services
@@ -27,8 +46,38 @@ from service.web.shell import Shell
 PREFIX = "/api/v1"
 INGESTING_AT_ONCE = 4  # batches posted by HTTP that are handled side by side; others wait for their turn
 # Exports before failures: `export.csv` is no failure's number.
-API = (events, export, failures, groups, feedback, labels, dead_letters, reports, schemas)
-PAGES = (overview, failures_page, failure_page, dead_letter_pages, report_pages, model, settings, login, oidc, icon)
+API = (
+    events,
+    export,
+    failures,
+    resubmissions,
+    automation,
+    incidents,
+    groups,
+    feedback,
+    labels,
+    node_events,
+    nodes,
+    dead_letters,
+    reports,
+    schemas,
+)
+PAGES = (
+    overview,
+    failures_page,
+    failure_page,
+    group_pages,
+    feedback_pages,
+    live,
+    node_pages,
+    dead_letter_pages,
+    report_pages,
+    model,
+    settings,
+    login,
+    oidc,
+    icon,
+)
 
 
 def create_app(services: Services) -> FastAPI:

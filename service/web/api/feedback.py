@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from service.groups import labelled
 from service.groups.feedback import Word
 from service.store.feedback_records import Labels, SavedView
-from service.web import group_views
+from service.web import group_views, views
 from service.web.api.group_models import (
     AuditAnswer,
     FeedbackAnswer,
@@ -21,7 +21,7 @@ from service.web.api.group_models import (
     SavedViews,
 )
 from service.web.api.parameters import Cursor, Limit
-from service.web.auth import ACT, ADMIN, READ, Principal
+from service.web.auth import ACT, ADMIN, OWN, READ, Principal
 from service.web.group_actions import taken_of, word_of
 from service.web.problems import answers
 from service.web.services import Given
@@ -32,21 +32,22 @@ FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO week, as in 2026-W47")]
 
 
-@router.get("/failures/{failure_id}/feedback", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
+@router.get("/failures/{failure_id}/feedback", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
     """All that was said of one failure, and what stands of it."""
+    views.failure(services, failure_id)
     with services.store.reading() as reading:
-        reading.failures.get(failure_id)
         return FeedbackAnswer(label=reading.feedback.label(failure_id), items=list(reading.feedback.of(failure_id)))
 
 
 @router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
 def post_feedback(
-    services: Given, speaker: Annotated[Principal, READ], failure_id: FailureId, given: FeedbackGiven
+    services: Given, speaker: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
 ) -> FeedbackTaken:
-    """Confirm or correct (scope act), or contest (whoever may read): a judgement is the verdict's next version."""
+    """Confirm or correct (scope act), or contest (whoever sees it): a judgement is the verdict's next version."""
     if given.kind != "contest":
         speaker.must("act")
+    views.failure(services, failure_id)  # of those the speaker may see
     return taken_of(services.feedback.say(failure_id, speaker.name, word_of(given)))
 
 
@@ -90,7 +91,7 @@ def post_audit(
 
 
 @router.get("/views", responses=answers(401, 403, 503))
-def get_views(services: Given, reader: Annotated[Principal, READ]) -> SavedViews:
+def get_views(services: Given, reader: Annotated[Principal, OWN]) -> SavedViews:
     """The filters that you saved under names."""
     with services.store.reading() as reading:
         found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
@@ -98,16 +99,16 @@ def get_views(services: Given, reader: Annotated[Principal, READ]) -> SavedViews
 
 
 @router.put("/views", responses=answers(401, 403, 422, 503))
-def put_view(services: Given, reader: Annotated[Principal, READ], view: Saved) -> Saved:
+def put_view(services: Given, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
     """Save filters under a name, in place of what had that name."""
     with services.store.unit_of_work() as work:
         work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
     return view
 
 
-@router.delete("/views/{name}", status_code=204, responses=answers(401, 403, 422, 503))
+@router.delete("/views/{name:path}", status_code=204, responses=answers(401, 403, 422, 503))
 def delete_view(
-    services: Given, reader: Annotated[Principal, READ], name: Annotated[str, Path(min_length=1, max_length=100)]
+    services: Given, reader: Annotated[Principal, OWN], name: Annotated[str, Path(min_length=1, max_length=100)]
 ) -> None:
     """Forget saved filters; nothing happens where there are none of that name."""
     with services.store.unit_of_work() as work:

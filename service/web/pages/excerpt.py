@@ -58,7 +58,7 @@ def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
 
 
 def excerpt(
-    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0
+    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0, end: int = END
 ) -> Excerpt:
     """The part of a stream that is shown; `evidence` as in verdict/1, of all streams."""
     lines = numbered(stream)
@@ -76,7 +76,7 @@ def excerpt(
         if role is not None:
             roles[position] = role
     wanted = {near for at in roles for near in range(at - AROUND, at + AROUND + 1)}
-    wanted |= set(range(len(lines) - END, len(lines)))
+    wanted |= set(range(len(lines) - end, len(lines)))
     rows: list[Line | Gap] = []
     last = -1
     for position in sorted(place for place in wanted if 0 <= place < len(lines)):
@@ -90,11 +90,11 @@ def excerpt(
 
 
 def excerpts(
-    kept: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]]
+    kept: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]], *, end: int = END
 ) -> tuple[list[Excerpt], int]:
     """The streams that are shown, the one where it began first, then those that speak; and how many are left out."""
     found = [
-        excerpt(stream, evidence, attempt_id=attempt_id, index=index)
+        excerpt(stream, evidence, attempt_id=attempt_id, index=index, end=end)
         for attempt_id, streams in kept
         for index, stream in enumerate(streams)
     ]

@@ -5,16 +5,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
-from classifiers import taxonomy
+from service.store.feedback_records import SavedView
 from service.store.records import FailureSort
 from service.web import views
-from service.web.auth import OWN
+from service.web.auth import OWN, Principal
+from service.web.pages.causes import by_side
 from service.web.pages.forms import Text, narrowed
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import Given, Services
 from service.web.views import Narrowed
 
-router = APIRouter(dependencies=[OWN])
+router = APIRouter()
 SORTS: dict[FailureSort, str] = {
     "-ended_at": "newest first",
     "ended_at": "oldest first",
@@ -27,10 +28,12 @@ MORE_FILTERS = ("cluster", "queue", "team", "user", "node")
 def failures(
     request: Request,
     services: Given,
+    reader: Annotated[Principal, OWN],
     filters: Annotated[Narrowed, Depends(narrowed)],
     cursor: Text = None,
     sort: FailureSort = "-ended_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    said: Text = None,
 ) -> HTMLResponse:
     """One page of the list."""
     page = views.failures(services, filters, limit=limit, cursor=cursor or None, sort=sort)
@@ -49,11 +52,21 @@ def failures(
         "causes": by_side(),
         "statuses": views.statuses(),
         "more": MORE_FILTERS,
+        "facets": views.facets(services, filters),
+        "newest": newest(services),
+        "saved": saved(services, reader.name),
+        "said": said,
     }
     return render(request, "failures.html", told)
 
 
-def by_side() -> dict[str, list[taxonomy.Entry]]:
-    """The causes for a select, grouped by side."""
-    axes = taxonomy.load()
-    return {side: [entry for entry in axes.causes.values() if entry.extra["side"] == side] for side in axes.sides}
+def saved(services: Services, who: str) -> tuple[SavedView, ...]:
+    """The filters of this list that a person saved."""
+    with services.store.reading() as reading:
+        return reading.feedback.views(who, "/failures")
+
+
+def newest(services: Services) -> int:
+    """The number of the failure that was stored last; live updates count from there."""
+    with services.store.reading() as reading:
+        return reading.failures.newest()

@@ -48,7 +48,8 @@ def environment() -> Environment:
         "confidence": words.confidence,
         "query": query,
         "version": version("faultline"),
-        "style": _style(),
+        "style": _static("faultline.css"),
+        "script": _static("faultline.js"),
     }
     return made
 
@@ -67,10 +68,10 @@ def query(*parts: Mapping[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else ""
 
 
-def _style() -> str:
-    """The style sheet's address, which changes with its content."""
-    content = files("service.web").joinpath("static/faultline.css").read_bytes()
-    return f"/static/faultline.css?v={sha256(content).hexdigest()[:12]}"
+def _static(name: str) -> str:
+    """A static file's address, which changes with its content."""
+    content = files("service.web").joinpath(f"static/{name}").read_bytes()
+    return f"/static/{name}?v={sha256(content).hexdigest()[:12]}"
 
 
 def render(

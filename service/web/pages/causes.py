@@ -1,0 +1,19 @@
+"""The codes of the taxonomy for a form's choices."""
+
+from classifiers import taxonomy
+
+
+def by_side() -> dict[str, list[taxonomy.Entry]]:
+    """The causes for a select, grouped by side."""
+    axes = taxonomy.load()
+    return {side: [entry for entry in axes.causes.values() if entry.extra["side"] == side] for side in axes.sides}
+
+
+def categories() -> list[taxonomy.Entry]:
+    """The failure categories."""
+    return list(taxonomy.load().categories.values())
+
+
+def symptoms() -> list[taxonomy.Entry]:
+    """The distributed symptoms."""
+    return list(taxonomy.load().symptoms.values())

@@ -1,0 +1,257 @@
+"""GET /groups and /groups/{id}: failures of one kind together, and what people do to them."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Literal, cast, get_args
+
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from pydantic import ValidationError
+
+from service.errors import FieldError, InvalidInput
+from service.store.group_records import GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
+from service.web import group_views, views
+from service.web.api.group_models import FeedbackGiven, GroupAction
+from service.web.auth import ACT, READ, Principal, check_form
+from service.web.group_actions import act, word_of
+from service.web.pages.causes import by_side
+from service.web.pages.forms import Text
+from service.web.pages.templating import render
+from service.web.services import Given, Services
+from service.web.views import Narrowed
+
+router = APIRouter()
+SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_lost": "most GPU-hours lost first"}
+FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assignee")
+SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
+OPEN = ("new", "escalating", "regressed", "ongoing")
+LATEST = 12
+CHART = (600, 56)  # width and height of the chart in its own units
+DAYS = 28
+GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
+
+
+def asked(
+    state: Text = None,
+    side: Text = None,
+    cause: Text = None,
+    cluster: Text = None,
+    queue: Text = None,
+    team: Text = None,
+    user: Text = None,
+    node: Text = None,
+    assignee: Text = None,
+    novel: Text = None,
+    muted_by_me: Text = None,
+) -> dict[str, str]:
+    """The filters that are set, from the URL."""
+    given = {
+        "state": state,
+        "side": side,
+        "cause": cause,
+        "cluster": cluster,
+        "queue": queue,
+        "team": team,
+        "user": user,
+        "node": node,
+        "assignee": assignee,
+        "novel": novel,
+        "muted_by_me": muted_by_me,
+    }
+    return {name: text.strip() for name, text in given.items() if text and text.strip()}
+
+
+def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
+    """The same for the store; what one muted for oneself is left out unless it is asked for."""
+    values: dict[str, Any] = {name: filters.get(name) for name in (*FILTERS, "state")}
+    hidden = None if filters.get("muted_by_me") else who
+    return GroupFilter(**values, novel=bool(filters.get("novel")), hidden_from=hidden)
+
+
+@router.get("/groups")
+def groups(
+    request: Request,
+    services: Given,
+    reader: Annotated[Principal, READ],
+    filters: Annotated[dict[str, str], Depends(asked)],
+    cursor: Text = None,
+    sort: GroupSort = "-last_at",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    said: Text = None,
+) -> HTMLResponse:
+    """One page of the list."""
+    page = group_views.groups(services, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort)
+    with services.store.reading() as reading:
+        counts = reading.groups.counts()
+    told = {
+        "page": page,
+        "asked": filters,
+        "extra": {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)},
+        "sort": sort,
+        "sorts": SORTS,
+        "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
+        "cursor": cursor,
+        "causes": by_side(),
+        "more": FILTERS[2:],
+        "spans": SPANS,
+        "said": said,
+    }
+    return render(request, "groups.html", told)
+
+
+@router.get("/groups/{group_id}")
+def group(
+    request: Request, services: Given, reader: Annotated[Principal, READ], group_id: GroupId, said: Text = None
+) -> HTMLResponse:
+    """One group."""
+    detail = group_views.group(services, group_id, reader.name)
+    latest = views.failures(services, Narrowed({"group": str(group_id)}), limit=LATEST)
+    last = None
+    if latest.items:
+        last = views.failure(services, latest.items[0].id).verdict
+    signatures = [line["signature"] for line in (last or {}).get("evidence") or () if line.get("signature")]
+    told = {
+        "detail": detail,
+        "row": detail.row,
+        "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures))),
+        "why_state": group_views.why_state(detail.row),
+        "bars": bars(detail),
+        "chart": CHART,
+        "facets": {
+            kind: [facet for facet in detail.facets if facet.kind == kind]
+            for kind in ("cluster", "queue", "team", "user", "node")
+        },
+        "latest": latest.items,
+        "last": last,
+        "causes": by_side(),
+        "spans": SPANS,
+        "said": said,
+    }
+    return render(request, "group.html", told)
+
+
+@router.post("/groups/act", response_model=None)
+def act_on_many(
+    request: Request,
+    services: Given,
+    actor: Annotated[Principal, ACT],
+    action: Annotated[Literal["resolve", "reopen", "mute", "assign", "merge"], Form()],
+    group: Annotated[list[int] | None, Form()] = None,
+    span: Annotated[str, Form(max_length=10)] = "1w",
+    to: Annotated[str, Form(max_length=200)] = "",
+    back: Annotated[str, Form(max_length=2_000)] = "",
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Do the same to every group that was ticked."""
+    check_form(request, form_token)
+    chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= views.LONGEST_ID]
+    if not chosen:
+        raise InvalidInput("no group was ticked", (FieldError("group", "one or more groups"),))
+    given = _action(services, action, span=span, to=to)
+    act(services, chosen, actor.name, given)
+    query = back.lstrip("?") if back.isprintable() else ""
+    return RedirectResponse(f"/groups?{query}{'&' if query else ''}said={action}", 303)
+
+
+@router.post("/groups/{group_id}/act", response_model=None)
+def act_on_one(
+    request: Request,
+    services: Given,
+    actor: Annotated[Principal, ACT],
+    group_id: GroupId,
+    action: Annotated[str, Form(max_length=20)],
+    span: Annotated[str, Form(max_length=10)] = "",
+    failures: Annotated[str, Form(max_length=12)] = "",
+    users: Annotated[str, Form(max_length=12)] = "",
+    for_me: Annotated[str, Form(max_length=5)] = "",
+    to: Annotated[str, Form(max_length=200)] = "",
+    ticket: Annotated[str, Form(max_length=600)] = "",
+    text: Annotated[str, Form(max_length=8_000)] = "",
+    groups: Annotated[str, Form(max_length=400)] = "",
+    fingerprint: Annotated[str, Form(max_length=200)] = "",
+    value: Annotated[str, Form(max_length=300)] = "",
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Do one thing to one group; `value` of a split is "field: value"."""
+    check_form(request, form_token)
+    field, _, named = value.partition(":")
+    given = _action(
+        services,
+        action,
+        span=span,
+        failures=failures.strip() or None,
+        users=users.strip() or None,
+        for_me=bool(for_me),
+        to=to,
+        ticket=ticket.strip() or None,
+        text=text,
+        groups=[part for part in groups.replace(",", " ").split() if part],
+        fingerprint=fingerprint,
+        field=field.strip(),
+        value=named.strip(),
+    )
+    act(services, [group_id], actor.name, given)
+    return RedirectResponse(f"/groups/{group_id}?said={given.action}", 303)
+
+
+@router.post("/groups/{group_id}/feedback", response_model=None)
+def say(
+    request: Request,
+    services: Given,
+    speaker: Annotated[Principal, ACT],
+    group_id: GroupId,
+    kind: Annotated[Literal["confirm", "correct"], Form()],
+    cause: Annotated[str, Form(max_length=40)] = "",
+    note: Annotated[str, Form(max_length=4_000)] = "",
+    back: Annotated[Literal["", "/model"], Form()] = "",
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Label the whole group."""
+    check_form(request, form_token)
+    word = word_of(FeedbackGiven(kind=kind, cause=cause or None, note=note or None))
+    services.feedback.say_of_group(group_id, speaker.name, word)
+    return RedirectResponse(f"{back or f'/groups/{group_id}'}?said={kind}", 303)
+
+
+def _action(services: Services, action: str, *, span: str = "", **given: Any) -> GroupAction:
+    if action == "mute" and span:
+        if span not in SPANS:
+            raise InvalidInput("span: expected 1d, 1w or 4w", (FieldError("span", "1d, 1w or 4w", span),))
+        given["until"] = services.clock.now() + SPANS[span]
+    try:
+        return GroupAction.model_validate({"action": action, **given})
+    except ValidationError as error:
+        places = tuple(
+            FieldError(".".join(str(part) for part in one["loc"]), one["msg"], str(one.get("input"))[:80])
+            for one in cast("Sequence[Any]", error.errors())[:5]
+        )
+        raise InvalidInput("; ".join(f"{one.field}: {one.expected}" for one in places), places) from None
+
+
+def bars(detail: GroupDetail) -> list[dict[str, object]]:
+    """The failures a day of the last four weeks that the group was seen in, as bars in the chart's own units."""
+    days: dict[str, int] = {}
+    end = detail.row.last_at
+    for number in range(DAYS - 1, -1, -1):
+        days[f"{end - timedelta(days=number):%Y-%m-%d}"] = 0
+    for hour in detail.hours:
+        days[_day(hour)] = days.get(_day(hour), 0) + hour.failures
+    shown = sorted(days.items())[-DAYS:]
+    most = max((count for _, count in shown), default=0) or 1
+    width, height = CHART
+    step = width / len(shown)
+    return [
+        {
+            "x": round(number * step + 1, 2),
+            "y": round(height - height * count / most, 2),
+            "width": round(step - 2, 2),
+            "height": round(height * count / most, 2),
+            "day": day,
+            "failures": count,
+        }
+        for number, (day, count) in enumerate(shown)
+    ]
+
+
+def _day(hour: GroupHour) -> str:
+    return f"{hour.hour:%Y-%m-%d}"

@@ -1,0 +1,68 @@
+// What makes pages more pleasant, and nothing they need: the keyboard, and word of new failures as they come.
+"use strict";
+(() => {
+  const OFF = "faultline-keys-off";
+  const stored = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
+  const store = (name, value) => { try { if (value === null) localStorage.removeItem(name); else localStorage.setItem(name, value); } catch { /* private window */ } };
+
+  // j and k go from row to row, Enter opens, ? tells. Off for good by the button of the help.
+  const rows = () => [...document.querySelectorAll("main table.list tbody tr, main [data-row]")].filter((row, at, all) => all.indexOf(row) === at && row.querySelector("a"));
+  let here = -1;
+  const go = (to) => {
+    const found = rows();
+    if (!found.length) return;
+    found.forEach((row) => row.classList.remove("here"));
+    here = Math.max(0, Math.min(found.length - 1, to));
+    found[here].classList.add("here");
+    const link = (found[here].querySelector(".what a") || found[here].querySelector("a"));
+    link.focus({ preventScroll: true });
+    found[here].scrollIntoView({ block: "nearest" });
+  };
+  const help = () => {
+    let box = document.getElementById("keys");
+    if (box) { box.close(); box.remove(); return; }
+    box = document.createElement("dialog");
+    box.id = "keys";
+    box.setAttribute("aria-label", "Keyboard");
+    const off = stored(OFF) === "1";
+    const lines = [["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["?", "this help"]];
+    const list = document.createElement("dl");
+    list.className = "pairs";
+    for (const [key, what] of lines) {
+      const term = document.createElement("dt"), told = document.createElement("dd"), kbd = document.createElement("kbd");
+      kbd.textContent = key; term.append(kbd); told.textContent = what; list.append(term, told);
+    }
+    const change = document.createElement("button");
+    change.textContent = off ? "Switch j and k on" : "Switch j and k off";
+    change.addEventListener("click", () => { store(OFF, off ? null : "1"); box.close(); });
+    const close = document.createElement("button");
+    close.textContent = "Close";
+    close.addEventListener("click", () => box.close());
+    box.append(list, change, " ", close);
+    box.addEventListener("close", () => box.remove());
+    document.body.append(box);
+    box.showModal();
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
+    if (event.key === "?") { event.preventDefault(); help(); return; }
+    if (stored(OFF) === "1") return;
+    if (event.key === "j") { event.preventDefault(); go(here + 1); }
+    else if (event.key === "k") { event.preventDefault(); go(here - 1); }
+  });
+
+  // New failures are offered, never pushed in: tables stand still.
+  const place = document.querySelector("[data-live]");
+  if (place && window.EventSource) {
+    const source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live));
+    source.addEventListener("failures", (event) => {
+      const count = JSON.parse(event.data).new;
+      if (!count) return;
+      const link = place.querySelector("a");
+      link.textContent = (count >= 500 ? "500 or more" : String(count)) + (count === 1 ? " new failure, show" : " new failures, show");
+      place.hidden = false;
+    });
+    window.addEventListener("pagehide", () => source.close());
+  }
+})();
