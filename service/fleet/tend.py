@@ -14,7 +14,7 @@ from service.store.suspicion import Key
 
 AT_ONCE = 4  # pieces of work a transaction: others that write wait meanwhile
 ROUNDS = 50
-STALE = timedelta(hours=6)
+STALE = timedelta(hours=1)
 STALE_AT_ONCE = 500
 REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
@@ -95,7 +95,12 @@ class Tending:
         with self._store.unit_of_work() as work:
             work.fleet_work.counting()
             fit_priors(work, late, now=now)
-            refresh(work, stale, now=now, settings=self._settings)
+            keys = set(stale)
+            for cluster in late:
+                if cluster not in priors:  # its nodes were compared with nothing so far
+                    page = work.suspicion.page(cluster=cluster, limit=STALE_AT_ONCE)
+                    keys |= {(row.cluster, row.node) for row in page.items}
+            refresh(work, keys, now=now, settings=self._settings)
 
 
 def _window(row: Sequence[Any]) -> Window:
