@@ -15,9 +15,8 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.clock import SystemClock
 from service.errors import ConfigurationError
-from service.events import NodeEventIn
 from service.ingest.stop import SignalStop
-from service.watch import send
+from service.kafka.record import Message
 from service.watch.evidence import Evidence
 from service.watch.logs import LogTails
 from service.watch.measures import Measures
@@ -27,11 +26,11 @@ from service.watch.watcher import Watcher, collections
 
 if TYPE_CHECKING:
     from service.kubernetes.api import KubernetesApi
+    from service.kubernetes.paths import Object
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DEFAULT_STATE = Path("faultline-watch.json")
-NODE_EVENTS_MOST = 1_000
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -48,10 +47,12 @@ def add_parser(commands: "Subparsers") -> None:
         "--state", type=Path, default=DEFAULT_STATE, help=f"remembers how far it came (default {DEFAULT_STATE})"
     )
     one.add_argument("--topic", help="where ends go (default: the first of FAULTLINE_KAFKA_TOPICS)")
-    one.add_argument("--url", help="send ends to the API of the service at this address instead")
+    one.add_argument("--url", help="send all to the API of the service at this address instead")
     one.add_argument("--token-file", type=Path, help="holds the API token, with --url")
     one.add_argument("--no-logs", action="store_true", help="do not read logs")
-    one.add_argument("--no-nodes", action="store_true", help="do not follow nodes and their events")
+    one.add_argument(
+        "--no-nodes", action="store_true", help="do not follow nodes (told by --url, or on FAULTLINE_NODE_EVENT_TOPIC)"
+    )
     one.add_argument("--metrics", metavar="HOST:PORT", help="show metrics there")
 
 
@@ -102,27 +103,35 @@ def client() -> "Callable[[Path | None, str | None], KubernetesApi]":
     return connect
 
 
-def _sender(args: argparse.Namespace) -> tuple[Sender, Callable[[Sequence[NodeEventIn]], None] | None]:
+def _sender(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Object]], None] | None"]:
+    """Where ends go, and where what nodes say goes."""
     if args.url is None:
-        if args.token_file is not None:
-            raise ConfigurationError("--token-file: expected --url with it")
-        services = compose.build(settings.read())
-        config = services.kafka
-        return TopicSender(services.producer, args.topic or next(iter(config.clusters))), None
+        return _to_topics(args)
     if args.topic is not None:
         raise ConfigurationError("--topic and --url: expected one of them")
     address = urlsplit(args.url)
     if address.scheme not in {"http", "https"} or not address.netloc:
         raise ConfigurationError(f"--url: expected http(s)://..., got {args.url}")
-    token = None if args.token_file is None else _token(args.token_file)
-    sender = ApiSender(args.url, token)
+    sender = ApiSender(args.url, None if args.token_file is None else _token(args.token_file))
 
-    def tell(lines: Sequence[NodeEventIn]) -> None:
-        for start in range(0, len(lines), NODE_EVENTS_MOST):
-            some = [send.node_event(one, args.cluster) for one in lines[start : start + NODE_EVENTS_MOST]]
-            sender.post("/node-events", b"\n".join(orjson.dumps(one) for one in some), "application/x-ndjson")
+    def tell(notes: "Sequence[Object]") -> None:
+        sender.post("/node-events", b"\n".join(orjson.dumps(one) for one in notes), "application/x-ndjson")
 
     return sender, None if args.no_nodes else tell
+
+
+def _to_topics(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Object]], None] | None"]:
+    if args.token_file is not None:
+        raise ConfigurationError("--token-file: expected --url with it")
+    services = compose.build(settings.read())
+    config, producer = services.kafka, services.producer
+    nodes_topic = (services.settings.node_event_topic or "").partition("=")[0]
+
+    def tell(notes: "Sequence[Object]") -> None:
+        producer.send(nodes_topic, [Message(orjson.dumps(one)) for one in notes])
+
+    sender = TopicSender(producer, args.topic or next(iter(config.clusters)))
+    return sender, tell if nodes_topic and not args.no_nodes else None
 
 
 def _token(path: Path) -> Callable[[], str]:

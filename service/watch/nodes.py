@@ -126,6 +126,22 @@ def line(node: str, one: Complaint) -> NodeEventIn:
     return NodeEventIn(at=one.at, node=node, source="kubernetes", text=f"{reason}: {one.message}")
 
 
+def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+    """A Node or an Event as the service takes it: what says how the node is, and nothing else of it."""
+    meta, status = fields.mapping(obj, "metadata"), fields.mapping(obj, "status")
+    kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
+    if obj.get("kind") == "Node":
+        conditions = {"conditions": status.get("conditions") or []}
+        return {"kind": "Node", "clusterName": cluster, "metadata": kept, "status": conditions}
+    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": kept}
+
+
+def told_gone(name: str, cluster: str, at: datetime) -> dict[str, Any]:
+    """A node's deletion as the service takes it."""
+    text = "the node was deleted from the cluster"
+    return {"cluster": cluster, "node": name, "at": at.isoformat(), "source": "kubernetes", "text": text}
+
+
 def event_line(obj: Mapping[str, Any], node: str | None = None) -> NodeEventIn | None:
     """An Event of a cluster (of a node, or a pod) as a line of evidence; None: it says nothing.
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpcore2
 
 from service.errors import ConfigurationError, TooLarge, Unavailable
-from service.events import JobCompletion, NodeEventIn
+from service.events import JobCompletion
 from service.kafka.record import Message
 
 TIMEOUT_S = 60.0
@@ -147,8 +147,3 @@ class ApiSender:
 def encoded(event: JobCompletion) -> bytes:
     """The event as JSON, without what is not known."""
     return event.model_dump_json(by_alias=True, exclude_none=True).encode()
-
-
-def node_event(line: NodeEventIn, cluster: str) -> dict[str, Any]:
-    """A line of a node's as the API takes it."""
-    return {"cluster": cluster, **line.model_dump(mode="json", exclude_none=True)}

@@ -13,12 +13,13 @@ from typing import Any
 
 from service.clock import Clock
 from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
-from service.events import JobCompletion, NodeEventIn, Status
+from service.events import JobCompletion, Status
 from service.formats import fields, kubernetes_meta
 from service.formats.outcome import Skipped
 from service.ingest.backoff import Backoff
 from service.ingest.stop import Stop
 from service.kubernetes.errors import ClusterAway
+from service.kubernetes.paths import Object
 from service.watch import ends, nodes
 from service.watch import state as states
 from service.watch.evidence import Evidence
@@ -57,7 +58,7 @@ class _Batch:
     """What a batch came to: `events` and `notes` to tell, and what holds once they have arrived."""
 
     events: list[JobCompletion] = field(default_factory=list)
-    notes: list[NodeEventIn] = field(default_factory=list)
+    notes: list[Object] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     forget: list[str] = field(default_factory=list)
 
@@ -70,7 +71,7 @@ class Watcher:
         cluster: its name in events.
         following: what to follow.
         sender: where ends go.
-        tell_nodes: where lines of nodes go; None: nowhere. May raise Unavailable: they are dropped, ends are not.
+        tell_nodes: where Nodes that changed and their Events go; None: nowhere. May raise Unavailable: they are dropped, ends are not.
         evidence: completes a failed pod's event.
         node_states: the nodes as they are now; kept by this.
         path: the state file.
@@ -82,7 +83,7 @@ class Watcher:
         cluster: str,
         following: Sequence[Collection],
         sender: Sender,
-        tell_nodes: Callable[[Sequence[NodeEventIn]], None] | None,
+        tell_nodes: Callable[[Sequence[Object]], None] | None,
         evidence: Evidence,
         node_states: Nodes,
         path: Path,
@@ -209,8 +210,8 @@ class Watcher:
         elif of.kind == _NODE:
             self._node(seen, found)
         elif of.kind == _EVENT:
-            if seen.what == "changed" and (said := nodes.event_line(seen.object)) is not None:
-                found.notes.append(said)
+            if seen.what == "changed":
+                found.notes.append(nodes.told(seen.object, self._cluster))
         else:
             self._end(seen, found, told)
 
@@ -262,12 +263,11 @@ class Watcher:
             name = fields.text(fields.mapping(seen.object, "metadata"), "name")
             if name is not None:
                 self._nodes.gone(name, now)
-                found.notes += [line for line in self._nodes.lines(name) if line.at == now]
+                found.notes.append(nodes.told_gone(name, self._cluster, now))
             return
         before, after = self._nodes.put(seen.object, now)
-        if after is not None and seen.what == "changed":
-            known = before.complaints if before is not None else ()
-            found.notes += [nodes.line(after.name, one) for one in after.complaints if one not in known]
+        if after is not None and before is not None and after.complaints != before.complaints:
+            found.notes.append(nodes.told(seen.object, self._cluster))
 
     def _told(self, events: Sequence[JobCompletion], stop: Stop) -> bool:
         """Tell until it has arrived; False: the end was asked for before."""
@@ -288,14 +288,14 @@ class Watcher:
                     return False
         return True
 
-    def _note(self, notes: Sequence[NodeEventIn]) -> None:
+    def _note(self, notes: Sequence[Object]) -> None:
         if not notes or self._tell_nodes is None:
             return
         try:
             self._tell_nodes(notes)
         except (Unavailable, TooLarge, ConfigurationError) as error:
             self._measures.notes_dropped.inc(len(notes))
-            log.warning("%s; %d lines of nodes are not told", error.detail, len(notes))
+            log.warning("%s; %d events of nodes are not told", error.detail, len(notes))
         else:
             self._measures.notes.inc(len(notes))
 
