@@ -86,17 +86,19 @@ def _probes(current: _Round) -> None:
         held = current.work.incidents.hold(incident.id)
         if held.state != "holding" or held.by_hand or held.probe_row is not None:
             continue
-        rows = current.work.leases.held_by(current.cluster, "incident", incident_id=incident.id, limit=1)
+        rows = current.work.leases.held_by(current.cluster, "incident", incident_id=incident.id, limit=_LOOKED_AT)
         if not rows:
             continue
-        current.work.incidents.change(incident.id, state="probing", probe_id=rows[0].id, probes=held.probes + 1)
+        tried = current.work.leases.tried(incident.id)
+        probe = next((row for row in rows if row.lineage not in tried), rows[0])
+        current.work.incidents.change(incident.id, state="probing", probe_id=probe.id, probes=held.probes + 1)
         current.work.incidents.note(
             incident.id,
             "policy",
             "probe",
             f"job {rows[0].job_id} is let go first, to see (request {rows[0].public_id})",
         )
-        _take(current, rows[0])
+        _take(current, probe)
 
 
 def _trials(current: _Round) -> None:

@@ -221,7 +221,7 @@ class Incidents:
             .where(requests.c.incident_id.in_([one.id for one in found]), requests.c.state == "held")
             .group_by(requests.c.incident_id)
         )
-        held = dict(rows.tuples())
+        held: dict[int, int] = {row[0]: row[1] for row in rows}
         probes = [one.probe_row for one in found if one.probe_row is not None]
         public: dict[int, str] = {}
         if probes:

@@ -82,6 +82,13 @@ class Leases:
             )
         )
 
+    def tried(self, incident_id: int) -> set[str]:
+        """The lineages that an incident let go first already."""
+        wanted = select(requests.c.lineage).where(
+            requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
+        )
+        return set(self._connection.execute(wanted).scalars())
+
     def held_for_a_while(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[Row[Any]]:
         """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
         wanted = (

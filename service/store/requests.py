@@ -159,7 +159,7 @@ class Requests:
     def count_by_state(self) -> dict[RequestState, int]:
         """How many are in each state."""
         wanted = select(requests.c.state, func.count()).group_by(requests.c.state)
-        return dict(self._connection.execute(wanted).tuples())
+        return {row[0]: row[1] for row in self._connection.execute(wanted)}
 
     def page(
         self,

@@ -1,0 +1,308 @@
+"""Many jobs over one shared thing: one incident, held; one probe first; then the rest, paced."""
+
+from datetime import datetime, timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from service.errors import Conflict
+from service.store.session import Store
+from tests.service.automation.world import AUTO, World, job, world
+from tests.service.frozen_clock import FrozenClock
+from tests.service.web.world import NOW
+
+GONE = "OSError: [Errno 116] Stale file handle: '/scratch/{user}/run{n}/ckpt.pt'"
+
+
+def outage(first: int, count: int, *, at: datetime | None = None, line: str = GONE) -> list[dict[str, Any]]:
+    """Jobs of eleven users that one file system took down."""
+    ended = at or NOW - timedelta(minutes=1)
+    return [
+        job(
+            str(n),
+            line.format(user=f"user{n % 11}", n=n),
+            at=ended + timedelta(seconds=n % 30),
+            user=f"user{n % 11}",
+            nodes=[f"gpu{n:03d}", f"gpu{n + 500:03d}"],
+            gpus=8 + n,
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def test_thirty_jobs_of_one_outage_are_one_incident_one_probe_and_then_the_rest_paced(here: World) -> None:
+    for start in range(0, 30, 6):
+        here.tell(*outage(start, 6))
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    assert (incident.kind, incident.value, incident.jobs, incident.users) == ("file_system", "/scratch", 30, 11)
+    assert len(here.requests("held")) == 30
+    assert here.lease() == []
+    [opened] = here.messages("incident.opened")
+    assert opened[1]["incident"]["title"] == "File system /scratch fails jobs"
+
+    here.wait(minutes=11)
+    [probe] = here.lease()
+    assert probe.job_id == "0"  # the least costly to try
+    assert here.lease() == []
+    here.done(probe)
+    here.wait(minutes=5)
+    assert here.lease() == []
+
+    here.tell(job("0", at=here.clock.at, started_at=(here.clock.at - timedelta(minutes=4)).isoformat()))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []
+    assert here.messages("incident.closed")
+    let_go: list[str] = []
+    for _ in range(12):
+        given = here.lease()
+        assert len(given) <= 8  # six a minute, give or take the jitter
+        let_go += [lease.job_id for lease in given]
+        for lease in given:
+            here.done(lease)
+        here.wait(minutes=1)
+    assert sorted(let_go, key=int) == [str(n) for n in range(1, 30)]
+
+
+def test_a_probe_that_fails_the_same_way_keeps_all_held_and_another_goes_later(here: World) -> None:
+    here.tell(*outage(0, 8))
+    here.wait(minutes=11)
+    [probe] = here.lease()
+    here.done(probe)
+    here.wait(minutes=2)
+    [again] = outage(int(probe.job_id), 1, at=here.clock.at)
+    again["started_at"] = (here.clock.at - timedelta(minutes=1)).isoformat()
+    here.tell(again)
+    assert here.lease() == []
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+        notes = [note.what for note in reading.incidents.get(incident.id).notes]
+    assert (incident.state, incident.probes) == ("holding", 1)
+    assert notes == ["opened", "probe", "probe failed"]
+    here.wait(minutes=11)
+    [other] = here.lease()
+    assert other.job_id != probe.job_id
+
+
+def test_a_probe_that_runs_on_while_nothing_else_fails_has_got_through(here: World) -> None:
+    here.tell(*outage(0, 8))
+    here.wait(minutes=11)
+    here.done(here.lease()[0])
+    here.wait(minutes=20)
+    here.automation.tick()
+    assert here.lease() == []
+    here.wait(minutes=11)
+    here.automation.tick()
+    assert len(here.messages("incident.closed")) == 1
+    here.wait(minutes=10)
+    assert len(here.lease()) == 7
+
+
+def test_a_probe_while_others_go_on_failing_opens_nothing(here: World) -> None:
+    here.tell(*outage(0, 8))
+    here.wait(minutes=11)
+    [probe] = here.lease()
+    here.done(probe)
+    here.wait(minutes=5)
+    here.tell(*outage(20, 2, at=here.clock.at))
+    here.wait(minutes=30)
+    here.automation.tick()
+    assert here.messages("incident.closed") == []
+    assert [lease.job_id for lease in here.lease()] != [probe.job_id]
+
+
+@pytest.mark.parametrize("result", ["refused", "unknown"])
+def test_a_probe_of_which_nothing_came_is_followed_by_another(here: World, result: Any) -> None:
+    here.tell(*outage(0, 8))
+    here.wait(minutes=11)
+    [probe] = here.lease()
+    here.automation.ack(probe.request_id, probe.lease_token, result)
+    here.automation.tick()
+    here.wait(seconds=1)
+    [other] = here.lease()
+    assert other.job_id != probe.job_id
+
+
+def test_a_probe_whose_hook_died_is_given_again_and_stays_the_probe(here: World) -> None:
+    here.tell(*outage(0, 8))
+    here.wait(minutes=11)
+    [probe] = here.lease(seconds=30)
+    here.wait(seconds=31)
+    [again] = here.lease()
+    assert (again.request_id, again.lease_count) == (probe.request_id, 2)
+    assert here.lease() == []
+
+
+def test_few_jobs_or_one_user_s_are_no_incident(here: World) -> None:
+    here.tell(*outage(0, 4))
+    here.tell(*(one | {"user": "ana", "cluster": "vega"} for one in outage(100, 8)))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []
+
+
+def test_failures_long_apart_are_no_incident(here: World) -> None:
+    for n in range(8):
+        here.tell(*outage(n, 1, at=NOW - timedelta(hours=5, minutes=-30 * n)))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []
+
+
+def test_old_failures_told_late_open_nothing(here: World) -> None:
+    here.tell(*outage(0, 12, at=NOW - timedelta(days=3)))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []
+
+
+def test_preempted_jobs_and_users_own_mistakes_are_no_incident(here: World) -> None:
+    here.tell(*(one | {"status": "preempted"} for one in outage(0, 12)))
+    here.tell(*outage(20, 12, line="ModuleNotFoundError: No module named 'x' {user} {n}"))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []
+
+
+def test_a_node_s_incident_holds_nobody_who_leaves_the_node_out(here: World) -> None:
+    line = "NVRM: Xid 79, fallen off the bus {user} {n}"
+    here.tell(*(one | {"nodes": ["gpu018", f"gpu{i}"]} for i, one in enumerate(outage(0, 8, line=line))))
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    # The logs name no node of these jobs (each names its first), which is gpu018 after all: it is left out.
+    assert incident.kind in {"node", "fingerprint"}
+
+
+def test_a_person_closes_holds_and_releases(here: World) -> None:
+    here.tell(*outage(0, 8))
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    held = here.automation.hold_incident(incident.id, "ana", "storage team is on it")
+    assert held.by_hand
+    here.wait(minutes=60)
+    here.automation.tick()
+    assert here.lease() == []
+    here.automation.release_incident(incident.id, "ana")
+    [probe] = here.lease()
+    here.done(probe)
+    closed = here.automation.close_incident(incident.id, "ana", "failed over")
+    assert (closed.state, closed.closed_by) == ("closed", "ana")
+    with pytest.raises(Conflict):
+        here.automation.close_incident(incident.id, "bea")
+    here.wait(minutes=10)
+    assert len(here.lease()) == 7
+    with here.store.reading() as reading:
+        notes = reading.incidents.get(incident.id).notes
+    assert [(note.by, note.what) for note in notes] == [
+        ("policy", "opened"),
+        ("ana", "held"),
+        ("ana", "released"),
+        ("policy", "probe"),
+        ("ana", "closed"),
+    ]
+
+
+def test_an_incident_opened_by_hand_holds_what_comes(here: World) -> None:
+    opened = here.automation.open_incident("orion", "file_system", "/scratch", "ana", "maintenance begins")
+    with pytest.raises(Conflict, match=f"incident {opened.id} is open"):
+        here.automation.open_incident("orion", "file_system", "/scratch", "bea")
+    here.tell(*outage(0, 2))
+    assert {request.incident_id for request in here.requests("held")} == {opened.id}
+    here.wait(hours=1)
+    assert here.lease() == []
+
+
+def test_what_waited_when_the_incident_was_opened_is_not_leased(here: World) -> None:
+    here.tell(*outage(0, 2))
+    assert len(here.requests("waiting")) == 2
+    here.wait(minutes=5)
+    here.automation.open_incident("orion", "file_system", "/scratch", "ana")
+    assert here.lease() == []
+    assert len(here.requests("held")) == 2
+
+
+def test_what_needs_a_repair_is_held_and_goes_with_its_incident(here: World) -> None:
+    here.tell(*outage(0, 4, line="controller misconfigured {user} {n}"))
+    assert {(one.state, one.held_by) for one in here.requests()} == {("held", "repair")}
+    here.tell(*outage(4, 2, line="controller misconfigured {user} {n}"))
+    assert {(one.state, one.held_by) for one in here.requests()} == {("held", "incident")}
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    here.automation.close_incident(incident.id, "ana")
+    here.wait(minutes=10)
+    assert len(here.lease()) == 6
+
+
+def test_an_incident_in_a_fresh_install_is_opened_and_nothing_is_asked_for(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, 'version = "fresh"')
+    here.tell(*outage(0, 30))
+    with here.store.reading() as reading:
+        assert len(reading.incidents.opened()) == 1
+    assert not here.requests("held")
+    here.wait(hours=3)
+    here.automation.tick()
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []  # nothing held, nothing new: over
+
+
+def test_many_at_once_open_it_once(here: World, clock: FrozenClock) -> None:
+    workers = [world(Store(str(here.store._engine.url), clock=clock), clock) for _ in range(4)]
+    ready = Barrier(len(workers))
+
+    def tell(number: int) -> None:
+        ready.wait()
+        for n in range(3):
+            workers[number].tell(*outage(100 * number + 10 * n, 3))
+
+    threads = [Thread(target=tell, args=(number,)) for number in range(len(workers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for worker in workers:
+        worker.store.close()
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    assert incident.jobs == 36
+    assert len(here.messages("incident.opened")) == 1
+    assert len(here.requests("held")) == 36
+
+
+def test_a_storm_of_resubmits_is_held_and_one_is_tried_after_a_while(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
+    here.tell(*outage(0, 10))
+    here.wait(minutes=5)
+    given = here.lease()
+    assert len(given) == 3
+    for lease in given:
+        here.done(lease)
+    assert here.lease() == []
+    assert {one.held_by for one in here.requests("held")} == {"storm"}
+    with here.store.reading() as reading:
+        [held] = reading.storms.held().values()
+    assert held.reason == "3 resubmits in 60 minutes"
+    here.wait(minutes=31)
+    [trial] = here.lease()
+    assert here.lease() == []
+    here.done(trial)
+    here.tell(job(trial.job_id, at=here.clock.at, started_at=(here.clock.at - timedelta(minutes=1)).isoformat()))
+    with here.store.reading() as reading:
+        assert reading.storms.held() == {}
+    here.wait(minutes=60)
+    assert here.lease()
+
+
+def test_a_trial_that_fails_again_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
+    here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
+    here.tell(*outage(0, 10))
+    here.wait(minutes=5)
+    for lease in here.lease():
+        here.done(lease)
+    here.lease()
+    here.wait(minutes=31)
+    [trial] = here.lease()
+    here.done(trial)
+    [again] = outage(int(trial.job_id), 1, at=here.clock.at)
+    here.tell(again | {"started_at": (here.clock.at - timedelta(minutes=1)).isoformat()})
+    assert here.lease() == []
+    here.wait(minutes=20)
+    assert here.lease() == []
+    here.wait(minutes=11)
+    assert len(here.lease()) == 1
