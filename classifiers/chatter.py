@@ -23,6 +23,9 @@ _LEAST: Final = 4
 _SHAPES: Final = 4
 _BLOCK: Final = 12_000
 _ROOM: Final = 150
+_TRIES: Final = 800
+_LOOK: Final = 160
+_LONG_LINE: Final = 400
 
 
 class Chatter:
@@ -40,15 +43,24 @@ class Chatter:
         """The offset of the last but some lines of daily talk (two steps of all ranks), 0 where there are fewer."""
         if self._end is None:
             samples, ranks = self._look()
-            self._end = 0
-            for anchor in _anchors(samples):
-                at = len(self._text)
-                for _ in range(max(_LEAST, 2 * ranks + 2)):
-                    at = self._text.rfind(anchor, 0, at)
-                    if at < 0:
-                        break
-                self._end = max(self._end, at)
+            ends = (self._last(shape, anchor, max(_LEAST, 2 * ranks + 2)) for shape, anchor in _anchors(samples))
+            self._end = max(ends, default=0)
         return self._end
+
+    def _last(self, shape: tuple[str, ...], anchor: str, behind: int) -> int:
+        """The offset of the last but so many lines of a shape, 0 where there are fewer near the text's end."""
+        text, at = self._text, len(self._text)
+        for _ in range(_TRIES):
+            at = text.rfind(anchor, 0, at)
+            if at < 0:
+                return 0
+            begin = text.rfind("\n", max(0, at - _LONG_LINE), at) + 1
+            if _shape(text[begin : begin + _LOOK]) == shape:
+                behind -= 1
+                if behind == 0:
+                    return begin
+            at = max(begin, 1)
+        return 0
 
     def goes_on(self, offset: int, *, sure: bool) -> bool:
         """Whether daily talk goes on after an offset; where the line there is `sure` to end a process, for long.
@@ -67,7 +79,12 @@ class Chatter:
         return time_of(self._text[begin : begin + 200])
 
 
-def _anchors(samples: list[list[str]]) -> list[str]:
+def _shape(line: str) -> tuple[str, ...]:
+    end = line.find("\n")
+    return tuple(_WORD.findall(line, 0, end if 0 <= end < _LOOK else _LOOK)[:8])
+
+
+def _anchors(samples: list[list[str]]) -> list[tuple[tuple[str, ...], str]]:
     shapes: dict[tuple[str, ...], list[str]] = defaultdict(list)
     regions: dict[tuple[str, ...], set[int]] = defaultdict(set)
     total = 0
@@ -77,7 +94,7 @@ def _anchors(samples: list[list[str]]) -> list[str]:
             low = line[:300].lower()
             if any(word in low for word in _COMPLAINTS):
                 continue
-            shape = tuple(_WORD.findall(line, 0, 160)[:8])
+            shape = _shape(line)
             if shape:
                 shapes[shape].append(line)
                 regions[shape].add(region)
@@ -91,5 +108,6 @@ def _anchors(samples: list[list[str]]) -> list[str]:
         counts = Counter(part for line in lines for part in set(_SEGMENT.findall(line[:300])))
         common = [part for part, count in counts.items() if count >= 0.9 * len(lines)]  # noqa: PLR2004 - nearly all
         if common:
-            out.append(max(common, key=len))
+            others = "\n".join(line for name, some in shapes.items() if name != shape for line in some)
+            out.append((shape, min(common, key=lambda part: (others.count(part), -len(part)))))
     return out

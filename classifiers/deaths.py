@@ -29,6 +29,7 @@ _DEEPSPEED: Final = re.compile(r"--local_rank=(?P<local>\d+)\b.{0,2000}exits wit
 _LIGHTNING: Final = re.compile(
     r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"
 )
+_MPICH: Final = re.compile(r"^=\s{1,8}EXIT CODE: (?P<code>\d+)")
 _SPAWN: Final = re.compile(
     r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
 )
@@ -59,7 +60,10 @@ _LOST_WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One process that ended badly. `signal` None: it left by itself with `code`. `told`: a launcher calls it first."""
+    """One process that ended badly. `signal` None: it left by itself with `code`. `told`: a launcher calls it first.
+
+    `sure`: the launcher started all ranks and saw them all, not those of one node.
+    """
 
     rank: int | None = None
     local: int | None = None
@@ -68,6 +72,7 @@ class Death:
     signal: int | None = None
     time: float | None = None
     told: bool = False
+    sure: bool = False
 
     @property
     def violent(self) -> bool:
@@ -121,27 +126,31 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
         return
     hit = _MPI_SIGNAL.search(line)
     if hit is not None:
-        yield Death(rank=int(hit["rank"]), node=hit["node"], signal=int(hit["signal"]), told=True)
+        yield Death(rank=int(hit["rank"]), node=hit["node"], signal=int(hit["signal"]), told=True, sure=True)
         return
     hit = _LIGHTNING.search(line)
     if hit is not None:
         code = int(hit["code"])
-        yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True)
+        yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True, sure=True)
         return
     hit = _MPI_NAME.search(line) or (_MPI_NAME.search(following[:300]) if _MPI_FIRST in line else None)
     if hit is not None:
         code_hit = _EXIT.search(following[:300])
         left = int(code_hit["code"]) if code_hit else None
-        yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True)
+        yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True, sure=True)
         return
     hit = _DUE.search(line) or (_MPI_ERROR.search(following[:300]) if "An error occurred in MPI_" in line else None)
     if hit is not None:
-        yield Death(rank=int(hit["rank"]), told=True)
+        yield Death(rank=int(hit["rank"]), told=True, sure=True)
+        return
+    hit = _MPICH.match(line)
+    if hit is not None:
+        yield Death(code=int(hit["code"]))
         return
     hit = _SPAWN.search(line)
     if hit is not None:
         number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
-        yield Death(rank=int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number, told=True)
+        yield Death(rank=int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number, told=True, sure=True)
 
 
 def report(text: str, at: int) -> Death | None:

@@ -17,7 +17,7 @@ from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
 from classifiers.lines import head_of, inner_rank, is_labelled, plain, time_of
-from classifiers.ordering import demote, fold, keep, order_of, promote, put_first
+from classifiers.ordering import demote, fold, keep, order_of, promote, put_first, put_forward
 from classifiers.roles import hits_of, is_code, role_of
 from classifiers.scan import Found, Scanner, tidy
 from classifiers.speakers import Speakers
@@ -148,6 +148,7 @@ class Extractor:
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
         known = frozenset(rank for one in speakers if one is not None for rank in one.known)
         suspect = suspects.find(raw, items, told, missing_ranks, known)
+        put_forward(items, suspect.rank if suspect is not None else None)
         put_first(items, suspect.rank if suspect is not None else None)
         kept = keep(items)
         case = Case(

@@ -47,7 +47,11 @@ def promote(items: list[Item]) -> None:
         complaints = [item for item in own if item.role == "cascade"]
         if complaints:  # nothing tells why: the first to complain is the first failing line that there is
             first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
-            first.role, first.bucket = "initiating", _COMPLAINT
+            _begin(first)
+            for item in complaints:  # and the first that names who is missing
+                if item.about and item is not first:
+                    _begin(item)
+                    break
         ends = [item for item in own if item.death and item.role == "teardown"]
         if ends:  # who died without a word is told by its launcher alone
             ends[0].role, ends[0].bucket = "initiating", _END
@@ -56,6 +60,20 @@ def promote(items: list[Item]) -> None:
     if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
         first = next((item for item in own if progress.step_of(item.text) is None), own[0])
         first.role, first.bucket = "initiating", 3.5
+
+
+def _begin(item: Item) -> None:
+    item.role, item.bucket = "initiating", _COMPLAINT
+
+
+def put_forward(items: list[Item], rank: int | None) -> None:
+    """Where the suspect's own words begin nothing, what it said or a launcher said of it first does."""
+    if rank is None or any(item.role == "initiating" and item.rank == rank for item in items):
+        return
+    sure = any(item.role == "initiating" and item.bucket < 2 and item.rank is None and item.number for item in items)  # noqa: PLR2004
+    own = [item for item in items if item.rank == rank and item.role in {"cascade", "teardown"} and not item.scheduler]
+    if own and not sure:
+        _begin(min(own, key=lambda item: (item.stream, item.offset)))
 
 
 def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:

@@ -19,6 +19,8 @@ _SHELL: Final = re.compile(
 _AGAIN: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
 )
+# What a program itself calls overcome.
+_OVERCOME: Final = re.compile(r"(?i)\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b")
 _CHAIN_WORDS: Final = (
     "During handling of the above", "The above exception was the direct", "frame #", "Exception raised from ",
     "terminate called after throwing", "terminate called recursively",
@@ -29,6 +31,22 @@ _REPORTED: Final = re.compile(
     r"^(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|^Failures:$|^\S+ FAILED$"
     r"|^<NO_OTHER_FAILURES>|^error_file: |^Exit code: |^=\s{1,8}EXIT CODE: "
 )
+# What launchers print around every failure, whatever it was.
+_BOILERPLATE: Final = re.compile(
+    r"^\d\. this process (?:called|did not call)|^error message you will receive is this one|^detect that the abort call was"
+    r"|^exiting or it will be considered an|^terminated by signals sent by|^NOTE: invoking MPI_ABORT|^with errorcode -?\d+\.$"
+    r"|^a non-zero exit code\.|^Primary job +terminated normally|^YOUR APPLICATION TERMINATED WITH THE EXIT STRING"
+    r"|ORTE_ERROR_LOG: |\*\*\* End of error message|Signal code: |Failing at address: |^To avoid data inconsistency"
+    r"|^=+ {0,3}(?:CLEANING UP|YOU CAN IGNORE|BAD TERMINATION)|^Some NCCL operations have failed|MPI_ERRORS_ARE_FATAL"
+    r"|^CUDA kernel errors might be asynchronously|^-{3,} ?Python error|^={2,} backtrace \("
+)
+# The first that a crashing runtime prints of a crash.
+_CRASHED: Final = re.compile(
+    r"\*\*\* Process received signal \*\*\*|^Abort\(-?\d+\) on node \d+ \(rank \d+|\] Caught signal \d+ \("
+    r"|^Fatal Python error: |^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): )|^\*\*\* stack smashing detected"
+)
+_ABORTED: Final = re.compile(r"^MPI_ABORT was invoked on rank \d+|^(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+")
+_NOT_SURE: Final = 2.3
 # Frames of a native stack (glog, libunwind, gdb, UCX): never where a failure is told first.
 _NATIVE_FRAME: Final = re.compile(
     r"^(?:\*{3} Check failure stack trace|@ {1,8}0x[0-9a-f]|#\d{1,3} {1,4}0x|\d{1,3} {1,4}/\S{1,200}\.so)"
@@ -62,9 +80,15 @@ def role_of(
     """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
     if _REPORTED.search(bare, 0, 300):
         return "teardown", 9
-    if _NATIVE_FRAME.match(bare):
-        return "context", 9
+    if _NATIVE_FRAME.match(bare) or _BOILERPLATE.search(bare, 0, 200):
+        return "context" if not hits else "teardown", 9
+    if _CRASHED.search(bare, 0, 200):
+        return "initiating", 1
+    if _ABORTED.match(bare):
+        return "initiating", _NOT_SURE
     role, bucket = _by_itself(found, bare, hits, trace, exception)
+    if role in {"initiating", "cascade"} and bucket > 0 and trace is None and _OVERCOME.search(bare, 0, 300):
+        bucket, role = max(bucket, _LATER), "initiating" if role == "initiating" else "context"
     if role == "initiating":
         if (bucket > 0 and _WITNESS.search(bare, 0, 400)) or _PEER_LOST.search(bare, 0, 600):
             return "cascade", 9

@@ -20,6 +20,7 @@ _SURE: Final = 3.0
 _SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _ECHO: Final = 2.4
+_WAITED: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _MENTION: Final = re.compile(
     r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers)|:\d)"
 )
@@ -53,7 +54,9 @@ def _behind(items: Sequence[Item]) -> int | None:
 
 def _silent(raw: RawCase, items: Sequence[Item], known: frozenset[int]) -> int | None:
     """The one rank that should speak and does not, while the others complain of a consequence."""
-    talking = {item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"}}
+    talking = {
+        item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"} and not item.death
+    }
     if not talking:
         return None
     there = known | {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
@@ -146,6 +149,10 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
     nameless = first is not None and first.rank is None and first.bucket < _ECHO and first.number is not None
     if nameless and (rank := _told(raw, told)) is not None:
         return rank  # who wrote the words is not told, but whose end the launcher saw first
+    waited = any(item.role != "context" and _WAITED.search(item.text, 0, 600) for item in items)
+    seen = next((one for one in told if one.sure and one.rank is not None and one.signal != SIGTERM), None)
+    if seen is not None and not (waited and seen.signal in {6, None}):
+        return seen.rank
     if missing:
         return Counter(missing).most_common(1)[0][0]
     lone = {item.rank for item in own}
