@@ -27,8 +27,16 @@ def upgrade() -> None:
         sa.Column("done", sa.String(length=60), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_duties")),
     )
+    op.create_table(
+        "digests",
+        sa.Column("endpoint", sa.String(length=100), nullable=False),
+        sa.Column("key_hash", sa.LargeBinary(), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("endpoint", "key_hash", name=op.f("pk_digests")),
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("digests")
     op.drop_table("duties")
     op.drop_table("reports")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from service.clock import Clock
 from service.deliver.addresses import Resolve, resolve
 from service.deliver.alertmanager import AlertmanagerChannel
-from service.deliver.config import Alertmanager, DeliveryConfig, PagerDuty, Topic, Webhook
+from service.deliver.chat import OWNER, ChatChannel
+from service.deliver.config import Alertmanager, Chat, DeliveryConfig, PagerDuty, Topic, Webhook
 from service.deliver.drain import Target
 from service.deliver.http import Poster
 from service.deliver.pagerduty import PagerDutyChannel
@@ -43,7 +44,7 @@ def targets(
 
 
 def _target(
-    one: Webhook | PagerDuty | Alertmanager | Topic,
+    one: Webhook | PagerDuty | Alertmanager | Topic | Chat,
     config: DeliveryConfig,
     clock: Clock,
     poster: Poster,
@@ -52,6 +53,15 @@ def _target(
     if isinstance(one, Topic):
         return Target(one.name, one.route, topic(one.topic), f"kafka:{one.topic}")
     url = one.url.get_secret_value()
+    if isinstance(one, Chat):
+        chat = ChatChannel(
+            url,
+            config.chat.schemas,
+            config.network.allow,
+            timeout_s=config.sending.timeout_s,
+            public_url=config.public_url,
+        )
+        return Target(one.name, one.route, chat, url, digest_s=one.digest_s, to_owner=OWNER in url)
     if isinstance(one, Webhook):
         keys = [key.get_secret_value() for key in one.secrets]
         return Target(one.name, one.route, WebhookChannel(url, keys, poster, clock), url)

@@ -67,6 +67,9 @@ def verdict_of(message: DueDelivery) -> Mapping[str, Any]:
 def summary(message: DueDelivery) -> str:
     """One line for a person: which job, whose fault, and the first telling line or sentence."""
     verdict = verdict_of(message)
+    if not message.type.startswith("failure."):
+        why = next((message.payload[name] for name in ("why", "headline", "title") if message.payload.get(name)), "")
+        return f"{message.key}: {message.type}{f': {why}' if why else ''}"[:1000]
     said = message.payload.get("headline") or verdict.get("explanation") or message.type
     cause = f" ({verdict['side']}, {verdict['cause']})" if "cause" in verdict and "side" in verdict else ""
     return f"{message.key} failed{cause}: {said}"[:1000]

@@ -112,7 +112,26 @@ class Topic(_Endpoint):
     topic: str = Field(default="faultline-verdicts", pattern=r"^[A-Za-z0-9._-]{1,249}$")
 
 
-Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic, Field(discriminator="kind")]
+class Chat(_Endpoint):
+    """A chat or a mailbox, by apprise. `digest_s`: one message an owner and kind of failure in so many seconds."""
+
+    kind: Literal["chat"]
+    url: SecretStr
+    digest_s: float = Field(default=3600, ge=0)
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _address(cls, value: Any) -> Any:
+        return _referenced(value)
+
+
+class Chats(_Checked):
+    """Which of apprise's schemes may be used."""
+
+    schemas: tuple[str, ...] = Field(min_length=1)
+
+
+Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic | Chat, Field(discriminator="kind")]
 
 
 class DeliveryConfig(_Checked):
@@ -122,6 +141,7 @@ class DeliveryConfig(_Checked):
     network: Network = Network()
     sending: Sending
     severity: Mapping[str, Severity]
+    chat: Chats
     endpoint: tuple[Endpoint, ...] = ()
 
     @field_validator("endpoint")

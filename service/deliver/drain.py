@@ -27,12 +27,18 @@ ROUTE_LEASE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An endpoint ready for use. `address` is only compared, to notice another one."""
+    """An endpoint ready for use. `address` is only compared, to notice another one.
+
+    `digest_s`: what belongs together (same owner where `to_owner`, same kind of failure) is told together, at most
+    once in so many seconds; 0: each message by itself.
+    """
 
     name: str
     routes: tuple[Route, ...]
     channel: Channel
     address: str
+    digest_s: float = 0.0
+    to_owner: bool = False
 
     @property
     def digest(self) -> str:
@@ -116,7 +122,7 @@ class Drain:
         leased = self._lease(target)
         ends = self._clock.monotonic() + self._sending.lease_s
         tried = 0
-        parts = [leased] if target.channel.bulk and leased else [[one] for one in leased]
+        parts = self._parts(target, leased)
         for part in parts:
             late = self._clock.monotonic() + self._sending.timeout_s > ends and tried > 0
             if late or (stop is not None and stop.is_set()):
@@ -133,6 +139,26 @@ class Drain:
             with self._store.unit_of_work() as work:
                 work.deliveries.release(self._owner, name, left)
         return tried
+
+    def _parts(self, target: Target, leased: list[DueDelivery]) -> list[list[DueDelivery]]:
+        """What is told in one go each; what its digest has to wait for is put back until then."""
+        if not target.digest_s:
+            return [leased] if target.channel.bulk and leased else [[one] for one in leased]
+        now, parts = self._clock.now(), dict[str, list[DueDelivery]]()
+        with self._store.unit_of_work() as work:
+            ids = {found for one in leased if (found := _failure_id(one)) is not None}
+            facts = work.deliveries.facts(ids) if ids else {}
+            for one in leased:
+                of = facts.get(_failure_id(one) or 0)
+                named = replace(one, payload={**one.payload, "user": of.user if of else None})
+                parts.setdefault(together(named), []).append(named)
+            last = work.digests.last(target.name, parts)
+            for key, part in list(parts.items()):
+                due = last[key] + timedelta(seconds=target.digest_s) if key in last else now
+                if due > now:
+                    work.deliveries.wait(self._owner, target.name, [one.message_id for one in part], until=due)
+                    del parts[key]
+        return list(parts.values())
 
     def _lease(self, target: Target) -> list[DueDelivery]:
         now = self._clock.now()
@@ -156,6 +182,8 @@ class Drain:
             state = work.endpoints.lock(name, target.digest)
             if outcome.kind == "sent":
                 work.deliveries.sent(self._owner, name, ids)
+                if target.digest_s:
+                    work.digests.told(name, together(part[0]))
                 self._well(work.endpoints.put, state)
                 return True
             if outcome.kind == "refused":
@@ -203,7 +231,15 @@ class Drain:
         return replace(state, failures=failures, paused_until=until, detail=outcome.detail)
 
 
-def _failure_id(message: StoredMessage) -> int | None:
+def together(message: DueDelivery) -> str:
+    """What makes messages one digest: the owner and the kind of failure; anything else stands for itself."""
+    verdict = message.payload.get("verdict")
+    if not isinstance(verdict, Mapping):
+        return f"{message.type}\n{message.key}\n{message.message_id}"
+    return f"{message.payload.get('user') or ''}\n{verdict.get('fingerprint') or message.key}"
+
+
+def _failure_id(message: StoredMessage | DueDelivery) -> int | None:
     found = message.payload.get("failure_id")
     return found if isinstance(found, int) else None
 

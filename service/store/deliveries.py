@@ -112,6 +112,14 @@ class Deliveries:
             .values(available_at=self._clock.now(), leased_by=None)
         ).rowcount
 
+    def wait(self, owner: str, endpoint: str, ids: Collection[int], *, until: datetime) -> int:
+        """Put back until `until` what `owner` still holds, without counting a try; how many that were."""
+        return self._connection.execute(
+            update(deliveries)
+            .where(*self._held(owner, endpoint, ids))
+            .values(available_at=utc(until), leased_by=None, detail="waits for its digest")
+        ).rowcount
+
     def give_up_all(self, endpoint: str, detail: str) -> int:
         """Give up everything that waits for the endpoint; how many that were."""
         return self._connection.execute(

@@ -14,6 +14,7 @@ from service.store.advices import Advices
 from service.store.audit import Audit
 from service.store.dead_letters import DeadLetters
 from service.store.deliveries import Deliveries
+from service.store.digests import Digests
 from service.store.duties import Duties
 from service.store.endpoints import Endpoints
 from service.store.engine import READING, connect, errors_translated
@@ -70,6 +71,7 @@ class UnitOfWork:
         self.weekly = Weekly(connection)
         self.reports = Reports(connection, clock)
         self.duties = Duties(connection, clock)
+        self.digests = Digests(connection, clock)
         self.advices = Advices(connection, clock)
         self.requests = Requests(connection, clock)
         self.leases = Leases(connection, clock)

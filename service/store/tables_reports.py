@@ -1,4 +1,4 @@
-"""Tables. Published reports, and duties that exactly one process does."""
+"""Tables. Published reports, duties that exactly one process does, and digests of messages."""
 
 from sqlalchemy import Column, Integer, LargeBinary, String, Table
 
@@ -24,4 +24,13 @@ duties = Table(
     Column("holder", String(200)),
     Column("until", UtcDateTime),
     Column("done", String(60)),
+)
+
+# When an endpoint was last told of something, by a digest of what belongs together.
+digests = Table(
+    "digests",
+    metadata,
+    Column("endpoint", String(100), primary_key=True),
+    Column("key_hash", LargeBinary, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
 )

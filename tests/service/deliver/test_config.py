@@ -98,7 +98,7 @@ def test_an_address_may_be_a_secret_of_its_own(tmp_path: Path) -> None:
 
 def test_the_example_is_sound(tmp_path: Path) -> None:
     text = files("service.deliver").joinpath("example.toml").read_text(encoding="utf-8")
-    for name in ("hook.secret", "pagerduty.key"):
+    for name in ("hook.secret", "pagerduty.key", "owners.url"):
         (tmp_path / name).write_text(SECRET)
         text = text.replace(f"/etc/faultline/{name}", str(tmp_path / name))
-    assert {one.kind for one in config.parse(text).endpoint} == {"webhook", "pagerduty", "alertmanager", "kafka"}
+    assert {one.kind for one in config.parse(text).endpoint} == {"webhook", "pagerduty", "alertmanager", "kafka", "chat"}
