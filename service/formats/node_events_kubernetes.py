@@ -16,10 +16,17 @@ CONDITIONS_MOST = 100
 
 def is_it(obj: Mapping[str, Any]) -> bool:
     """Whether it is an Event, a Node, or a watch's envelope around one."""
+    inner = _watched(obj)
+    return _plain(obj if inner is None else inner)
+
+
+def _plain(obj: Mapping[str, Any]) -> bool:
+    return "involvedObject" in obj or "regarding" in obj or (obj.get("kind") in ("Node", "Event") and "metadata" in obj)
+
+
+def _watched(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
     inner = obj.get("object")
-    if isinstance(inner, dict) and "type" in obj:
-        return is_it(inner)
-    return "involvedObject" in obj or "regarding" in obj or (obj.get("kind") in {"Node", "Event"} and "metadata" in obj)
+    return inner if isinstance(inner, dict) and "type" in obj else None
 
 
 def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
@@ -28,11 +35,12 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
     Raises:
         UnreadableRecord: names the field that is wrong.
     """
-    inner = obj.get("object")
-    if isinstance(inner, dict) and "type" in obj:
-        if obj["type"] in {"BOOKMARK", "ERROR"}:
+    inner = _watched(obj)
+    if inner is not None:
+        if obj["type"] in ("BOOKMARK", "ERROR"):
             return Skipped(f"Kubernetes: a watch's {obj['type']} says nothing of a node")
-        return read(inner, fields.text(obj, "cluster") or cluster)
+        cluster = fields.text(obj, "cluster") or cluster
+        obj = inner
     return _node(obj, cluster) if obj.get("kind") == "Node" else _event(obj, cluster)
 
 
