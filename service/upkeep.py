@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from service.clock import Clock
 from service.store import seals
-from service.store.records import Purged
+from service.store.retention import Purged
 from service.store.session import Store
 
 log = logging.getLogger(__name__)

@@ -391,15 +391,3 @@ class Health:
     conflicts: int
     pending_logs: int
     outbox_waiting: int
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """How many rows retention removed."""
-
-    jobs: int = 0
-    failures: int = 0
-    logs: int = 0
-    verdict_bodies: int = 0
-    dead_letters: int = 0
-    outbox: int = 0

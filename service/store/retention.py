@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
 
 from service.store import bulk, search
 from service.store.jobs import RETIREMENT_LOCK, key_hash
-from service.store.records import Purged
 from service.store.tables import (
     dead_letters,
     deliveries,
@@ -25,6 +25,19 @@ from service.store.tables_groups import audits, feedback, group_deltas, labels
 from service.store.types import UtcDateTime, utc
 
 BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """How many rows retention removed."""
+
+    jobs: int = 0
+    failures: int = 0
+    logs: int = 0
+    verdict_bodies: int = 0
+    dead_letters: int = 0
+    outbox: int = 0
+
 
 Transaction = Callable[[], AbstractContextManager[Connection]]
 

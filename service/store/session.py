@@ -31,10 +31,10 @@ from service.store.node_events import NodeEvents
 from service.store.outbox import Outbox
 from service.store.outcomes import Outcomes
 from service.store.pending_logs import PendingLogs
-from service.store.records import Purged
 from service.store.repairs import Repairs
 from service.store.reports import Reports
 from service.store.requests import Requests
+from service.store.retention import Purged
 from service.store.seals import Seals
 from service.store.signals import Signals
 from service.store.statistics import Statistics
