@@ -5,12 +5,12 @@ import importlib
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.cli.worker import log_to_stderr
 from service.clock import Clock, SystemClock
 from service.deliver import signing
 from service.errors import ConfigurationError, Unavailable
@@ -33,7 +33,8 @@ KINDS = {
     "command": "run a program for each request",
 }
 FLAG_ONLY = ("command",)
-LEASE_BEYOND_S = 60
+LEASE_BEYOND_S = 10  # a program is ended before its lease is
+MARGIN_S = 5.0
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -75,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     if args.kind == "command":
         flags["command"] = tuple(args.command_words)
     options = read(flags, os.environ)
-    log_to_stderr()
+    # The worker's own way of saying it would bring the whole service with it; a hook is to be small.
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     clock = SystemClock()
     stop = SignalStop()
     stop.listen()
@@ -93,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
             clock=clock,
             tls=options.tls(),
             timeout_s=options.timeout_s,
+            margin_s=min(MARGIN_S, options.lease_s / 4),
         )
         stack.callback(client.close)
         runner = Runner(client, scheduler, journal, clock, _runner_options(args.kind, options))

@@ -28,7 +28,7 @@ class HookOptions(BaseModel):
         Path("/var/lib/faultline-hook"), description="its memory, a folder on a local disk that no other hook uses"
     )
     poll_s: float = Field(15.0, ge=0.05, le=3600, description="seconds between looks for work")
-    lease_s: int = Field(120, ge=10, le=3600, description="seconds that a request is its own")
+    lease_s: int = Field(120, ge=2, le=3600, description="seconds that a request is its own")
     timeout_s: float = Field(15.0, gt=0, le=300, description="seconds that one question to Faultline may take")
     dry_run: bool = Field(default=False, description="say what would be done, and do and tell nothing")
     allow_http: bool = Field(default=False, description="send the token without TLS beyond this machine")

@@ -26,6 +26,7 @@ REFUSED_RETRY_S = 60.0
 CLOCKS = timedelta(seconds=5)  # how far the clocks of controller, service and hook may lie apart
 MOST_SAVED_A_ROUND = 50
 LONGEST_NOTE = 300
+NOT_TELLING = "does not apply"  # rules that were asked and did not speak
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,8 @@ class SlurmScheduler:
         failure = request.extra.get("failure_id")
         if self._options.link is None or not isinstance(failure, int):
             return None
-        why = next((reason for reason in request.reasons if isinstance(reason, str)), "resubmitted")
+        telling = (one for one in request.reasons if isinstance(one, str) and not one.endswith(NOT_TELLING))
+        why = next(telling, "resubmitted")
         why = "".join(char if char.isprintable() else " " for char in why)[:LONGEST_NOTE]
         return f"Faultline: {why} {self._options.link.rstrip('/')}/failures/{failure}"
 

@@ -1,0 +1,32 @@
+"""No request is done twice and none is lost, though hooks and service are killed at random moments."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.flows.crashes import model_dir
+from tests.flows.hook_crashes import Rounds
+from tests.labs.need import missing, need
+
+if TYPE_CHECKING:
+    from tests.labs.postgres import Postgres
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(240)]
+
+ROUNDS, SEED = 20, 7105
+
+
+def test_twenty_rounds_of_kills(
+    postgres_server: "Postgres", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need("setpriv")
+    if not (model_dir() / "manifest.json").exists():
+        missing("there is no trained model (make install)")
+    report = Rounds(postgres_server, tmp_path, rounds=ROUNDS, seed=SEED).run()
+    with capsys.disabled():
+        print(f"\n{report.text()}")
+    assert report.twice == []
+    assert report.lost == []
+    assert report.kills["service"] > 0
+    assert report.half > 0  # the kills hit hooks at work
