@@ -12,6 +12,7 @@ from service.recommend.policy import Policy
 from service.store.automation_records import Incident, NewIncident, NewSignal, Signal
 from service.store.session import UnitOfWork
 
+_FOR_LESS = frozenset({"repair", "rate", "window", "storm"})
 _ORDER = {kind: place for place, kind in enumerate(ORDER)}
 
 
@@ -132,18 +133,34 @@ def _put(
     for incident_id in sorted(into):
         work.incidents.fold(incident_id, into[incident_id])
     for incident_id, signals in sorted(earlier.items()):
-        waiting = [
-            one.request_id
-            for one in work.requests.of_failures({signal.failure_id for signal in signals})
-            if one.state == "waiting" or (one.state == "held" and one.held_by in {"repair", "rate", "window", "storm"})
-        ]
-        held = work.requests.shelve(waiting, "incident", incident_id=incident_id)
-        work.outbox.add(messages.of_requests("resubmission.suppressed", held, f"held by incident {incident_id}"))
+        _hold_waiting(work, incident_id, {signal.failure_id for signal in signals})
     if folded.opened:
         now_open = {incident.id: incident for incident in work.incidents.opened()}
         for attempt_id, incident in folded.of.items():
             folded.of[attempt_id] = now_open.get(incident.id, incident)
         work.outbox.add([messages.of_incident("incident.opened", now_open.get(one.id, one)) for one in folded.opened])
+
+
+def _hold_waiting(work: UnitOfWork, incident_id: int, failure_ids: set[int]) -> None:
+    waiting = [
+        one.request_id
+        for one in work.requests.of_failures(failure_ids)
+        if one.origin == "policy" and (one.state == "waiting" or (one.state == "held" and one.held_by in _FOR_LESS))
+    ]
+    held = work.requests.shelve(waiting, "incident", incident_id=incident_id)
+    work.outbox.add(messages.of_requests("resubmission.suppressed", held, f"held by incident {incident_id}"))
+
+
+def gather_in(work: UnitOfWork, incident: Incident, since: datetime) -> int:
+    """Put in what another transaction stored at the moment the incident was opened; how many that were."""
+    signals = work.signals.latest({incident.key: since})[incident.key]
+    known = work.incidents.folded({signal.failure_id for signal in signals})
+    missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in known}
+    if not missed:
+        return 0
+    work.incidents.fold(incident.id, missed)
+    _hold_waiting(work, incident.id, set(missed))
+    return len(missed)
 
 
 def _enough(signals: Sequence[Signal], jobs: int, users: int) -> bool:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from service.automation import ended, leasing, messages, probes
+from service.automation import ended, fold, leasing, messages, probes
 from service.automation.figures import KeptFigures
 from service.automation.limits import QUIET_AFTER, SILENT_AFTER, STALE
 from service.clock import Clock
@@ -60,8 +60,9 @@ def _silent(work: UnitOfWork, policy: Policy, clock: Clock, figures: KeptFigures
 def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
     now = clock.now()
     settings = policy.effective(cluster=incident.cluster).incident
-    if incident.by_hand:
-        return 0
+    gathered = fold.gather_in(work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes))
+    if incident.by_hand or gathered:
+        return gathered
     if incident.state == "probing" and incident.probe_row is not None:
         held = work.incidents.hold(incident.id)
         row = work.requests.by_number(incident.probe_row)

@@ -102,6 +102,7 @@ class Incidents:
         ]
         if not rows:
             return 0
+        self.hold(incident_id)  # so that the counts are of all who came before
         before = self._count(incident_id)
         for start in range(0, len(rows), 500):
             self._connection.execute(insert(incident_jobs).on_conflict_do_nothing(), rows[start : start + 500])

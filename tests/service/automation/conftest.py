@@ -1,4 +1,4 @@
-"""A migrated SQLite store for each test, and a world over it."""
+"""A migrated store on each of the two databases, new for every test, and a world over it."""
 
 import atexit
 import shutil
@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from service.store.all_tables import metadata
 from service.store.session import Store
+from tests.labs.postgres import Postgres, server
 from tests.service.automation.world import World, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
+
+MIGRATED = "migrated"
 
 
 @cache
@@ -25,15 +29,34 @@ def _blank() -> Path:
     return folder / "store.sqlite3"
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with server() as running:
+        store = Store(running.create(MIGRATED))
+        store.upgrade()
+        store.close()
+        yield running
+
+
 @pytest.fixture
 def clock() -> FrozenClock:
     return FrozenClock(NOW)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        shutil.copy(_blank(), tmp_path / "store.sqlite3")
+        yield f"sqlite:///{tmp_path}/store.sqlite3"
+        return
+    running: Postgres = request.getfixturevalue("postgres")
+    yield running.url(MIGRATED)
+    running.sql("; ".join(f"DELETE FROM {table}" for table in metadata.tables), MIGRATED)
+
+
 @pytest.fixture
-def store(tmp_path: Path, clock: FrozenClock) -> Iterator[Store]:
-    shutil.copy(_blank(), tmp_path / "store.sqlite3")
-    made = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=clock)
+def store(url: str, clock: FrozenClock) -> Iterator[Store]:
+    made = Store(url, clock=clock)
     yield made
     made.close()
 

@@ -121,9 +121,11 @@ def test_a_hook_that_cannot_act_tries_later_or_gives_up(here: World) -> None:
     assert here.messages("resubmission.failed")
 
 
-def test_the_kill_switch_stops_everything_at_once_and_across_processes(here: World, clock: FrozenClock) -> None:
-    here.tell(job("1", XID))
-    elsewhere = world(Store(str(here.store._engine.url), clock=clock), clock)
+def test_the_kill_switch_stops_everything_at_once_and_across_processes(
+    here: World, url: str, clock: FrozenClock
+) -> None:
+    failure = here.tell(job("1", XID)).events[0].failure_id or 0
+    elsewhere = world(Store(url, clock=clock), clock)
     elsewhere.automation.turn(stopped=True, by="ana", reason="storage work")
     assert here.lease() == []
     here.tell(job("2", XID))
@@ -131,7 +133,7 @@ def test_the_kill_switch_stops_everything_at_once_and_across_processes(here: Wor
         switch = reading.switch.get()
     assert (switch.stopped, switch.by, switch.reason) == (True, "ana", "storage work")
     with pytest.raises(Conflict, match="stopped by ana"):
-        here.automation.resubmit(1, "bea")
+        here.automation.resubmit(failure, "bea")
     elsewhere.automation.turn(stopped=False, by="ana")
     elsewhere.store.close()
     assert [lease.job_id for lease in here.lease()] == ["1"]

@@ -242,8 +242,8 @@ def test_an_incident_in_a_fresh_install_is_opened_and_nothing_is_asked_for(store
         assert reading.incidents.opened() == []  # nothing held, nothing new: over
 
 
-def test_many_at_once_open_it_once(here: World, clock: FrozenClock) -> None:
-    workers = [world(Store(str(here.store._engine.url), clock=clock), clock) for _ in range(4)]
+def test_many_at_once_open_it_once(here: World, url: str, clock: FrozenClock) -> None:
+    workers = [world(Store(url, clock=clock), clock) for _ in range(4)]
     ready = Barrier(len(workers))
 
     def tell(number: int) -> None:
@@ -258,6 +258,7 @@ def test_many_at_once_open_it_once(here: World, clock: FrozenClock) -> None:
         thread.join()
     for worker in workers:
         worker.store.close()
+    here.automation.tick()  # what was stored at the very moment of the opening is gathered in
     with here.store.reading() as reading:
         [incident] = reading.incidents.opened()
     assert incident.jobs == 36
