@@ -1,0 +1,157 @@
+"""Nodes by API and page: what is suspected, what was said, and a repair."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from service.fleet.settings import FleetSettings
+from service.fleet.tend import Tending
+from tests.service.web.world import NOW, World, event, lines, log, make_world
+
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=12, GPU has fallen off the bus."
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make_world(tmp_path)
+
+
+def said(**changes: Any) -> dict[str, Any]:
+    plain = {
+        "schema": "node-event/1",
+        "cluster": "orion",
+        "node": "gpu018",
+        "at": (NOW - timedelta(minutes=31)).isoformat(),
+        "source": "kernel",
+        "text": XID,
+        "gpu": 3,
+    }
+    return {name: value for name, value in {**plain, **changes}.items() if value is not None}
+
+
+def filled(world: World) -> None:
+    client = world.client()
+    client.post("/api/v1/node-events", content=lines(said()))
+    jobs = [event(str(n), logs=[log("Xid 79")], attempt=n) for n in range(3)]
+    good = [event(f"ok{n}", status="succeeded", nodes=["gpu001", "gpu002"], logs=[]) for n in range(5)]
+    client.post("/api/v1/events", content=lines(*jobs, *good))
+    Tending(world.store, world.clock, FleetSettings())()
+
+
+def test_node_events_are_counted_and_a_bad_line_rejects_only_itself(world: World) -> None:
+    client = world.client()
+    answer = client.post("/api/v1/node-events", content=lines(said(), said(kind="explosion"), said(), b"{"))
+    assert answer.status_code == 200
+    body = answer.json()
+    assert (body["accepted"], body["duplicates"], body["skipped"]) == (1, 1, 0)
+    assert [(one["line"], one["field"]) for one in body["rejected"]] == [(2, "kind"), (4, "(whole record)")]
+    assert "gpu_lost" in body["rejected"][0]["expected"]
+    again = client.post("/api/v1/node-events", json=said())
+    assert (again.json()["accepted"], again.json()["duplicates"]) == (0, 1)
+    letters = client.get("/api/v1/dead-letters").json()["items"]
+    assert {letter["place"] for letter in letters} == {
+        "POST /api/v1/node-events line 2",
+        "POST /api/v1/node-events line 4",
+    }
+
+
+def test_plain_lines_come_with_the_cluster_in_the_address(world: World) -> None:
+    text = f"2026-11-20T11:29:00Z gpu018 kernel: {XID}\n\n2026-11-20T11:29:01Z gpu019 kernel: {XID}\n"
+    answer = world.client().post(
+        "/api/v1/node-events?cluster=orion", content=text, headers={"content-type": "text/plain"}
+    )
+    assert answer.json() == {"accepted": 2, "duplicates": 0, "skipped": 0, "rejected": []}
+
+
+def test_what_is_too_much_is_refused(world: World) -> None:
+    client = world.client()
+    assert client.post("/api/v1/node-events", content=b"a" * (17 * 1024 * 1024)).status_code == 413
+    assert client.post("/api/v1/node-events", content=b"a\n" * 100_001).status_code == 413
+    assert client.post("/api/v1/node-events", content=b"").json()["rejected"][0]["line"] == 1
+
+
+def test_nodes_are_listed_by_suspicion_and_paged(world: World) -> None:
+    filled(world)
+    client = world.client()
+    first = client.get("/api/v1/nodes?limit=1").json()
+    assert [row["node"] for row in first["items"]] == ["gpu018"]
+    assert first["items"][0]["rate_ratio"] > 1
+    rest = client.get(f"/api/v1/nodes?limit=5&cursor={first['next_cursor']}").json()
+    assert {row["node"] for row in rest["items"]} == {"gpu001", "gpu002"}
+    assert rest["next_cursor"] is None
+    named = client.get("/api/v1/nodes?sort=node&cluster=orion").json()["items"]
+    assert [row["node"] for row in named] == ["gpu001", "gpu002", "gpu018"]
+    assert client.get("/api/v1/nodes?cluster=nobody").json()["items"] == []
+    for wrong in ("limit=0", "limit=501", "sort=age", "cursor=abc", f"sort=node&cursor={first['next_cursor']}", "x=1"):
+        assert client.get(f"/api/v1/nodes?{wrong}").status_code == 422
+
+
+def test_one_node_shows_what_it_said_and_what_failed_on_it(world: World) -> None:
+    filled(world)
+    client = world.client()
+    found = client.get("/api/v1/nodes/orion/gpu018").json()
+    assert found["node"]["failures"] == 3
+    assert [one["text"] for one in found["events"]] == [XID]
+    assert len(found["failures"]) == 3
+    assert client.get("/api/v1/nodes/orion/nobody").status_code == 404
+
+
+def test_a_repair_needs_the_right_and_clears(world: World) -> None:
+    filled(world)
+    reader = world.client(world.token("read"))
+    assert reader.post("/api/v1/nodes/orion/gpu018:repaired", json={}).status_code == 403
+    actor = world.client(world.token("read", "act", name="ana"))
+    answer = actor.post("/api/v1/nodes/orion/gpu018:repaired", json={"note": "GPU 3 replaced"})
+    assert answer.status_code == 200
+    assert answer.json()["changed"] is True
+    node = answer.json()["node"]
+    assert (node["blame"], node["repaired_by"], node["repair_note"]) == (0, "ana", "GPU 3 replaced")
+    assert actor.post("/api/v1/nodes/orion/nobody:repaired", json={}).status_code == 404
+    ahead = {"at": (NOW + timedelta(days=1)).isoformat()}
+    assert actor.post("/api/v1/nodes/orion/gpu018:repaired", json=ahead).status_code == 422
+    assert actor.post("/api/v1/nodes/orion/gpu018:repaired", json={"by": "me"}).status_code == 422
+
+
+def test_the_pages_say_it_in_words_and_the_form_repairs(world: World) -> None:
+    filled(world)
+    client = world.client()
+    page = client.get("/nodes").text
+    assert "gpu018" in page
+    detail = client.get("/nodes/orion/gpu018")
+    assert XID in detail.text
+    assert "Mark as repaired" in detail.text
+    token = client.cookies.get("faultline_form") or next(iter(client.cookies.values()))
+    form = {"note": "new GPU <b>", "form_token": token}
+    done = client.post("/nodes/orion/gpu018/repaired", data=form, headers={"origin": "http://127.0.0.1:8080"})
+    assert done.status_code == 303
+    after = client.get(done.headers["location"]).text
+    assert "begins anew" in after
+    assert "new GPU &lt;b&gt;" in after
+    assert client.post("/nodes/orion/gpu018/repaired", data={"form_token": "x"}).status_code == 403
+
+
+def test_strange_names_make_links_that_work(world: World) -> None:
+    client = world.client()
+    node = "a/b c?<i>" + "x" * 180
+    client.post("/api/v1/node-events", json=said(node=node, cluster="a b"))
+    Tending(world.store, world.clock, FleetSettings())()
+    page = client.get("/nodes").text
+    assert "<i>" not in page
+    address = page.split('href="/nodes/')[1].split('"')[0]
+    assert client.get(f"/nodes/{address}").status_code == 200
+
+
+def test_an_empty_fleet_says_so(world: World) -> None:
+    assert "No node is known yet" in world.client().get("/nodes").text
+
+
+def test_the_published_schema_takes_what_the_service_takes(world: World) -> None:
+    schema = world.client().get("/api/v1/schemas/node-event-1").json()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    assert check.is_valid(said())
+    assert not check.is_valid(said(node=None))
+    assert not check.is_valid(said(kind="explosion"))
