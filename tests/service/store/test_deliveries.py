@@ -5,7 +5,8 @@ import pytest
 
 from service.errors import InvalidInput, NotFound
 from service.store.delivery_records import FailureFacts, NewDelivery
-from service.store.records import OutboxMessage, Purged
+from service.store.records import OutboxMessage
+from service.store.retention import Purged
 from service.store.session import Store
 from tests.service.store.conftest import FixedClock
 from tests.service.store.made import job, put

@@ -5,7 +5,8 @@ import pytest
 
 from service.errors import NotFound
 from service.store import retention
-from service.store.records import DeadLetter, OutboxMessage, PendingLog, Purged
+from service.store.records import DeadLetter, OutboxMessage, PendingLog
+from service.store.retention import Purged
 from service.store.session import Store
 from tests.service.store.conftest import FixedClock
 from tests.service.store.made import NOON, STREAMS, job, put, succeeded
