@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import Connection, event
 
 from service.store.all_tables import metadata
 from service.store.bulk import is_postgres
+from service.store.fleet_records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
 from service.store.records import FailureFilter
 from service.store.session import Store, UnitOfWork
 from tests.service.store.made import NOON, job, put
@@ -177,3 +178,56 @@ def most_rows(node: dict[str, Any]) -> float:
     """The most rows that any step of a plan gave on or threw away, all its loops together."""
     own: float = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     return max([own, *(most_rows(child) for child in node.get("Plans", []))])
+
+
+def test_what_the_fleet_asks_scans_no_table(filled: Store) -> None:
+    names = [f"gpu{number}" for number in range(89)]
+    with filled.unit_of_work() as work:
+        work.node_events.add(
+            [
+                NewNodeEvent(number.to_bytes(16, "big"), f"c{number % 23}", names[number % 89], NOON, "gpu_lost", "Xid")
+                for number in range(1_000)
+            ]
+        )
+        rows = [
+            NodeRow(f"c{number % 23}", f"n{number}", 1.0, 0.5, 2.0, *(1.0,) * 2, *(1,) * 2, *(None,) * 5, NOON)
+            for number in range(1_000)
+        ]
+        work.suspicion.put(rows)
+        work.suspicion.add_days({("c1", f"n{number}", day): DaySums(1.0) for number in range(100) for day in range(10)})
+        work.fleet_work.recheck(dict.fromkeys(range(1000), NOON))
+    with filled._engine.connect() as connection:
+        connection.exec_driver_sql("ANALYZE")
+        connection.commit()
+    hour = timedelta(hours=1)
+    windows = [Window("c7", name, NOON - hour, NOON) for name in (*names, "v1:3")]
+    with filled.reading() as reading, statements(filled) as seen:
+        reading.node_events.any_since(NOON)
+        reading.node_events.within(windows)
+        reading.node_events.page("c1", "gpu1", limit=5)
+        reading.node_events.windows("c1", "gpu1", since=NOON)
+        for sort in get_args(NodeSort):
+            for cluster in (None, "c1"):
+                page = reading.suspicion.page(limit=5, sort=sort, cluster=cluster)
+                reading.suspicion.page(limit=5, sort=sort, cluster=cluster, cursor=page.next_cursor)
+        reading.suspicion.of("c1", ["n1", "n24"])
+        reading.suspicion.days([("c1", "n1")], since=3)
+        reading.suspicion.stalest(NOON, limit=5)
+        reading.suspicion.clusters()
+        reading.suspicion.sums("c1")
+        reading.fleet_facts.on_nodes(windows)
+        reading.fleet_facts.alike(windows)
+        reading.fleet_facts.ids_on_nodes(windows)
+        ids = reading.fleet_facts.ids_on_nodes(windows)[:50]
+        reading.fleet_facts.ran(ids)
+        reading.fleet_facts.judged(ids)
+        reading.fleet_facts.bodies(ids)
+        reading.fleet_facts.blames(ids)
+        reading.fleet_work.any_due()
+        reading.fleet_work.any()
+    assert len(seen) > 20
+    with filled.reading() as reading:
+        for statement, parameters in seen:
+            text = plan(reading, statement, parameters)
+            # The work is a queue: whoever looks whether there is any takes the first row.
+            assert set(scans(text)) <= {"SCAN fleet_work"}, f"{statement}\n{text}"
