@@ -46,6 +46,14 @@ def owner_job(meta: Meta) -> str | None:
     return meta.owner[1] if meta.owner is not None and meta.owner[0] == "Job" else None
 
 
+def owner_uid(obj: Mapping[str, Any]) -> str | None:
+    """The uid of the Job that a pod belongs to directly."""
+    for reference in fields.mappings(fields.mapping(obj, "metadata"), "ownerReferences", "metadata."):
+        if reference.get("controller") is True and reference.get("kind") == "Job":
+            return fields.text(reference, "uid")
+    return None
+
+
 def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any]) -> JobCompletion:
     """A pod's end with what its Job says: labels, queue, user, deadline, lineage, and who tries again by itself.
 

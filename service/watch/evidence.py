@@ -6,17 +6,21 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from service.errors import FaultlineError, UnreadableRecord
-from service.events import JobCompletion, LogRef, NodeEventIn
+from service.events import JobCompletion, LogRef, NodeEventIn, Status
 from service.formats import fields, kubernetes_containers, kubernetes_meta
 from service.kubernetes.errors import Absent, ClusterAway, Refused
 from service.kubernetes.paths import Object, collection, named
 from service.watch import ends, nodes
 from service.watch.logs import LogTails
 from service.watch.nodes import Nodes
+from service.watch.pods import PodEnd, PodEnds, root, with_root
 
 log = logging.getLogger(__name__)
 
 EVENTS_MOST = 30
+PODS_LOOKED_AT = 100
+# Each pod waits for these, for a moment.
+STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -29,7 +33,7 @@ class Api(Protocol):
 
 
 class Evidence:
-    """Completes events of failed pods.
+    """Completes events of failed pods, and of the Jobs that failed by them.
 
     Args:
         api: the cluster.
@@ -41,6 +45,7 @@ class Evidence:
         self._api = api
         self._nodes = node_states
         self._logs = logs
+        self._pods = PodEnds()
 
     def complete(self, event: JobCompletion, pod: Mapping[str, Any]) -> JobCompletion:
         """The event with all that can be known now.
@@ -62,12 +67,60 @@ class Evidence:
         if self._logs is not None:
             containers = kubernetes_containers.read(fields.mapping(pod, "status"))
             tails = self._logs.of(pod, containers, kubernetes_meta.completion_index(meta))
-        return ends.with_evidence(
+        whole = ends.with_evidence(
             event,
             lost=node is not None and self._nodes.lost(node),
             lines=sorted(lines, key=lambda line: line.at or _LONG_AGO),
             logs=tails,
         )
+        if (owner := ends.owner_uid(pod)) is not None and meta.uid is not None:
+            self._pods.put(owner, PodEnd(meta.uid, meta.created_at or whole.ended_at, whole))
+        return whole
+
+    def looked_at(self, pod: Mapping[str, Any]) -> None:
+        """A pod that has not ended: what it waits for is known only as long as it is there."""
+        if (job := ends.owner_uid(pod)) is None:
+            return
+        for one in kubernetes_containers.read(fields.mapping(pod, "status")):
+            if one.waiting is not None and one.waiting not in STARTING:
+                said = [one.name, one.waiting, one.waiting_message]
+                self._pods.wait(job, ": ".join(part for part in said if part))
+
+    def complete_job(self, event: JobCompletion, job: Mapping[str, Any], cluster: str) -> JobCompletion:
+        """A failed Job's own end with what its decisive pod said.
+
+        Raises:
+            ClusterAway: the cluster does not answer; ask again.
+        """
+        meta = kubernetes_meta.read_meta(job)
+        if meta.uid is None:
+            return event
+        known = {end.uid: end for end in self._pods.of(meta.uid)}
+        query = {"labelSelector": f"batch.kubernetes.io/controller-uid={meta.uid}", "limit": PODS_LOOKED_AT}
+        try:
+            found = self._api.get(collection("v1", "pods", meta.namespace), query).get("items") or ()
+        except Refused as error:
+            log.info("no pods of %s: %s", event.job_id, error.detail)
+            found = ()
+        unread = {}
+        for pod in found:
+            try:
+                told = ends.read("Pod", {"kind": "Pod", **pod}, cluster)
+            except UnreadableRecord:
+                continue
+            uid, created = pod["metadata"].get("uid"), kubernetes_meta.read_meta(pod).created_at
+            if isinstance(told, JobCompletion) and told.status is not Status.SUCCEEDED and uid not in known:
+                known[uid] = PodEnd(uid, created or told.ended_at, told)
+                unread[uid] = pod
+        decisive = root(list(known.values()))
+        if decisive is not None and decisive.uid in unread:
+            decisive = PodEnd(decisive.uid, decisive.created_at, self.complete(decisive.event, unread[decisive.uid]))
+        return with_root(event, decisive, self._pods.waiting(meta.uid))
+
+    def gone(self, job: Mapping[str, Any]) -> None:
+        """A Job was deleted."""
+        if isinstance(uid := fields.mapping(job, "metadata").get("uid"), str):
+            self._pods.forget(uid)
 
     def _job(self, namespace: str, name: str) -> Object | None:
         try:

@@ -71,7 +71,7 @@ class Watcher:
         cluster: its name in events.
         following: what to follow.
         sender: where ends go.
-        tell_nodes: where Nodes that changed and their Events go; None: nowhere. May raise Unavailable: they are dropped, ends are not.
+        tell_nodes: where Nodes that changed and their Events go; None: nowhere. What does not arrive is dropped.
         evidence: completes a failed pod's event.
         node_states: the nodes as they are now; kept by this.
         path: the state file.
@@ -223,13 +223,23 @@ class Watcher:
         own_id = f"kubernetes:{kind}:{meta.uid}"
         if deleted:
             found.forget.append(own_id)
+            if kind == "Job":
+                self._evidence.gone(obj)
+        elif isinstance(event, Skipped) and kind == "Pod":
+            self._evidence.looked_at(obj)
         if isinstance(event, Skipped) or event.key() in self._state.told or event.key() in told:
             return
-        if kind == "Pod" and event.status is not Status.SUCCEEDED:
-            event = self._evidence.complete(event, obj)
+        failed = event.status not in {Status.SUCCEEDED, Status.CANCELLED}
+        if failed or (kind == "Pod" and event.status is Status.CANCELLED):
+            event = self._completed(kind, event, obj)
             self._measures.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
         told.add(event.key())
         found.events.append(event)
+
+    def _completed(self, kind: str, event: JobCompletion, obj: Object) -> JobCompletion:
+        if kind == "Pod":
+            return self._evidence.complete(event, obj)
+        return self._evidence.complete_job(event, obj, self._cluster)
 
     def _track(self, seen: Seen, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
         """Remember what runs, so that its end is missed where it is not seen."""
