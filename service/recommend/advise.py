@@ -20,13 +20,13 @@ from service.verdict import Action, Advice, Mitigation
 # Asked after the policy's own rules, as long as a resubmit is what would be done.
 MAY_OBJECT: tuple[Rule, ...] = (
     NeverAutomatic(),
+    InIncident(),
     SameFailure(),
     Ceiling(),
     Window(),
     TimeBudget(),
     Demoted(),
     CostGate(),
-    InIncident(),
     StormBrake(),
     Rate(),
     Pause(),

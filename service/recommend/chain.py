@@ -36,6 +36,11 @@ class Asked:
         return self.verdict.side == "user"
 
     @property
+    def in_turn(self) -> bool:
+        """Whether the job was held in an incident and its turn to go has come."""
+        return self.facts.incident is not None and self.facts.incident.turn_at is not None
+
+    @property
     def plan(self) -> Plan:
         """Elsewhere where a node can be left out, else again."""
         return "elsewhere" if self.leave_out else "again"
@@ -91,6 +96,8 @@ def apply(name: str, ruling: Ruling, standing: Standing) -> bool:
     if ruling.decision is not None:
         standing.decision, standing.rule, standing.held_by = ruling.decision, name, ruling.held_by
         decided = True
+        if ruling.decision not in RESUBMITTING:
+            standing.not_before = None
     if ruling.not_before is not None:
         standing.not_before = ruling.not_before
     if ruling.cap is not None and _CARE[ruling.cap] > _CARE[standing.mode]:

@@ -6,13 +6,19 @@ from service.recommend.chain import FINE, Asked, Ruling, Standing
 
 
 class SameFailure:
-    """Stops work that fails the same way again without having got any further."""
+    """Stops work that fails the same way again without having got any further.
+
+    Not where its turn has come in an incident: many jobs failed this way, so it is not this one's doing, and a probe
+    that found the trouble still there must not be punished for it. The ceilings hold all the same.
+    """
 
     name = "same failure again"
 
     def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
         """Progress resets the count: it is taken in the lineage."""
         lineage, most = asked.facts.lineage, asked.policy.limits.same_failure
+        if asked.in_turn:
+            return FINE
         if lineage.progressed or lineage.same_fingerprint_without_progress < most:
             return FINE
         return Ruling("reached", {"count": lineage.same_fingerprint_without_progress}, decision="stop")

@@ -1,7 +1,6 @@
 """What no policy can make automatic, whatever its rules say."""
 
 from service.recommend.chain import FINE, Asked, Ruling, Standing
-from service.recommend.rules.outlook import disputed
 
 _CANCELLED = Ruling("cancelled", cap="advise")
 _ABSTAINED = Ruling("abstained", cap="advise")
@@ -22,7 +21,7 @@ class NeverAutomatic:
             return _CANCELLED
         if verdict.abstained:
             return _ABSTAINED
-        if disputed(verdict):
+        if verdict.disputed:
             return _DISPUTED
         if verdict.retry_outlook == "futile":
             return _FUTILE

@@ -22,15 +22,10 @@ def _of_verdict(when: Conditions, verdict: Verdict) -> bool:
         and (when.cause is None or matches(verdict.cause, when.cause))
         and (when.category is None or matches(verdict.category, when.category))
         and (when.abstained is None or verdict.abstained is when.abstained)
-        and (when.disputed is None or disputed(verdict) is when.disputed)
+        and (when.disputed is None or verdict.disputed is when.disputed)
         and (when.confidence_below is None or verdict.confidence < when.confidence_below)
         and (when.confidence_at_least is None or verdict.confidence >= when.confidence_at_least)
     )
-
-
-def disputed(verdict: Verdict) -> bool:
-    """Whether the log and the nodes' events disagree."""
-    return bool(getattr(verdict, "disputed", False))
 
 
 def holds(when: Conditions, verdict: Verdict, job: JobFacts, *, suspect_node: bool) -> bool:

@@ -34,8 +34,8 @@ class Pause:
 
     def ask(self, asked: Asked, standing: Standing) -> Ruling:
         """Sets the time before which nothing starts."""
-        lineage, incident = asked.facts.lineage, asked.facts.incident
-        if incident is not None and incident.turn_at is not None:
+        lineage = asked.facts.lineage
+        if asked.in_turn:
             return FINE  # an incident that is over lets its jobs go at a pace of its own
         tries = 0 if lineage.progressed else len(lineage.resubmits)
         if standing.decision == "resubmit_now" and asked.leave_out and tries == 0:

@@ -30,8 +30,7 @@ class StormBrake:
 
     def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
         """Holds, and after a while lets one through to see."""
-        incident = asked.facts.incident
-        if incident is not None and incident.turn_at is not None:
+        if asked.in_turn:
             return FINE  # let go one by one already
         storm = asked.facts.storm
         found = storms.judge(storm, asked.policy.storm, asked.facts.now)

@@ -13,7 +13,9 @@ class Demoted:
     name = "measured success"
 
     def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at advice."""
+        """Caps the mode at advice. An incident's jobs go by what its probe showed, not by what failed before it."""
+        if asked.in_turn:
+            return FINE
         settings = asked.policy.demotion
         tally = asked.facts.history.under_policy.get(asked.plan, _NONE)
         if tally.helped + tally.failed < settings.at_least:
@@ -31,6 +33,9 @@ class CostGate:
 
     def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
         """A person decides where it does not pay. The figures are given either way."""
+        incident = asked.facts.incident
+        if asked.in_turn and incident is not None and not incident.is_probe:
+            return Ruling("shown")
         settings, job = asked.policy.cost, asked.job
         if not settings.enabled:
             return FINE

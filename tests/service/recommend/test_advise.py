@@ -1,86 +1,140 @@
 """From verdict to advice: which decision, which mitigations, in which words."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import get_args
+from datetime import timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
+from hypothesis import given, settings
 
-from classifiers import taxonomy
 from classifiers.case import Evidence, JobFacts, Progress, Suspect, Verdict
-from classifiers.taxonomy import RetryOutlook
-from service.events import Status
 from service.recommend import policy
 from service.recommend.advise import advise
-from service.recommend.facts import Facts, History
+from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, SwitchState
 from service.recommend.ranking import posterior
-from service.recommend.rules.outlook import matches
+from tests.service.recommend.worlds import ALONE, FAILED, JOBS, LOST_GPU, NOW, PASSING, TYPO, VERDICTS, ran
 
-LOST_GPU = Verdict(
-    side="hardware",
-    cause="HW.GPU.2",
-    cause_top=("HW.GPU.2",),
-    category=None,
-    symptom=None,
-    symptom_top=(),
-    platform_symptom="crash",
-    confidence=0.97,
-    abstained=False,
-    retry_outlook="helps_elsewhere",
-    fingerprint="1:x",
-    explanation="",
-    model="m",
-    rules="r",
-    suspect=Suspect(node="gpu018"),
-)
-ALONE = Facts.alone(datetime(2026, 11, 1, 3, 0, tzinfo=UTC))
-FAILED = JobFacts(status="failed", nodes=("gpu017", "gpu018.orion"))
+BUILT_IN = policy.built_in()
 
 
-def test_a_lost_gpu_is_resubmitted_without_its_node() -> None:
-    advice = advise(LOST_GPU, FAILED, ALONE, policy.built_in())
+def test_a_lost_gpu_is_resubmitted_at_once_without_its_node() -> None:
+    advice = advise(LOST_GPU, FAILED, ALONE, BUILT_IN)
     assert (advice.decision, advice.resubmit, advice.exclude_nodes) == ("resubmit_now", True, ("gpu018.orion",))
     assert advice.mitigations[0].code == "M1"
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion."
+    assert advice.action is not None
+    assert (advice.action.plan, advice.action.exclude_nodes, advice.action.not_before) == (
+        "elsewhere",
+        ("gpu018.orion",),
+        None,
+    )
+    assert advice.ask_whom == "whoever looks after gpu018.orion"
 
 
-def test_a_known_checkpoint_is_named() -> None:
-    advice = advise(replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, ALONE, policy.built_in())
+def test_a_known_checkpoint_is_named_and_resumed_from() -> None:
+    advice = advise(replace(LOST_GPU, progress=Progress(checkpoint="/ckpt/41200")), FAILED, ALONE, BUILT_IN)
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion, from /ckpt/41200."
-
-
-def test_only_a_node_of_the_job_is_left_out() -> None:
-    stranger = replace(LOST_GPU, suspect=Suspect(node="login2"))
-    assert advise(stranger, FAILED, ALONE, policy.built_in()).exclude_nodes == ()
-    alone = JobFacts(status="failed", nodes=("gpu3",))
-    assert advise(replace(LOST_GPU, suspect=None), alone, ALONE, policy.built_in()).exclude_nodes == ("gpu3",)
-    passing = replace(LOST_GPU, retry_outlook="helps")
-    assert advise(passing, FAILED, ALONE, policy.built_in()).exclude_nodes == ()
+    assert advice.action is not None
+    assert advice.action.resume_from == "/ckpt/41200"
+    told = replace(ALONE, checkpoint=KnownCheckpoint("s3://ckpt/7"))
+    advice = advise(LOST_GPU, FAILED, told, BUILT_IN)
+    assert advice.action is not None
+    assert advice.action.resume_from == "s3://ckpt/7"
 
 
 def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
-    verdict = replace(
-        LOST_GPU,
-        side="user",
-        cause="USER.1",
-        category="EE.2",
-        retry_outlook="futile",
-        suspect=None,
-        evidence=(Evidence("ModuleNotFoundError: No module named 'nmupy'", "initiating"),),
-    )
-    advice = advise(verdict, FAILED, ALONE, policy.built_in())
-    assert (advice.decision, advice.resubmit) == ("stop", False)
+    verdict = replace(TYPO, evidence=(Evidence("ModuleNotFoundError: No module named 'nmupy'", "initiating"),))
+    advice = advise(verdict, replace(FAILED, user="alice"), ALONE, BUILT_IN)
+    assert (advice.decision, advice.resubmit, advice.action) == ("stop", False, None)
     assert advice.mitigations[0].code == "M2"
     assert "No module named 'nmupy'" in advice.mitigations[0].text
     assert all(mitigation.code != "M1" for mitigation in advice.mitigations)
+    assert advice.ask_whom == "the job's owner, alice"
 
 
-def test_the_reasons_name_every_rule_asked_up_to_the_one_that_decided() -> None:
-    advice = advise(LOST_GPU, FAILED, ALONE, policy.built_in())
+def test_the_reasons_name_every_rule_asked_and_the_one_that_decided() -> None:
+    advice = advise(LOST_GPU, FAILED, ALONE, BUILT_IN)
     assert advice.reasons[0] == "cancelled: does not apply"
     assert advice.rule == "one bad node"
-    assert any(reason.startswith("one bad node: ") for reason in advice.reasons)
+    assert [one.name for one in advice.rules_asked if one.decided] == ["one bad node"]
+    assert advice.reasons[-1] == "kill switch: automation is on"
+    stopped = advise(TYPO, FAILED, ALONE, BUILT_IN)
+    assert stopped.reasons[-1].startswith("user side: ")
+
+
+def test_a_job_that_nobody_opted_in_is_recorded_only() -> None:
+    advice = advise(LOST_GPU, FAILED, replace(ALONE, opt_in=OptIn()), BUILT_IN)
+    assert (advice.decision, advice.mode) == ("resubmit_now", "would_have")
+    assert advice.resubmit  # as if it had opted in
+
+
+def test_the_kill_switch_wins() -> None:
+    stopped = replace(ALONE, switch=SwitchState(stopped=True, by="root", reason="storm"))
+    advice = advise(LOST_GPU, FAILED, stopped, BUILT_IN)
+    assert advice.mode == "advise"
+    assert advice.reasons[-1] == "kill switch: automation is stopped (root: storm): nothing is done"
+
+
+def test_more_memory_is_asked_for_after_the_kernel_killed_the_job() -> None:
+    verdict = replace(TYPO, category="DL.4")
+    job = replace(FAILED, status="out_of_memory")
+    advice = advise(verdict, job, replace(ALONE, memory_requested=64 * 2**30), BUILT_IN)
+    assert advice.changes == {"memory_bytes": 96 * 2**30}
+    assert advice.mitigations[0].code == "M10"
+    assert advice.mitigations[0].text == "Ask for 96 GiB of memory instead of 64 GiB, or use less."
+    assert advise(verdict, job, ALONE, BUILT_IN).changes == {}  # what was asked for is not known
+
+
+def test_a_longer_time_limit_is_asked_for_where_the_job_got_on() -> None:
+    verdict = replace(TYPO, category=None, progress=Progress(step=400, checkpoint="/c/400"))
+    job = JobFacts(status="timeout", time_limit_s=7200)
+    advice = advise(verdict, job, ALONE, BUILT_IN)
+    assert advice.changes == {"time_limit_s": 10800}
+    assert advice.mitigations[0].text == "Ask for a time limit of 3 hours instead of 2 hours, and resume from /c/400."
+    assert advise(replace(verdict, progress=None), job, ALONE, BUILT_IN).changes == {}
+
+
+def test_a_smaller_batch_is_advised_where_the_device_ran_out_of_memory() -> None:
+    verdict = replace(TYPO, category="DL.1", evidence=(Evidence("CUDA out of memory", "initiating"),))
+    advice = advise(verdict, FAILED, ALONE, BUILT_IN)
+    assert advice.changes == {"batch_factor": 0.5}
+    assert "50% of it" in advice.mitigations[0].text
+
+
+def test_the_papers_fix_pattern_is_named() -> None:
+    verdict = replace(TYPO, category=None, symptom="B.2", symptom_top=("B.2",))
+    texts = [one.text for one in advise(verdict, FAILED, ALONE, BUILT_IN).mitigations]
+    assert any("most often:" in text for text in texts)
+
+
+def test_what_waits_for_a_repair_goes_when_its_incident_is_over() -> None:
+    verdict = replace(PASSING, cause="SYS.1", retry_outlook="after_repair")
+    alone = advise(verdict, FAILED, ALONE, BUILT_IN)
+    assert (alone.decision, alone.held_by, alone.resubmit) == ("hold", "repair", False)
+    assert alone.action is not None
+    incident = OpenIncident(3, "filesystem:/lustre", NOW, jobs=30, users=9)
+    held = advise(verdict, FAILED, replace(ALONE, incident=incident), BUILT_IN)
+    assert (held.decision, held.held_by, held.incident) == ("hold", "incident", 3)
+    turn = NOW + timedelta(seconds=40)
+    free = advise(verdict, FAILED, replace(ALONE, incident=replace(incident, turn_at=turn)), BUILT_IN)
+    assert (free.decision, free.mode, free.rule) == ("resubmit_after", "act", "incident")
+    assert free.action is not None
+    assert free.action.not_before == turn
+    assert not free.resubmit  # alone it would have been held
+
+
+def test_a_platform_fault_that_one_node_alone_shows_is_tried_elsewhere() -> None:
+    verdict = replace(PASSING, cause="SYS.1", retry_outlook="after_repair", suspect=Suspect(node="gpu017"))
+    advice = advise(verdict, FAILED, ALONE, BUILT_IN)
+    assert (advice.decision, advice.exclude_nodes) == ("resubmit_now", ("gpu017",))
+    on_one = replace(FAILED, nodes=("gpu017",))  # all a job's evidence comes from its only node: that binds nothing
+    assert advise(verdict, on_one, ALONE, BUILT_IN).decision == "hold"
+
+
+@pytest.mark.parametrize(("scheduler", "kind"), [("slurm", "requeue"), ("kubernetes", "submit"), (None, "requeue")])
+def test_a_kubernetes_job_is_made_anew(scheduler: str | None, kind: str) -> None:
+    advice = advise(LOST_GPU, replace(FAILED, scheduler=scheduler), ALONE, BUILT_IN)
+    assert advice.action is not None
+    assert advice.action.kind == kind
 
 
 def test_local_outcomes_outweigh_the_papers_in_the_end() -> None:
@@ -91,44 +145,23 @@ def test_local_outcomes_outweigh_the_papers_in_the_end() -> None:
     assert abs(sum(after.values()) - 1) < 1e-9
 
 
-def test_a_pattern_matches_what_is_below_it_only() -> None:
-    assert matches("HW.GPU.1", ("HW.*",))
-    assert not matches("HWX.1", ("HW.*",))
-    assert not matches(None, ("HW.*",))
-
-
-AXES = taxonomy.load()
-VERDICTS = st.builds(
-    lambda cause, category, symptom, outlook, abstained, node: replace(
-        LOST_GPU,
-        cause=cause,
-        side=AXES.side_of(cause),
-        category=category,
-        symptom=symptom,
-        retry_outlook=outlook,
-        abstained=abstained,
-        suspect=Suspect(node=node),
-    ),
-    st.sampled_from(sorted(AXES.causes)),
-    st.none() | st.sampled_from(sorted(AXES.categories)),
-    st.none() | st.sampled_from(sorted(AXES.symptoms)),
-    st.sampled_from(get_args(RetryOutlook)),
-    st.booleans(),
-    st.none() | st.just("gpu1"),
-)
-
-
-@given(VERDICTS, st.sampled_from([status.value for status in Status]))
-def test_nothing_futile_cancelled_abstained_or_of_the_user_is_ever_automatic(verdict: Verdict, status: str) -> None:
-    advice = advise(verdict, JobFacts(status=status), ALONE, policy.built_in())
+@settings(deadline=None)
+@given(VERDICTS, JOBS)
+def test_alone_nothing_futile_cancelled_unsure_or_of_the_user_is_resubmitted(verdict: Verdict, job: JobFacts) -> None:
+    advice = advise(verdict, job, ALONE, BUILT_IN)
     if (
         verdict.abstained
+        or verdict.disputed
         or verdict.side == "user"
-        or verdict.retry_outlook in {"futile", "after_repair"}
-        or status == "cancelled"
+        or verdict.retry_outlook == "futile"
+        or job.status == "cancelled"
     ):
         assert not advice.resubmit
-    assert advice.resubmit == (advice.decision in {"resubmit_now", "resubmit_after"})
     assert advice.mitigations
     assert all(0 < mitigation.score <= 1 for mitigation in advice.mitigations)
-    assert advice == advise(verdict, JobFacts(status=status), ALONE, policy.built_in())
+
+
+def test_history_does_not_change_what_the_event_alone_says() -> None:
+    tired = Facts(NOW, lineage=Lineage("x", attempts=9, same_fingerprint_without_progress=5), opt_in=OptIn("auto"))
+    advice = advise(LOST_GPU, ran(1), tired, BUILT_IN)
+    assert (advice.decision, advice.resubmit) == ("stop", True)

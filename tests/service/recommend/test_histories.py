@@ -137,16 +137,17 @@ class OneJob(RuleBasedStateMachine):
         )
         if self.stopped:
             assert advice.mode == "advise"
-        if verdict.abstained or job.status == "cancelled" or verdict.retry_outlook == "futile":
+        if verdict.abstained or verdict.disputed or job.status == "cancelled" or verdict.retry_outlook == "futile":
             assert not acts
             assert not advice.resubmit
         if verdict.side == "user" and verdict.retry_outlook != "helps":
             assert not acts
         if facts.opt_in.mode not in {"auto", "scheduler"} or facts.retrier is not None:
             assert not acts
-        if same >= self.policy.limits.same_failure and not progressed:
+        released = facts.incident is not None and facts.incident.turn_at is not None
+        if same >= self.policy.limits.same_failure and not progressed and not released:
             assert not acts
-        if facts.incident is not None and facts.incident.turn_at is None and facts.incident.state != "closed":
+        if facts.incident is not None and not released and facts.incident.state != "closed":
             assert not acts
         if acts:
             self.done.append(PastResubmit(self.now, verdict.side, "again"))

@@ -1,4 +1,4 @@
-"""A policy is data: checked place by place, the built-in one sound."""
+"""A policy is data: laid over the built-in one, checked place by place with lines, made specific for a job."""
 
 from pathlib import Path
 
@@ -7,45 +7,112 @@ import pytest
 from service.errors import ConfigurationError
 from service.recommend import policy
 
-SOUND = """
-version = "night-1"
-prior_weight = 20
+RULE = """
 [[rule]]
 name = "all"
 decision = "ask"
 says = "A person decides."
 source = "us"
 """
+OVERLAY = f"""version = "night-1"
+[limits]
+infra_per_lineage = 2
+{RULE}
+[[override]]
+cluster = "orion"
+[override.limits]
+infra_per_lineage = 5
+infra_per_window = 2
+
+[[override]]
+queue = "prod"
+[override.limits]
+infra_per_lineage = 6
+
+[[override]]
+cluster = "orion"
+queue = "prod"
+[override.opt_in]
+default = "auto"
+"""
 
 
-def test_a_sound_policy_is_read() -> None:
-    found = policy.parse(SOUND)
-    assert (found.version, found.rule[0].decision) == ("night-1/builtin-2", "ask")
+def test_a_file_overlays_the_built_in_policy() -> None:
+    found = policy.parse(OVERLAY)
+    built_in = policy.built_in()
+    assert found.version == "night-1/builtin-2"
+    assert [rule.name for rule in found.rule] == ["all", *(rule.name for rule in built_in.rule)]
+    assert found.limits.infra_per_lineage == 2
+    assert found.backoff == built_in.backoff
+    assert policy.built_in().limits.infra_per_lineage != 2  # the built-in one is left as it was
 
 
-def test_the_built_in_policy_ends_each_outlook_in_a_decision() -> None:
+def test_a_rule_of_a_known_name_takes_its_place() -> None:
+    found = policy.parse('version = "1"\n' + RULE.replace('"all"', '"unsure"'))
+    assert [rule.name for rule in found.rule] == [rule.name for rule in policy.built_in().rule]
+    assert next(rule for rule in found.rule if rule.name == "unsure").says == "A person decides."
+
+
+@pytest.mark.parametrize(
+    ("job", "infra", "window", "mode"),
+    [
+        ({}, 2, 4, "shadow"),
+        ({"cluster": "orion"}, 5, 2, "shadow"),
+        ({"queue": "prod"}, 6, 4, "shadow"),
+        ({"cluster": "orion", "queue": "prod", "team": "vision"}, 6, 2, "auto"),
+        ({"cluster": "other", "queue": "dev"}, 2, 4, "shadow"),
+    ],
+)
+def test_the_more_specific_override_wins(job: dict[str, str], infra: int, window: int, mode: str) -> None:
+    found = policy.parse(OVERLAY).effective(**job)
+    assert found.limits.infra_per_lineage == infra
+    assert found.limits.infra_per_window == window
+    assert found.opt_in.default == mode
+
+
+def test_every_value_tells_where_it_comes_from() -> None:
+    found = policy.parse(OVERLAY, "night.toml")
+    of_orion = {name: origin for name, _, origin in found.effective(cluster="orion").values()}
+    assert of_orion["limits.infra_per_lineage"] == "night.toml:6 (cluster orion)" or of_orion[
+        "limits.infra_per_lineage"
+    ].endswith("(cluster orion)")
+    assert of_orion["backoff.base_s"] == "built in"
+    assert {name: origin for name, _, origin in found.values()}["limits.infra_per_lineage"] == "night.toml:3"
+    assert found.origin("rule", "all") == "night.toml:5"
+    assert found.origin("rule", "unsure") == "built in"
+
+
+def test_the_built_in_policy_ends_each_outlook_in_a_decision_and_acts_on_nothing_unasked() -> None:
     outlooks = {outlook for rule in policy.built_in().rule for outlook in rule.when.retry_outlook or ()}
     assert outlooks == {"helps", "helps_elsewhere", "after_repair", "futile"}
+    assert policy.built_in().opt_in.default == "shadow"
 
 
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        (("decision = ", "decison = "), "rule.0.decison"),
-        (('"ask"', '"retry"'), "rule.0.decision"),
-        (("prior_weight = 20", "prior_weight = -1"), "prior_weight"),
-        (("[[rule]]", "[[rule]]\nwhen = { weather = ['fine'] }"), "rule.0.when.weather"),
-        (("[[rule]]", "[[rule]]\nwhen = { side = ['nobody'] }"), "rule.0.when.side"),
+        (('version = "night-1"', ""), "version"),
+        (("infra_per_lineage = 2", 'infra_per_lineage = "2"'), "limits.infra_per_lineage (line 3)"),
+        (("infra_per_lineage = 2", "infra_per_lineage = -1"), "limits.infra_per_lineage (line 3)"),
+        (("infra_per_lineage = 2", "infra_per_linage = 2"), "limits.infra_per_linage (line 3)"),
+        (("decision = ", "decison = "), "rule.0.decison (line 7)"),
+        (('"ask"', '"retry"'), "rule.0.decision (line 7)"),
+        (("[[rule]]", "[[rule]]\nwhen = { weather = ['fine'] }"), "rule.0.when.weather (line 6)"),
+        (('cluster = "orion"\n[override.limits]', "[override.limits]"), "override.0 (line 11)"),
+        (("infra_per_window = 2", "infra_per_window = 2.5"), "override.0.limits.infra_per_window (line 15)"),
+        (("[override.opt_in]", "[override.rules]"), "override.2.rules (line 25)"),
+        (("[limits]", "[limit]"), "limit (line 2)"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(change: tuple[str, str], place: str) -> None:
+def test_what_is_wrong_is_named_by_its_place_and_line(change: tuple[str, str], place: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        policy.parse(SOUND.replace(*change))
-    assert any(error.field.startswith(place) for error in caught.value.errors)
+        policy.parse(OVERLAY.replace(*change, 1))
+    assert place in [error.field for error in caught.value.errors]
+    assert place in caught.value.detail
 
 
 def test_what_is_not_toml_or_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="not TOML"):
-        policy.parse("[[rule")
+    with pytest.raises(ConfigurationError, match=r"not TOML: .*line 3"):
+        policy.parse('version = "1"\nrule = [[\n)')
     with pytest.raises(ConfigurationError, match=r"nothere\.toml"):
         policy.load(tmp_path / "nothere.toml")

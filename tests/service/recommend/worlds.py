@@ -50,7 +50,7 @@ def ran(hours: float, *, gpus: int = 8, limit_hours: float = 24, nodes: tuple[st
 
 
 VERDICTS = st.builds(
-    lambda cause, category, symptom, outlook, abstained, node, sure: replace(
+    lambda cause, category, symptom, outlook, abstained, node, sure, disputed: replace(
         LOST_GPU,
         cause=cause,
         side=AXES.side_of(cause),
@@ -60,6 +60,7 @@ VERDICTS = st.builds(
         abstained=abstained,
         suspect=Suspect(node=node),
         confidence=sure,
+        disputed=disputed,
     ),
     st.sampled_from(sorted(AXES.causes)),
     st.none() | st.sampled_from(sorted(AXES.categories)),
@@ -68,6 +69,7 @@ VERDICTS = st.builds(
     st.booleans(),
     st.none() | st.just("gpu1"),
     st.floats(0, 1),
+    st.booleans(),
 )
 JOBS = st.builds(
     lambda status, nodes, gpus, hours: replace(ran(hours, gpus=gpus, nodes=nodes), status=status),

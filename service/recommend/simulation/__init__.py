@@ -1,0 +1,1 @@
+"""A fleet with known truth, in which policies are compared; see `service.recommend.simulate`."""
