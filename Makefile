@@ -39,7 +39,7 @@ $(MODEL)/.trained: $(STAMP) $(wildcard classifiers/*.py classifiers/*.toml class
 install: $(MODEL)/.trained ## make .venv with .venv/bin/faultline and a trained model
 	@echo "installed: $(BIN)/faultline"
 
-demo: install ## play a few hundred job completions and show them at http://127.0.0.1:8080
+demo: install ## play four weeks of job completions and show them at http://127.0.0.1:8080
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## the whole test suite; what is missing on this machine is skipped with its reason

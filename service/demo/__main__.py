@@ -1,4 +1,4 @@
-"""`make demo`: an empty database, the worker, the API, the dashboard, and a day of job completions played."""
+"""`make demo`: an empty database, the worker, the API, the dashboard, and four weeks of job completions played."""
 
 import argparse
 import shutil
@@ -15,11 +15,13 @@ from service.clock import SystemClock
 from service.demo.player import PARTITIONS, TOPIC, Player
 from service.errors import FaultlineError
 from service.ingest.memory_source import MemoryBroker, MemorySource
+from service.report import week
 from service.web.app import create_app
 
 HOST = "127.0.0.1"
 FOLDER = Path("var/demo")
-STEP = 100
+STEP = 500
+WEEKS = 3
 
 
 class TopicInMemory:
@@ -106,6 +108,13 @@ def main() -> int:
         services.close()
 
 
+def publish(services: compose.Services) -> list[str]:
+    """The reports of the weeks that are over, oldest first; their names."""
+    now = services.clock.now()
+    weeks = [week.of(now, services.zone).earlier(back) for back in range(WEEKS, 0, -1)]
+    return [services.reports.publish(one).week for one in weeks]
+
+
 def run(services: compose.Services, port: int) -> int:
     """Play and serve."""
     services.store.upgrade()
@@ -127,9 +136,12 @@ def run(services: compose.Services, port: int) -> int:
                 shown = done
                 say(f"diagnosed and stored {done} of {total} job completions")
         if not parts.failed:
-            say(f"diagnosed and stored {total} of {total} job completions\n")
+            say(f"diagnosed and stored {total} of {total} job completions")
+            published = publish(services)
+            say(f"weekly reports published: {', '.join(published)}\n")
             say(f"Open http://{HOST}:{port}/ (new jobs keep arriving; Ctrl-C ends the demo)")
-            player.live(parts.stop)
+            with services.upkeep():
+                player.live(parts.stop)
     finally:
         server.should_exit = True
         parts.join()

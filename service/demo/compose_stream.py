@@ -2,9 +2,11 @@
 
 usage: python -m service.demo.compose_stream
 
-Failures follow the shares of Gao et al. (causes), beside them an outage that hits many users, a node that keeps losing
-a GPU, and one user's bug that comes again and again. Labels choose the cases here and stay here: the stream holds
-job completions only, with times counted back from the moment it is played.
+Four weeks of a fleet. Failures follow the shares of Gao et al. (causes); beside them an outage of a shared service
+that hits many users, a node that keeps losing a GPU, one user's bug that comes again and again, and a group that was
+gone for two weeks and is back. Labels choose the cases here and stay here: the stream holds job completions only, with
+times counted back from the moment it is played. Each line is a failed job's own content, once ({"case": ...}), or a job
+that refers to one by its number ({"job": ..., "case": n}).
 """
 
 import random
@@ -21,8 +23,10 @@ from classifiers.dataset import LabelledCase
 
 TARGET = Path(__file__).with_name("stream.jsonl.zst")
 DAY_S = 24 * 3600
-SUCCEEDED = 300
-FAILED = 110
+DAYS = 28
+SUCCEEDED = 130  # a day
+FAILED = 22  # a day, beside the stories below
+WEEKEND = 0.4  # of a weekday's jobs
 LEMON = "gpu018"
 TEAMS = {
     "vision": ("ana", "bo", "chen"),
@@ -32,6 +36,8 @@ TEAMS = {
 }
 QUEUES = ("h200", "a100", "debug")
 NAMES = ("vit-g", "whisper-ft", "llm-7b-sft", "diffuser", "rl-arm", "retriever", "asr-ctc", "moe-small", "detr", "eval")
+LONGEST = 24_000  # characters of a case's logs
+OWN = frozenset({"event_id", "started_at", "ended_at", "submitted_at", "schema", "nodes", "checkpoint"})
 
 
 class Fleet:
@@ -41,9 +47,11 @@ class Fleet:
         self.rng = random.Random(seed)  # noqa: S311 -- a stage set, not a secret
         self.number = 884_000
         self.nodes = [f"gpu{number:03d}" for number in range(1, 65)]
+        self.cases: dict[str, int] = {}
+        self.contents: list[dict[str, Any]] = []
 
-    def job(self, ago_s: int, nodes: int) -> dict[str, Any]:
-        """What any job has."""
+    def job(self, ago_s: int, nodes: int, ran_s: float = 7.5) -> dict[str, Any]:
+        """What any job has; `ran_s` is the logarithm of its median run time in seconds."""
         self.number += self.rng.randint(1, 9)
         team = self.rng.choice(sorted(TEAMS))
         per_node = self.rng.choice((1, 4, 8, 8))
@@ -59,60 +67,81 @@ class Fleet:
             "nodes": self.rng.sample(self.nodes, nodes),
             "gpus": nodes * per_node,
             "ended_ago_s": ago_s,
-            "ran_s": int(min(DAY_S * 2, self.rng.lognormvariate(7.5, 1.6))),
+            "ran_s": int(min(DAY_S * 2, self.rng.lognormvariate(ran_s, 1.3))),
         }
 
-
-def failed(fleet: Fleet, case: LabelledCase, ago_s: int, nodes: Sequence[str] = ()) -> dict[str, Any]:
-    """A case of the corpus as a job of the fleet: its nodes, in the text too, become the fleet's."""
-    event = dict(case.event)
-    known = [node for node in event.get("nodes", []) if isinstance(node, str)]
-    job = fleet.job(ago_s, max(1, min(8, len(known))))
-    if nodes:
-        job["nodes"] = [*nodes, *job["nodes"][len(nodes) :]]
-    text = orjson.dumps(event).decode()
-    for old, new in zip(known, job["nodes"], strict=False):
-        text = text.replace(old, new)
-    kept = {
-        name: value
-        for name, value in orjson.loads(text).items()
-        if name not in {*job, "event_id", "started_at", "ended_at", "submitted_at", "schema"} or name == "scheduler"
-    }
-    if event.get("gpus"):
-        job["gpus"] = event["gpus"]
-    return job | kept
+    def failed(self, case: LabelledCase, ago_s: int, nodes: Sequence[str] = (), ran_s: float = 7.0) -> dict[str, Any]:
+        """A case of the corpus as a job of the fleet; the player puts the fleet's nodes into its text."""
+        known = [node for node in case.event.get("nodes", []) if isinstance(node, str)]
+        job = self.job(ago_s, max(1, min(8, len(known))), ran_s)
+        if nodes:
+            job["nodes"] = [
+                *nodes,
+                *[node for node in job["nodes"] if node not in nodes][: len(job["nodes"]) - len(nodes)],
+            ]
+        if case.event.get("gpus"):
+            job["gpus"] = case.event["gpus"]
+        if case.id not in self.cases:
+            self.cases[case.id] = len(self.contents)
+            kept = {name: value for name, value in case.event.items() if name not in OWN and name not in job}
+            self.contents.append({"case": kept, "nodes": known})
+        return {"job": job, "case": self.cases[case.id]}
 
 
 def compose(seed: int = 7) -> list[dict[str, Any]]:
-    """The whole day, oldest first."""
+    """The cases, then the four weeks, oldest first."""
     fleet = Fleet(seed)
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
     for case in dataset.packaged():
-        by_cause[case.labels.best["cause"] or ""].append(case)
+        if sum(len(str(log.get("tail", ""))) for log in case.event.get("logs", ())) < LONGEST:
+            by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}
-    day = [
-        fleet.job(rng.randint(60, DAY_S), rng.choice((1, 1, 1, 2, 4, 8))) | {"status": "succeeded"}
-        for _ in range(SUCCEEDED)
-    ]
-    drawn = rng.choices(list(causes), weights=list(causes.values()), k=FAILED)
-    day.extend(failed(fleet, rng.choice(by_cause[cause]), rng.randint(300, DAY_S)) for cause in drawn)
-    lost = [20 * 3600, 11 * 3600, 5 * 3600, 2 * 3600]  # the lemon
-    day.extend(failed(fleet, rng.choice(by_cause["HW.GPU.2"]), ago_s, [LEMON]) for ago_s in lost)
-    outage = rng.choice(by_cause["SYS.5"])
-    day.extend(failed(fleet, outage, 3 * 3600 + rng.randint(0, 1500)) for _ in range(14))
-    bug = rng.choice(by_cause["USER.1"])
-    again = [failed(fleet, bug, 7 * 3600 - 900 * number) for number in range(6)]
-    day.extend(job | {"user": "hugo", "team": "language", "name": "llm-7b-sft"} for job in again)
-    return sorted(day, key=lambda job: -int(job["ended_ago_s"]))
+    # A platform meets the same failures again: each cause draws from a few of its cases.
+    repertoire = {code: rng.sample(by_cause[code], min(len(by_cause[code]), 12)) for code in causes}
+    jobs: list[dict[str, Any]] = []
+    for day in range(DAYS):
+        busy = WEEKEND if day % 7 in (5, 6) else 1.0
+        for _ in range(round(SUCCEEDED * busy)):
+            ended = day * DAY_S + rng.randint(60, DAY_S)
+            jobs.append(
+                {"job": fleet.job(ended, rng.choice((1, 1, 1, 2, 4, 8))) | {"status": "succeeded"}, "case": None}
+            )
+        drawn = rng.choices(list(causes), weights=list(causes.values()), k=round(FAILED * busy))
+        jobs.extend(
+            fleet.failed(rng.choice(repertoire[cause]), day * DAY_S + rng.randint(300, DAY_S)) for cause in drawn
+        )
+    jobs.extend(_stories(fleet, by_cause))
+    jobs.sort(key=lambda one: -int(one["job"]["ended_ago_s"]))
+    return [*fleet.contents, *jobs]
+
+
+def _stories(fleet: Fleet, by_cause: dict[str, list[LabelledCase]]) -> list[dict[str, Any]]:
+    rng = fleet.rng
+    hour = 3600
+    lemon, outage, bug = (rng.choice(by_cause[cause]) for cause in ("HW.GPU.2", "SYS.5", "USER.1"))
+    # The lemon: rarely at first, then every day; long jobs, so that it costs most.
+    lost = [25, 21, 17, 13, 11, 9, 7, 6, 5, 4, 3.2, 2.4, 1.3, 0.8, 0.4, 0.1]
+    told = [fleet.failed(lemon, int(days * DAY_S) + 600, [LEMON], 10.0) for days in lost]
+    # Last week's outage, within half an hour, of all teams.
+    told += [fleet.failed(outage, 8 * DAY_S + rng.randint(0, 1800), (), 9.0) for _ in range(38)]
+    # One user's bug today.
+    again = [fleet.failed(bug, 7 * hour - 900 * number) for number in range(6)]
+    for one in again:
+        one["job"] |= {"user": "hugo", "team": "language", "name": "llm-7b-sft"}
+    # Gone for more than two weeks, and back.
+    back = rng.choice(by_cause["SYS.1"])
+    told += [fleet.failed(back, int(days * DAY_S)) for days in (27, 26.5, 26, 25.8, 1.1, 0.6, 0.3)]
+    return told + again
 
 
 def main() -> None:
     """Write the stream."""
-    jobs = compose()
-    lines = b"\n".join(orjson.dumps(job) for job in jobs)
+    made = compose()
+    lines = b"\n".join(orjson.dumps(line) for line in made)
     TARGET.write_bytes(zstandard.ZstdCompressor(level=19).compress(lines))
-    print(f"{TARGET.name}: {len(jobs)} job completions, {TARGET.stat().st_size // 1024} KiB")  # noqa: T201
+    jobs = sum("job" in line for line in made)
+    print(f"{TARGET.name}: {jobs} job completions, {TARGET.stat().st_size // 1024} KiB")  # noqa: T201
 
 
 if __name__ == "__main__":

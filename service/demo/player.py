@@ -1,4 +1,4 @@
-"""Plays the bundled stream: a day's backlog at once, then its last hour again and again as it would come in."""
+"""Plays the bundled stream: four weeks at once, then its jobs again and again as they would come in."""
 
 import threading
 from collections.abc import Mapping
@@ -21,7 +21,25 @@ LIVE_EVERY_S = 20.0
 def stream() -> list[dict[str, Any]]:
     """The bundled job completions, oldest first, times counted back from the moment they are played."""
     packed = files("service.demo").joinpath("stream.jsonl.zst").read_bytes()
-    return [orjson.loads(line) for line in zstandard.ZstdDecompressor().decompress(packed).splitlines()]
+    cases: list[tuple[bytes, list[str]]] = []
+    jobs: list[dict[str, Any]] = []
+    for line in zstandard.ZstdDecompressor().decompress(packed).splitlines():
+        told = orjson.loads(line)
+        if "job" not in told:
+            cases.append((orjson.dumps(told["case"]), told["nodes"]))
+        elif told["case"] is None:
+            jobs.append(told["job"])
+        else:
+            jobs.append(_on(told["job"], *cases[told["case"]]))
+    return jobs
+
+
+def _on(job: dict[str, Any], content: bytes, nodes: list[str]) -> dict[str, Any]:
+    """A failed job with its log, in which the nodes have the names of those it ran on."""
+    for old, new in zip(nodes, job["nodes"], strict=False):
+        content = content.replace(old.encode(), new.encode())
+    found: dict[str, Any] = orjson.loads(content)
+    return found | job
 
 
 def at(job: Mapping[str, Any], ended: datetime) -> bytes:
@@ -42,7 +60,7 @@ class Player:
         self._put = 0
 
     def backlog(self) -> int:
-        """Put the whole day, ending now; returns how many."""
+        """Put all of it, ending now; returns how many."""
         now = self._clock.now()
         for job in self._jobs:
             self._send(at(job, now - timedelta(seconds=job["ended_ago_s"])))
