@@ -19,6 +19,11 @@ log = logging.getLogger(__name__)
 
 EVENTS_MOST = 30
 PODS_LOOKED_AT = 100
+# A node says these when all is well.
+BENIGN = frozenset({
+    "RegisteredNode", "Starting", "NodeReady", "NodeAllocatableEnforced", "NodeHasSufficientMemory",
+    "NodeHasNoDiskPressure", "NodeHasSufficientDisk", "NodeHasSufficientPID",
+})  # fmt: skip
 # Each pod waits for these, for a moment.
 STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -144,5 +149,9 @@ class Evidence:
         except (ClusterAway, Refused, FaultlineError) as error:
             log.info("no events of %s %s: %s", kind, name, error)
             return []
-        wanted = [one for one in found if kind == "Node" or one.get("type") == "Warning"]
+        wanted = [one for one in found if one.get("reason") not in BENIGN and (kind == "Node" or _warns(one))]
         return [line for one in wanted if (line := nodes.event_line(one, node)) is not None]
+
+
+def _warns(event: Mapping[str, Any]) -> bool:
+    return event.get("type") == "Warning"

@@ -227,6 +227,11 @@ class Kubernetes:
         found = self.api.get(collection("v1", "pods", NAMESPACE), query)["items"]
         return sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
+    def events(self, about: str) -> list[dict[str, Any]]:
+        """The Events of NAMESPACE about an object of that name."""
+        query = {"fieldSelector": f"involvedObject.name={about}"}
+        return list(self.api.get(collection("v1", "events", NAMESPACE), query)["items"])
+
     def running_pod(self, job: str) -> dict[str, Any]:
         """The Job's pod that runs now, once there is one."""
         found: list[dict[str, Any]] = []
