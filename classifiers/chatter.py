@@ -38,11 +38,13 @@ class Chatter:
         self._text = text
         self._look = look
         self._end: int | None = None
+        self._ranks = 1
 
     def end(self) -> int:
         """The offset of the last but some lines of daily talk (two steps of all ranks), 0 where there are fewer."""
         if self._end is None:
             samples, ranks = self._look()
+            self._ranks = ranks
             ends = (self._last(shape, anchor, max(_LEAST, 2 * ranks + 2)) for shape, anchor in _anchors(samples))
             self._end = max(ends, default=0)
         return self._end
@@ -67,8 +69,10 @@ class Chatter:
 
         A process' standard output is buffered in blocks: some talk from before its end may stand after its last words.
         """
-        room = len(self._text) - offset
-        return room > (_BLOCK if sure else _ROOM) and offset < self.end() - (_BLOCK if sure else 0)
+        if len(self._text) - offset < (_BLOCK if sure else _ROOM):
+            return False
+        end = self.end()
+        return offset < end - (_BLOCK * max(1, self._ranks) if sure else 0)
 
     def last_time(self) -> float | None:
         """The time of the last but some lines of daily talk, None where they have none."""

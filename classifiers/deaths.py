@@ -29,6 +29,7 @@ _DEEPSPEED: Final = re.compile(r"--local_rank=(?P<local>\d+)\b.{0,2000}exits wit
 _LIGHTNING: Final = re.compile(
     r"\[rank: (?P<rank>\d+)\] Child process with PID \d+ terminated with code (?P<code>-?\d+)"
 )
+_HOROVOD: Final = re.compile(r"\bProcess (?P<rank>\d{1,5}) exit with status code (?P<code>\d+)")
 _MPICH: Final = re.compile(r"^=\s{1,8}EXIT CODE: (?P<code>\d+)")
 _SPAWN: Final = re.compile(
     r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
@@ -55,7 +56,18 @@ _REPORT: Final = "Root Cause (first observed failure)"
 _REPORT_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
 _STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
 _LOST_WORDS: Final = (
-    "remote target", "straggler", "set to error","unhealthy", "heartbeat", "lost", "stopped", "disconnected", "preempted", "died", "unavailable")
+    "remote target",
+    "straggler",
+    "set to error",
+    "unhealthy",
+    "heartbeat",
+    "lost",
+    "stopped",
+    "disconnected",
+    "preempted",
+    "died",
+    "unavailable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +155,11 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
     if hit is not None:
         yield Death(rank=int(hit["rank"]), told=True, sure=True)
         return
+    hit = _HOROVOD.search(line)
+    if hit is not None:
+        left = int(hit["code"])
+        yield Death(rank=int(hit["rank"]), code=left, signal=signal_of(left), sure=True)
+        return
     hit = _MPICH.match(line)
     if hit is not None:
         yield Death(code=int(hit["code"]))
@@ -150,7 +167,9 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
     hit = _SPAWN.search(line)
     if hit is not None:
         number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
-        yield Death(rank=int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number, told=True, sure=True)
+        yield Death(
+            rank=int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number, told=True, sure=True
+        )
 
 
 def report(text: str, at: int) -> Death | None:

@@ -146,8 +146,8 @@ class Extractor:
         items.sort(key=order_of)
         _unsettle(raw, items, told, [text for text, _ in texts])
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
-        known = frozenset(rank for one in speakers if one is not None for rank in one.known)
-        suspect = suspects.find(raw, items, told, missing_ranks, known)
+        voices = [one for one in speakers if one is not None]
+        suspect = suspects.find(raw, items, told, missing_ranks, voices)
         put_forward(items, suspect.rank if suspect is not None else None)
         put_first(items, suspect.rank if suspect is not None else None)
         kept = keep(items)
@@ -194,7 +194,8 @@ class Extractor:
             if len(by_offset) > _MANY:
                 same = _NUMBER.sub("#", found.text[:300])
                 met[same] = met.get(same, 0) + 1
-                if met[same] > _SAME:
+                if met[same] > _SAME:  # who says it still counts
+                    speakers.heard(found.text, same)
                     continue
             bare_trace = found.traceback and not found.hits and offset not in traces
             carried = _carried(found.text) if bare_trace else None
@@ -215,6 +216,8 @@ class Extractor:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
             if rank is None and role in {"initiating", "cascade"}:
                 rank = speakers.writer(found.text, head)
+            if len(by_offset) > _MANY and role in {"initiating", "cascade"}:
+                speakers.complaints.add(same)
             about: list[int] = []
             ended: list[Death] = []
             if is_report(found.text):

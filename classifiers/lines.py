@@ -6,6 +6,7 @@ syslog, ISO 8601.
 """
 
 import re
+import time
 from dataclasses import dataclass
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -13,6 +14,7 @@ _ISO = re.compile(
     r"(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>[.,]\d{1,9})?"
 )
 _GLOG = re.compile(r"\b[EWIFD](?P<mo>[01]\d)(?P<d>[0-3]\d)\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?P<f>\.\d{1,9})?")
+_EPOCH = re.compile(r"(?:\"(?:ts|time|timestamp)\": ?|\b00:00:)(?P<s>1[5-9]\d{8})(?P<f>\.\d{1,9})?")
 _SYSLOG = re.compile(
     r"\b(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+(?P<d>\d{1,2})\s+(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)"
 )
@@ -74,7 +76,7 @@ def _seconds(hit: re.Match[str], month: int) -> float:
 def time_of(line: str) -> float | None:
     """Seconds into the year by the first time stamp near the line's start, None without one; zones are left aside."""
     head = line[:_HEAD_LOOK]
-    if head.count(":") < 2:  # noqa: PLR2004 - a time of day has two
+    if head.count(":") < 2 and '"t' not in head:  # noqa: PLR2004 - a time of day has two
         return None
     hit = _ISO.search(head)
     if hit is not None:
@@ -82,6 +84,15 @@ def time_of(line: str) -> float | None:
     hit = _GLOG.search(head)
     if hit is not None:
         return _seconds(hit, int(hit["mo"]))
+    if "1" in head:
+        hit = _EPOCH.search(head)
+        if hit is not None:
+            moment = time.gmtime(int(hit["s"]))
+            return (
+                (_DAYS_BEFORE[moment.tm_mon] + moment.tm_mday) * 86_400
+                + int(hit["s"]) % 86_400
+                + float("0" + (hit["f"] or ""))
+            )
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
@@ -154,4 +165,4 @@ def is_labelled(text: str) -> bool:
 
 def is_mild(line: str) -> bool:
     """Whether the line calls itself information or a warning and names no error."""
-    return _LEVEL.search(line, 0, 160) is not None or _MILD_GLOG.search(line, 0, 60) is not None
+    return _LEVEL.search(line, 0, 160) is not None or _MILD_GLOG.search(line, 0, 120) is not None

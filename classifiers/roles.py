@@ -20,7 +20,9 @@ _AGAIN: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
 )
 # What a program itself calls overcome.
-_OVERCOME: Final = re.compile(r"(?i)\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b")
+_OVERCOME: Final = re.compile(
+    r"(?i)\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b|The IPv6 network addresses of"
+)
 _CHAIN_WORDS: Final = (
     "During handling of the above", "The above exception was the direct", "frame #", "Exception raised from ",
     "terminate called after throwing", "terminate called recursively",
@@ -45,7 +47,9 @@ _CRASHED: Final = re.compile(
     r"\*\*\* Process received signal \*\*\*|^Abort\(-?\d+\) on node \d+ \(rank \d+|\] Caught signal \d+ \("
     r"|^Fatal Python error: |^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): )|^\*\*\* stack smashing detected"
 )
-_ABORTED: Final = re.compile(r"^MPI_ABORT was invoked on rank \d+|^(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+")
+_ABORTED: Final = re.compile(
+    r"^MPI_ABORT was invoked on rank \d+|^(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
+)
 _NOT_SURE: Final = 2.3
 # Frames of a native stack (glog, libunwind, gdb, UCX): never where a failure is told first.
 _NATIVE_FRAME: Final = re.compile(
@@ -66,7 +70,7 @@ _ECHOES: Final = frozenset(
     {
         "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
         "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
-        "KeyboardInterrupt", "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
+        "KeyboardInterrupt", "UnavailableError", "DeadlineExceededError", "CancelledError", "AbortedError", "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
     }
 )  # fmt: skip
 _ECHO: Final = 2.4

@@ -18,9 +18,7 @@ from classifiers.lines import Head, head_of, inner_rank
 
 _HEAD_LINES: Final = 14
 _CHUNK: Final = 2_400
-_TIME: Final = (
-    r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[ :,|-]{0,3})?"
-)
+_TIME: Final = r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[ :,|-]{0,3})?"
 # A mark before every line, in the launchers' ways; the group's name is the way.
 _LINE_MARK: Final = re.compile(
     rf"^{_TIME}(?:"
@@ -41,12 +39,20 @@ _OWN_MARK: Final = re.compile(
     r"(?:(?<![A-Za-z])(?:global_?|world_?)?(?:[Rr]ank|RANK|[Pp]rocess(?:_id|_index)?|[Pp]roc|trainer|worker)[\"']?[ :=#._-]{0,3}|[.-] ?r)"
     r"(?P<rank>\d{1,4})(?:/\d{1,5})?[\"']?(?!:\d)(?=[\])>|:,}\s])(?! of\b| steps| workers| \w+ (?:of|finished))",
 )
-_OWN_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker", ".r", "- r")
+_OWN_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
 _OWN_LOOK: Final = 110
 _POD: Final = re.compile(
     r"^(?P<base>.*?)(?:(?P<role>worker|master|chief|ps|launcher|node|replica|trainer)-)?(?:\d-)?(?P<n>\d{1,4})(?:-[a-z0-9]{5})?$"
 )
 _POD_NUMBER: Final = re.compile(r"-(?P<n>\d{1,4})(?:-[a-z0-9]{5})?$")
+_WORLD: Final = re.compile(
+    r"\b(?:[Ww]orld[_ ]?[Ss]ize|WORLD_SIZE|num_processes|nranks|nproc)[\"']?[ =:]{1,3}(\d{1,5})\b|\b[Rr]ank[ :]\d{1,5}(?: of |/)(\d{1,5})\b"
+    r"|\bprocess \d{1,5} of (\d{1,5})\b"
+)
+_WORLD_LOOK: Final = 30_000
+_REPORTED: Final = re.compile(
+    r"rank +: (?P<rank>\d{1,6}) \(local_rank: \d+\)\n[^\n]{0,40}exitcode +: -?\d+ \(pid: (?P<pid>\d+)\)"
+)
 _GROUP: Final = re.compile(r"pid=(?P<pid>\d{2,8})\b[^\n]{0,200}?\b(?:world_)?rank=(?P<rank>\d{1,5})\b")
 _RAY_TAG: Final = re.compile(r"pid=(?P<pid>\d{2,8})[^)\n]{0,40}\) {0,2}\[[Rr]ank ?(?P<rank>\d{1,5})\]")
 _LOCAL: Final = re.compile(
@@ -95,11 +101,14 @@ def learn(samples: list[list[str]], *, master: bool = False) -> Way:
         hit = _LINE_MARK.match(line)
         if hit is not None and hit.lastgroup is not None:
             found.setdefault(hit.lastgroup, Counter())[hit[hit.lastgroup]] += 1
-    joined = "\n".join(lines)
-    if any(word in joined for word in _OWN_WORDS):
+    if _OWN_HINT.search("\n".join(lines)):
         own.update(number for number in map(_own, lines) if number is not None)
     name = next(
-        (way for way, marks in sorted(found.items(), key=lambda one: -one[1].total()) if _bears_out(way, marks, len(lines))),
+        (
+            way
+            for way, marks in sorted(found.items(), key=lambda one: -one[1].total())
+            if _bears_out(way, marks, len(lines))
+        ),
         "",
     )
     if name == "pod" and not _are_ranks([_POD_NUMBER.search(one) for one in found["pod"]]):
@@ -149,6 +158,8 @@ class Speakers:
         self._chatter: Chatter | None = None
         self._pids: dict[str, int] | None = None
         self._base: dict[int, int] | None = None
+        self.complaints: set[str] = set()
+        self.voices: set[int] = set()
 
     @property
     def way(self) -> Way:
@@ -174,8 +185,19 @@ class Speakers:
 
     @property
     def known(self) -> frozenset[int]:
-        """The ranks that are known to write here, as far as that was looked at."""
-        return self._way.ranks if self._way is not None else frozenset()
+        """The ranks that are known to take part, as far as that was looked at."""
+        ranks = self._way.ranks if self._way is not None else frozenset()
+        hit = _WORLD.search(self._text, 0, _WORLD_LOOK)
+        size = int(next(one for one in hit.groups() if one)) if hit is not None else 0
+        return ranks | frozenset(range(size)) if size <= _NUMBERED else ranks
+
+    def heard(self, line: str, same: str) -> None:
+        """Counts a further line of words that were a complaint before to its rank's voice."""
+        if same in self.complaints:
+            rank = self.head(line).rank
+            rank = inner_rank(line) if rank is None else rank
+            if rank is not None:
+                self.voices.add(rank)
 
     @property
     def several(self) -> bool:
@@ -220,7 +242,14 @@ class Speakers:
             rank = int(word)
         if rest.rank is not None and not rest.local:
             rank = rest.rank
-        return Head(rank=rank, local=rest.local and rank is None, pid=rest.pid or head.pid, host=host, gpu=rest.gpu, body=hit.end() + rest.body)
+        return Head(
+            rank=rank,
+            local=rest.local and rank is None,
+            pid=rest.pid or head.pid,
+            host=host,
+            gpu=rest.gpu,
+            body=hit.end() + rest.body,
+        )
 
     def own_mark(self, line: str) -> int | None:
         """The rank by which a program's logger marks a line, where the text bears out that it does."""
@@ -255,6 +284,8 @@ class Speakers:
         if self._pids is None:
             self._pids = {}
             text = self._text if len(self._text) <= 400_000 else self._text[:200_000] + "\n" + self._text[-200_000:]  # noqa: PLR2004 - enough of both ends
+            for hit in _REPORTED.finditer(text):
+                self._pids.setdefault(hit["pid"], int(hit["rank"]))
             if "pid=" in text:
                 for pattern in (_GROUP, _RAY_TAG):
                     for hit in pattern.finditer(text):
@@ -313,7 +344,7 @@ class Speakers:
 
 def _own(line: str) -> int | None:
     head = line[:_OWN_LOOK]
-    if not any(word in head for word in _OWN_WORDS):
+    if _OWN_HINT.search(head) is None:
         return None
     hit = _OWN_MARK.search(head)
     return None if hit is None else int(hit["rank"])

@@ -15,9 +15,14 @@ from typing import Final
 from classifiers.case import RawCase, Suspect
 from classifiers.deaths import Death
 from classifiers.items import Item
+from classifiers.speakers import Speakers
 
 _SURE: Final = 3.0
-_SEQUENCE: Final = re.compile(r"last enqueued (?:NCCL )?work: (\d+)|SeqNum=(\d+)")
+_SEQUENCES: Final = (
+    re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
+    re.compile(r"last completed (?:NCCL )?work: (\d+)"),
+    re.compile(r"SeqNum=(\d+)"),
+)
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _ECHO: Final = 2.4
 _WAITED: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
@@ -36,30 +41,48 @@ def ranks_seen(raw: RawCase, items: Sequence[Item]) -> int:
 
 def _behind(items: Sequence[Item]) -> int | None:
     """The rank whose last enqueued collective is behind the others', None if none is."""
-    last: dict[int, int] = {}
-    for item in items:
-        if item.rank is None or item.role not in {"cascade", "initiating"}:
-            continue
-        for hit in _SEQUENCE.finditer(item.text, 0, 2_000):
-            number = int(hit[1] or hit[2])
-            if number < 1 << 62:
-                last[item.rank] = max(last.get(item.rank, 0), number)
-    if len(last) > 1:
-        low = min(last.values())
-        slow = [rank for rank, number in last.items() if number == low]
-        if len(slow) == 1 and low < max(last.values()):
-            return slow[0]
+    for pattern in _SEQUENCES:
+        last: dict[int, int] = {}
+        for item in items:
+            if item.rank is None or item.role not in {"cascade", "initiating"}:
+                continue
+            for hit in pattern.finditer(item.text, 0, 2_000):
+                number = int(hit[1])
+                if number < 1 << 62:
+                    last[item.rank] = max(last.get(item.rank, 0), number)
+        if len(last) > 1:
+            low = min(last.values())
+            slow = [rank for rank, number in last.items() if number == low]
+            if len(slow) == 1 and low < max(last.values()):
+                return slow[0]
     return None
 
 
-def _silent(raw: RawCase, items: Sequence[Item], known: frozenset[int]) -> int | None:
+def _late(items: Sequence[Item]) -> int | None:
+    """The one rank that came when the others had given up: they waited in vain, it only found them gone."""
+    waiters: set[int] = set()
+    others: set[int] = set()
+    for item in items:
+        if item.rank is not None and item.role in {"cascade", "initiating"}:
+            (waiters if _WAITED.search(item.text, 0, 600) else others).add(item.rank)
+    late = others - waiters
+    return late.pop() if waiters and len(late) == 1 else None
+
+
+def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers]) -> int | None:
     """The one rank that should speak and does not, while the others complain of a consequence."""
     talking = {
-        item.rank for item in items if item.rank is not None and item.role in {"cascade", "initiating"} and not item.death
+        item.rank
+        for item in items
+        if item.rank is not None and item.role in {"cascade", "initiating"} and not item.death
     }
+    for one in speakers:
+        talking |= one.voices
     if not talking:
         return None
-    there = known | {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
+    there = {rank for one in speakers for rank in one.known} | {
+        stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1
+    }
     world = raw.job.gpus or 0
     if world > len(talking) and len(there) <= world:
         there |= set(range(world))
@@ -69,7 +92,9 @@ def _silent(raw: RawCase, items: Sequence[Item], known: frozenset[int]) -> int |
     if len(talking) == 1 and len(there) > 2:  # noqa: PLR2004 - one voice of many says nothing of who is missing
         return None
     size = len(quiet)
-    whole_node = size in {2, 4, 8} and 2 * size <= len(there) and min(quiet) % size == 0 and max(quiet) - min(quiet) == size - 1
+    whole_node = (
+        size in {2, 4, 8} and 2 * size <= len(there) and min(quiet) % size == 0 and max(quiet) - min(quiet) == size - 1
+    )
     return min(quiet) if size == 1 or whole_node else None
 
 
@@ -133,7 +158,7 @@ def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
 
 
 def _rank(  # noqa: PLR0911 - one return a way to tell
-    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int], known: frozenset[int]
+    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int], speakers: Sequence[Speakers]
 ) -> int | None:
     own = _own(raw, items)
     violent = [death for death in told if death.violent and death.rank is not None]
@@ -158,7 +183,7 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
     lone = {item.rank for item in own}
     if len(lone) == 1 and not _only_waited(own):
         return lone.pop()  # all others only follow
-    for guess in (_behind(items), _silent(raw, items, known)):
+    for guess in (_behind(items), _silent(raw, items, speakers), _late(items)):
         if guess is not None:
             return guess
     if own:
@@ -207,14 +232,14 @@ def find(
     items: Sequence[Item],
     told: Sequence[Death],
     missing: Sequence[int],
-    known: frozenset[int] = frozenset(),
+    speakers: Sequence[Speakers] = (),
 ) -> Suspect | None:
     """The suspect, None where nothing points to one.
 
-    `items` are in the order of the evidence; `missing` the ranks that others say did not come, once a voice; `known`
-    ranks that are known to take part.
+    `items` are in the order of the evidence; `missing` the ranks that others say did not come, once a voice; `speakers`
+    tell what else is known of the ranks.
     """
-    rank = _rank(raw, items, told, missing, known)
+    rank = _rank(raw, items, told, missing, speakers)
     node = _node_of(raw, items, rank, told)
     gpu = _gpu(items, rank)
     if rank is None and node is None and gpu is None:

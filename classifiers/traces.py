@@ -56,9 +56,7 @@ def _end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def follow(
-    text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of
-) -> Trace | None:
+def follow(text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of) -> Trace | None:
     """The traceback that begins with the line at `head_offset`, None if its final line is not in the text.
 
     `head_at` reads the head of a line; lines of other writers than the first one's are passed over.

@@ -76,7 +76,7 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
         trace = simulate.trace_of(run, tagged=tagged)
         mark = f"[rank{run.root}]: " if tagged else ""
         lines: list[str] = []
-        for raw in ([*trace, ">>" + text] if kind.trace else text.split("\n")):
+        for raw in [*trace, ">>" + text] if kind.trace else text.split("\n"):
             if raw == "~trace":
                 lines += trace
             elif raw.startswith(">>"):
@@ -165,7 +165,10 @@ def _launcher(run: Run, end: float, codes: dict[int, int], seen: list[tuple[floa
             run.say(begin + 0.2, None, "\n".join(report), host=host)
     elif run.launcher.startswith("srun"):
         if lost:
-            words = [f"srun: error: Node failure on {lost}", f"srun: Job step aborted: Waiting up to 32 seconds for job step to finish."]
+            words = [
+                f"srun: error: Node failure on {lost}",
+                f"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
+            ]
             run.say(end - 0.5, None, "\n".join(words))
             return
         deaths = [(rank, run.hosts[rank], codes[rank]) for _, rank in seen]
@@ -205,9 +208,13 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     told = root.text.strip() if root is not None else None
 
     def text(chosen: list[Line]) -> str:
-        return "\n".join(
-            (mark(line.rank, run.stamp(line.at, line.rank)) if line.rank is not None else "") + line.text for line in chosen
-        ) + "\n"
+        return (
+            "\n".join(
+                (mark(line.rank, run.stamp(line.at, line.rank)) if line.rank is not None else "") + line.text
+                for line in chosen
+            )
+            + "\n"
+        )
 
     if run.launcher in ends.FILES:
         own: dict[int | None, list[Line]] = {}
@@ -222,7 +229,11 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     if run.launcher == "torchrun-tee" and len(set(run.hosts)) > 1:
         logs = []
         for number, host in enumerate(dict.fromkeys(run.hosts)):
-            mine = [line for line in lines if (line.host or (run.hosts[line.rank] if line.rank is not None else None)) == host]
+            mine = [
+                line
+                for line in lines
+                if (line.host or (run.hosts[line.rank] if line.rank is not None else None)) == host
+            ]
             logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(mine)})
         return {"logs": logs}, told
     return {"logs": [{"rank": rng.choice([None, 0]), "stream": "stderr", "tail": text(lines)}]}, told

@@ -92,7 +92,12 @@ def draw(kind: Kind, framework: str, launcher: str, world: World) -> Run:
         per_node=per_node, begin=world.now,
         skew=[clock[rank // per_node] for rank in range(size)],
     )  # fmt: skip
-    world.known |= {"rank": str(root), "lrank": str(run.local[root]), "node": run.hosts[root], "rpid": str(run.pids[root])}
+    world.known |= {
+        "rank": str(root),
+        "lrank": str(run.local[root]),
+        "node": run.hosts[root],
+        "rpid": str(run.pids[root]),
+    }
     return run
 
 
@@ -114,7 +119,9 @@ def live(run: Run, steps: int, pace: float) -> float:
             words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
             when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when  # noqa: PLR2004 - mostly
         elif rng.random() < 0.5 and (voice.everyone or rank == 0):  # noqa: PLR2004 - half of the jobs
-            run.say(when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready"))
+            run.say(
+                when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
+            )
         at = max(at, when)
     speakers = range(run.size) if voice.everyone else range(1)
     first = rng.randint(0, 20_000)
