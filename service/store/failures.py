@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from classifiers.case import LogStream
 from service.clock import Clock
 from service.errors import NotFound
-from service.store import bulk, facets, fleet_work, search
+from service.store import bulk, facets, fleet_work, search, solved
 from service.store.failure_page import JOB_FACTS, page, row_of
 from service.store.job_rows import nodes_of
 from service.store.jobs import Jobs
@@ -191,6 +191,10 @@ class Failures:
             InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
         """
         return page(self._connection, filters or FailureFilter(), limit=limit, cursor=cursor, sort=sort)
+
+    def solved(self, row: FailureRow) -> solved.Solved | None:
+        """The nearest failure to this one whose job succeeded afterwards."""
+        return solved.nearest(self._connection, row)
 
     def newest(self) -> int:
         """The highest number of a failure, 0 where there is none."""

@@ -62,10 +62,17 @@ def excerpt(
 ) -> Excerpt:
     """The part of a stream that is shown; `evidence` as in verdict/1, of all streams."""
     lines = numbered(stream)
+    texts = dict(lines)
     mine = [
         found
         for found in evidence
         if (found.get("rank"), found.get("node"), found.get("stream")) == (stream.rank, stream.node, stream.stream)
+        # A line whose writer is not certain names no rank: it is this stream's where the same stands at its number.
+        or (
+            found.get("rank") is None
+            and (found.get("node"), found.get("stream")) == (stream.node, stream.stream)
+            and texts.get(found.get("line"), "").strip() == str(found.get("text")).strip() != ""
+        )
     ]
     by_number = {found["line"]: found["role"] for found in mine if found.get("line") is not None}
     by_text = {found["text"].strip(): found["role"] for found in mine if found.get("line") is None}

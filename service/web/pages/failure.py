@@ -9,31 +9,42 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from service.errors import FieldError, NotFound
 from service.store.records import FailureDetail, FailureRow
-from service.web import views
-from service.web.auth import OWN
+from service.web import automation_views, views
+from service.web.auth import OWN, Principal
+from service.web.pages import around, owner
+from service.web.pages.causes import by_side, categories, symptoms
 from service.web.pages.excerpt import excerpts
+from service.web.pages.forms import Text
+from service.web.pages.standing import message
 from service.web.pages.templating import render
+from service.web.pages.timeline import timeline
 from service.web.services import Given
 
 router = APIRouter(dependencies=[OWN])
+CLOSE = 0.8  # below this confidence what else was thought of is said beside the cause
+RANKS_NAMED = 12
 NOT_ASKED = ": does not apply"
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
 @router.get("/failures/{failure_id}")
-def failure(request: Request, services: Given, failure_id: Id) -> HTMLResponse:
+def failure(
+    request: Request, services: Given, reader: Annotated[Principal, OWN], failure_id: Id, said: Text = None
+) -> HTMLResponse:
     """One failure."""
     detail = views.failure(services, failure_id)
     verdict = detail.verdict or {}
     shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ())
     reasons = verdict.get("reasons") or ()
     told = {
+        "automation": automation_views.of_failure(services, failure_id, detail.row.cluster, detail.row.job_id),
+        "automation_message": message(request.query_params.get("done")),
         "detail": detail,
         "row": detail.row,
         "verdict": detail.verdict,
         "answer": answer(detail),
         "suspect": suspect(verdict.get("suspect")),
-        "applies": [reason for reason in reasons if not reason.endswith(NOT_ASKED)],
+        "applies": applying(verdict),
         "asked": reasons,
         "excerpts": shown,
         "left_out": left_out,
@@ -43,6 +54,17 @@ def failure(request: Request, services: Given, failure_id: Id) -> HTMLResponse:
         ],
         "also": also(detail.row),
         "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
+        "first": next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None),
+        "close": close(verdict),
+        "spread": spread(verdict),
+        "timeline": timeline(detail),
+        "around": around.of(services, detail, everything=reader.may("read")),
+        "words": around.said(services, failure_id),
+        "owner": owner.told(detail),
+        "causes": by_side(),
+        "categories": categories(),
+        "symptoms": symptoms(),
+        "said": said,
         "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
     }
     return render(request, "failure.html", told)
@@ -77,6 +99,41 @@ def answer(detail: FailureDetail) -> str:
         if found and head.rstrip().endswith(":") and colon:
             return f"{before}."
     return str(said)
+
+
+def applying(verdict: Mapping[str, Any]) -> list[str]:
+    """The reasons that apply, the one that decided first, then what it would gain and cost."""
+    found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_ASKED)]
+    first = [f"{verdict.get('rule')}:", "cost:"]
+
+    def rank(reason: str) -> int:
+        return next((place for place, name in enumerate(first) if reason.startswith(name)), len(first))
+
+    return sorted(found, key=rank)
+
+
+def close(verdict: Mapping[str, Any]) -> list[str]:
+    """The other causes that were thought of, where the verdict is not sure of its own."""
+    if not verdict or (verdict["confidence"] >= CLOSE and not verdict["abstained"]):
+        return []
+    return [code for code in verdict.get("cause_top") or () if code != verdict["cause"]]
+
+
+def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Who failed first and who because of it: ranks by role, the first one's node, what was silent."""
+    ranks: dict[str, list[int]] = {"initiating": [], "cascade": [], "teardown": []}
+    for line in verdict.get("evidence") or ():
+        if line.get("rank") is not None and line["role"] in ranks and line["rank"] not in ranks[line["role"]]:
+            ranks[line["role"]].append(line["rank"])
+    first = next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None)
+    followed = sorted(set(ranks["cascade"] + ranks["teardown"]) - set(ranks["initiating"]))
+    return {
+        "first": sorted(ranks["initiating"])[:RANKS_NAMED],
+        "node": first.get("node") if first is not None else None,
+        "followed": followed[:RANKS_NAMED],
+        "more": max(0, len(followed) - RANKS_NAMED),
+        "silent": [what for what in verdict.get("missing") or () if "rank" in what],
+    }
 
 
 def suspect(found: Mapping[str, Any] | None) -> str:

@@ -1,0 +1,153 @@
+"""When what happened: ranks, node events and scheduler on one line, as a picture with a table behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from classifiers.case import LogStream
+from classifiers.lines import time_of
+from service.store.records import FailureDetail
+
+WIDTH, LANE, LEFT = 1000, 22, 130  # of the picture, in its own units
+MOST_LANES = 14
+NODE_EVENTS = 12
+LAST_LINES = 60  # of a stream that are looked at for its last time stamp
+_HALF_HOUR = timedelta(minutes=30)
+_SLACK = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing that happened. `role` of evidence, else None; `x` and `y` in the picture's units, None outside it."""
+
+    at: datetime
+    lane: str
+    what: str
+    role: str | None = None
+    x: float = 0.0
+    y: float = 0.0
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The marks in order. `shifted_h`: the logs' clocks were so many hours off the scheduler's and moved by them."""
+
+    marks: tuple[Mark, ...]
+    lanes: tuple[tuple[str, float], ...]
+    begin: datetime
+    end: datetime
+    height: int
+    shifted_h: float
+
+
+def timeline(detail: FailureDetail) -> Timeline | None:
+    """What is known of when, None where nothing but the end is."""
+    row = detail.row
+    kept = detail.logs[0] if detail.logs else None
+    event: Mapping[str, Any] = kept.event if kept is not None else {}
+    marks = [
+        Mark(at, "scheduler", what)
+        for name, what in (
+            ("submitted_at", "submitted"),
+            ("started_at", "started"),
+            ("ended_at", f"ended: {row.status}"),
+        )
+        if (at := _instant(event.get(name))) is not None
+    ]
+    point = event.get("checkpoint") or {}
+    if (at := _instant(point.get("at"))) is not None:
+        step = f" at step {point['step']:,}" if isinstance(point.get("step"), int) else ""
+        marks.append(Mark(at, "checkpoint", f"last checkpoint{step}"))
+    marks.extend(
+        Mark(at, f"node {line.get('node') or '?'}"[:24], str(line.get("text") or "")[:200])
+        for line in (event.get("node_events") or ())[:NODE_EVENTS]
+        if (at := _instant(line.get("at"))) is not None
+    )
+    told, hours = _of_logs(detail, kept.streams if kept is not None else ())
+    marks += told
+    if len(marks) < 2:  # noqa: PLR2004 - a single mark says nothing
+        return None
+    return _drawn(sorted(marks, key=lambda mark: mark.at), row.ended_at, hours)
+
+
+def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[Mark], float]:
+    """Evidence lines that carry a time, and the last word of each stream; the logs' clock set by the scheduler's."""
+    row = detail.row
+    found: list[tuple[datetime, str, str, str | None]] = []
+    for line in (detail.verdict or {}).get("evidence") or ():
+        at = _in_year(time_of(str(line.get("text") or "")), row.ended_at)
+        if at is not None and line.get("stream") not in {"node", "scheduler"}:
+            found.append((at, _lane(line.get("rank"), line.get("stream")), str(line["text"])[:200], line.get("role")))
+    for stream in streams[:MOST_LANES]:
+        for text in reversed(stream.text.rstrip("\n").split("\n")[-LAST_LINES:]):
+            at = _in_year(time_of(text), row.ended_at)
+            if at is not None:
+                found.append((at, _lane(stream.rank, stream.stream), f"last word: {text[:160]}", None))
+                break
+    if not found:
+        return [], 0.0
+    last = max(at for at, *_ in found)
+    begin = (row.started_at or row.ended_at) - _SLACK
+    shift = timedelta()
+    if not begin <= last <= row.ended_at + _SLACK:
+        shift = round((row.ended_at - last) / _HALF_HOUR) * _HALF_HOUR
+        if not begin <= last + shift <= row.ended_at + _SLACK:
+            return [], 0.0
+    marks = [Mark(at + shift, lane, what, role) for at, lane, what, role in found]
+    return marks, shift / timedelta(hours=1)
+
+
+def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
+    """The picture shows the failure; what lies long before it stands at its left edge."""
+    close = [mark.at for mark in marks if mark.role is not None or mark.lane.startswith("node ")]
+    last = max(end, marks[-1].at)
+    first = min(close, default=marks[0].at)
+    span = max(last - first, timedelta(seconds=20))
+    begin = first - span * 0.2
+    lanes: dict[str, float] = {}
+    for mark in marks:
+        if len(lanes) < MOST_LANES:
+            lanes.setdefault(mark.lane, 0.0)
+    ordered = sorted(lanes, key=lambda lane: (lane != "scheduler", lane != "checkpoint", not lane.startswith("node ")))
+    lanes = {lane: LANE * (number + 0.7) for number, lane in enumerate(ordered)}
+    whole = (last - begin) / timedelta(seconds=1)
+    placed = []
+    for mark in marks:
+        share = (mark.at - begin) / timedelta(seconds=1) / whole
+        placed.append(
+            Mark(
+                mark.at,
+                mark.lane,
+                mark.what,
+                mark.role,
+                round(LEFT + 12 + max(0.0, share) * (WIDTH - LEFT - 24), 1),
+                lanes.get(mark.lane, -100.0),
+                before=share < 0,
+            )
+        )
+    return Timeline(tuple(placed), tuple(lanes.items()), begin, last, LANE * len(lanes) + 6, hours)
+
+
+def _lane(rank: int | None, stream: str | None) -> str:
+    return f"rank {rank}" if rank is not None else str(stream or "log")[:24]
+
+
+def _in_year(seconds: float | None, ended: datetime) -> datetime | None:
+    if seconds is None:
+        return None
+    told = datetime(2023, 12, 31, tzinfo=UTC) + timedelta(seconds=seconds)  # months are counted as in a leap year
+    try:
+        at = told.replace(year=ended.year)
+        return at.replace(year=ended.year - 1) if at - ended > timedelta(days=180) else at
+    except ValueError:
+        return None
+
+
+def _instant(value: Any) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None
