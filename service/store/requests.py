@@ -161,6 +161,11 @@ class Requests:
         wanted = select(requests.c.state, func.count()).group_by(requests.c.state)
         return {row[0]: row[1] for row in self._connection.execute(wanted)}
 
+    def count_open(self) -> dict[RequestState, int]:
+        """How many are held, wait, or are leased."""
+        wanted = select(requests.c.state, func.count()).where(OPEN).group_by(requests.c.state)
+        return {row[0]: row[1] for row in self._connection.execute(wanted)}
+
     def page(
         self,
         *,

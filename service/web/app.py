@@ -16,6 +16,7 @@ from service.errors import FaultlineError
 from service.web.api import (
     automation,
     dead_letters,
+    deliveries,
     events,
     export,
     failures,
@@ -31,12 +32,15 @@ from service.web.api import (
     schemas,
 )
 from service.web.api.parameters import only_known
+from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
+from service.web.pages import deliveries as delivery_pages
 from service.web.pages import failure as failure_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import groups as group_pages
 from service.web.pages import icon, live, login, model, oidc, overview, settings
+from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.problems import respond
@@ -59,6 +63,7 @@ API = (
     node_events,
     nodes,
     dead_letters,
+    deliveries,
     reports,
     schemas,
 )
@@ -69,8 +74,11 @@ PAGES = (
     group_pages,
     feedback_pages,
     live,
+    incident_pages,
     node_pages,
+    automation_pages,
     dead_letter_pages,
+    delivery_pages,
     report_pages,
     model,
     settings,

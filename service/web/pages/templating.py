@@ -16,6 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from service import figures, legible
 from service.web.pages import words
+from service.web.pages.standing import standing
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 
@@ -103,6 +104,7 @@ def render(
                 "zone": services.timezone,
                 "when": when,
                 "ago": lambda at: legible.ago(at, now),
+                "standing": lambda: standing(services),
             }
         )
     )

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from classifiers.case import Evidence, RawCase, Suspect, Verdict
+from service.automation.automation import Automation
 from service.batch import BatchOutcome, Handle
 from service.diagnose import Diagnose
 from service.events import JobCompletion
@@ -146,7 +147,16 @@ def make_world(folder: Path, **changes: Any) -> World:
     services = Services(
         store=store,
         ingest=Folding(
-            Diagnose(store, LogFetcher(()), ByWord(), policy.built_in(), clock, telemetry), Fold(store, clock)
+            Diagnose(
+                store,
+                LogFetcher(()),
+                ByWord(),
+                policy.built_in(),
+                clock,
+                telemetry,
+                automation=Automation(store, policy.built_in(), clock, telemetry),
+            ),
+            Fold(store, clock),
         ),
         clock=clock,
         telemetry=telemetry,

@@ -1,0 +1,116 @@
+"""GET /incidents and /incidents/{id}: what many jobs failed over, what is held for it, and what to do about it."""
+
+from typing import Annotated, get_args
+
+from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service.store.automation_records import IncidentKind
+from service.web import automation_views as views
+from service.web.auth import ACT, READ, Principal, check_form
+from service.web.pages.automation import Comment, FormToken
+from service.web.pages.forms import Text
+from service.web.pages.standing import message
+from service.web.pages.templating import render
+from service.web.services import Given
+from service.web.views import LONGEST_ID
+
+router = APIRouter()
+Id = Annotated[int, Path(ge=1, le=LONGEST_ID)]
+KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
+
+
+@router.get("/incidents", dependencies=[READ])
+def incidents(
+    request: Request,
+    services: Given,
+    cluster: Text = None,
+    cursor: Text = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    said: Text = None,
+) -> HTMLResponse:
+    """The open ones first, then all, newest first."""
+    told = {
+        "open": views.incidents(services, still_open=True, cluster=cluster or None, limit=100).items,
+        "page": views.incidents(
+            services, still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
+        ),
+        "kinds": [kind for kind in KINDS if kind != "fingerprint"],
+        "cluster": cluster or None,
+        "cursor": cursor,
+        "limit": limit if limit != 50 else None,  # noqa: PLR2004 - the default
+        "message": message(said),
+    }
+    return render(request, "incidents.html", told)
+
+
+@router.get("/incidents/{incident_id}", dependencies=[READ])
+def incident(request: Request, services: Given, incident_id: Id, said: Text = None) -> HTMLResponse:
+    """One incident."""
+    found = views.incident(services, incident_id)
+    told = {"detail": found, "incident": found.incident, "message": message(said)}
+    return render(request, "incident.html", told)
+
+
+@router.post("/incidents/open")
+def open_incident(
+    request: Request,
+    services: Given,
+    principal: Annotated[Principal, ACT],
+    cluster: Annotated[str, Form(min_length=1, max_length=200)],
+    kind: Annotated[IncidentKind, Form()],
+    value: Annotated[str, Form(min_length=1, max_length=200)],
+    form_token: FormToken = "",
+    comment: Comment = "",
+) -> RedirectResponse:
+    """Open one by hand."""
+    check_form(request, form_token)
+    opened = views.open_incident(
+        services, cluster.strip(), kind, value.strip(), principal.name, comment.strip() or None
+    )
+    return RedirectResponse(f"/incidents/{opened.id}?said=opened", 303)
+
+
+@router.post("/incidents/{incident_id}/close")
+def close(
+    request: Request,
+    services: Given,
+    incident_id: Id,
+    principal: Annotated[Principal, ACT],
+    form_token: FormToken = "",
+    comment: Comment = "",
+) -> RedirectResponse:
+    """Close it and let its jobs go."""
+    check_form(request, form_token)
+    views.close_incident(services, incident_id, principal.name, comment.strip() or None)
+    return RedirectResponse(f"/incidents/{incident_id}?said=close", 303)
+
+
+@router.post("/incidents/{incident_id}/hold")
+def hold(
+    request: Request,
+    services: Given,
+    incident_id: Id,
+    principal: Annotated[Principal, ACT],
+    form_token: FormToken = "",
+    comment: Comment = "",
+) -> RedirectResponse:
+    """No probe until a person says so."""
+    check_form(request, form_token)
+    views.hold_incident(services, incident_id, principal.name, comment.strip() or None)
+    return RedirectResponse(f"/incidents/{incident_id}?said=hold_incident", 303)
+
+
+@router.post("/incidents/{incident_id}/release")
+def release(
+    request: Request,
+    services: Given,
+    incident_id: Id,
+    principal: Annotated[Principal, ACT],
+    form_token: FormToken = "",
+    comment: Comment = "",
+) -> RedirectResponse:
+    """A probe next."""
+    check_form(request, form_token)
+    views.release_incident(services, incident_id, principal.name, comment.strip() or None)
+    return RedirectResponse(f"/incidents/{incident_id}?said=release", 303)
