@@ -9,6 +9,7 @@ from service.errors import FieldError, NotFound
 from service.events import Status
 from service.report import week as weeks
 from service.report.week import Week
+from service.store.delivery_records import DeliveryState, EndpointState, StoredDelivery
 from service.store.facets import FacetCounts
 from service.store.records import (
     Attempt,
@@ -192,3 +193,26 @@ def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime
     """The published versions of a week and when, newest first."""
     with services.store.reading() as reading:
         return reading.reports.versions(str(week))
+
+
+def deliveries(
+    services: Services, *, state: DeliveryState = "given_up", limit: int = 50, cursor: str | None = None
+) -> tuple[Page[StoredDelivery], tuple[EndpointState, ...]]:
+    """Deliveries in a state, newest first, and how each receiver fares.
+
+    Raises:
+        InvalidInput: a limit or cursor that is none.
+    """
+    with services.store.reading() as reading:
+        states = reading.endpoints.all()
+        return reading.deliveries.page(state=state, limit=limit, cursor=cursor), tuple(states.values())
+
+
+def send_again(services: Services, message_id: int, endpoint: str) -> None:
+    """Make a delivery that ended due again.
+
+    Raises:
+        NotFound: there is none, or it still waits.
+    """
+    with services.store.unit_of_work() as work:
+        work.deliveries.send_again(message_id, endpoint)

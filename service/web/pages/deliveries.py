@@ -1,0 +1,41 @@
+"""GET /deliveries: what receivers were not told, and a button that tells them again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service.web import views
+from service.web.auth import ACT, READ, check_form
+from service.web.pages.forms import Text
+from service.web.pages.templating import render
+from service.web.services import Given
+
+router = APIRouter()
+
+
+@router.get("/deliveries", dependencies=[READ])
+def deliveries(request: Request, services: Given, cursor: Text = None, resent: Text = None) -> HTMLResponse:
+    """What was given up, newest first."""
+    page, endpoints = views.deliveries(services, cursor=cursor or None)
+    told = {
+        "page": page,
+        "endpoints": endpoints,
+        "cursor": cursor,
+        "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
+    }
+    return render(request, "deliveries.html", told)
+
+
+@router.post("/deliveries/{message_id}/{endpoint}/resend", dependencies=[ACT])
+def resend(
+    request: Request,
+    services: Given,
+    message_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
+    endpoint: Annotated[str, Path(max_length=100)],
+    form_token: Annotated[str, Form(max_length=200)] = "",
+) -> RedirectResponse:
+    """Make it due again, then show the list."""
+    check_form(request, form_token)
+    views.send_again(services, message_id, endpoint)
+    return RedirectResponse(f"/deliveries?resent={message_id}", 303)

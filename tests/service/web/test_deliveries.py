@@ -1,0 +1,31 @@
+"""What a receiver was not told can be seen, and told again."""
+
+from fastapi.testclient import TestClient
+
+from service.store.delivery_records import NewDelivery
+from service.store.records import OutboxMessage
+from tests.service.web.test_auth import form_token
+from tests.service.web.world import World
+
+
+def give_up(world: World) -> None:
+    with world.store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("failure.diagnosed", "orion/7", {"failure_id": 7})])
+        [message] = work.outbox.lease("test", limit=1, seconds=60)
+        work.deliveries.add([NewDelivery(message.id, "bot", "the endpoint wants no more")])
+
+
+def test_given_up_is_shown_and_sent_again_by_api_and_page(world: World, client: TestClient) -> None:
+    give_up(world)
+    [one] = client.get("/api/v1/deliveries").json()["items"]
+    assert (one["endpoint"], one["key"], one["detail"]) == ("bot", "orion/7", "the endpoint wants no more")
+    page = client.get("/deliveries")
+    assert "the endpoint wants no more" in page.text
+    sent = client.post(
+        f"/deliveries/{one['message_id']}/bot/resend", data={"form_token": form_token(client, "/deliveries")}
+    )
+    assert sent.status_code == 303
+    assert client.get("/api/v1/deliveries").json()["items"] == []
+    [waiting] = client.get("/api/v1/deliveries?state=waiting").json()["items"]
+    assert waiting["message_id"] == one["message_id"]
+    assert client.post(f"/api/v1/deliveries/{one['message_id']}/bot:resend").status_code == 404
