@@ -7,12 +7,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from classifiers import taxonomy
 from service.events import FAILURE_STATUSES
+from service.store.group_records import GroupFilter, GroupRow
 from service.store.records import HourCount, Share
-from service.web import views
+from service.web import automation_views, group_views, views
 from service.web.auth import OWN, Principal
+from service.web.pages.failures import newest
 from service.web.pages.forms import Scoped, scoped
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import Given, Services
 from service.web.views import DEFAULT_RANGE, Narrowed
 
 router = APIRouter()
@@ -20,6 +22,8 @@ RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
 LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
+INCIDENTS = 5
+LOOK = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown of each state
 CHART = (480, 56)  # width and height of the hourly chart in its own units
 
 
@@ -35,7 +39,14 @@ def overview(
     values = {name: value for name, value in scope.where().items() if value}
     narrowed = Narrowed(values, since=since, until=scope.until)
     chart = bars(stats.hours)
+    look = needs_a_look(services, scope)
     told = {
+        "look": look,
+        "incidents": automation_views.incidents(
+            services, still_open=True, cluster=scope.cluster, limit=INCIDENTS
+        ).items,
+        "acted": automation_views.overview(services),
+        "newest": newest(services),
         "ranges": RANGES,
         "since": since,
         "scope": scope.where(),
@@ -60,6 +71,15 @@ def overview(
         ],
     }
     return render(request, "overview.html", told)
+
+
+def needs_a_look(services: Services, scope: Scoped) -> list[GroupRow]:
+    """The groups that are escalating, regressed or new in this scope, those that cost most first in each state."""
+    found: list[GroupRow] = []
+    for state, most in LOOK.items():
+        filters = GroupFilter(state=state, cluster=scope.cluster, queue=scope.queue, team=scope.team)
+        found.extend(group_views.groups(services, filters, limit=most, sort="-gpu_hours_lost").items)
+    return found
 
 
 def in_order(shares: tuple[Share, ...]) -> list[Share]:
