@@ -1,6 +1,5 @@
 """How long to wait before the next try: longer each time, never for all jobs at the same second."""
 
-import math
 from datetime import timedelta
 from hashlib import blake2b
 
@@ -18,12 +17,10 @@ def spread(key: str, number: int) -> float:
 
 def pause_s(settings: Backoff, tries: int, key: str, number: int) -> float:
     """Seconds before the try after `tries` earlier ones."""
-    if settings.base_s == 0:
-        return 0.0
-    steps = math.inf  # a large factor overflows, so the power is taken only where it stays below the most
-    if settings.factor > 1:
-        steps = math.log(max(settings.max_s / settings.base_s, 1.0)) / math.log(settings.factor)
-    grown = settings.max_s if tries > steps else settings.base_s * settings.factor**tries
+    try:
+        grown = settings.base_s * settings.factor**tries
+    except OverflowError:
+        grown = settings.max_s if settings.base_s else 0.0
     return min(grown, settings.max_s) * (1 + settings.jitter * spread(key, number))
 
 

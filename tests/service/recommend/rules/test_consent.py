@@ -1,0 +1,37 @@
+"""Whether anything may be done automatically."""
+
+from dataclasses import replace
+
+import pytest
+
+from service.recommend import policy
+from service.recommend.advise import advise
+from service.recommend.facts import OptIn, OptInMode
+from service.verdict import Mode
+from tests.service.recommend.worlds import ALONE, PASSING, ran
+
+BUILT_IN = policy.built_in()
+
+
+@pytest.mark.parametrize(
+    ("told", "mode"),
+    [("auto", "act"), ("scheduler", "act"), ("shadow", "would_have"), ("advise", "advise"), ("never", "advise")],
+)
+def test_only_who_opted_in_is_acted_on(told: OptInMode, mode: Mode) -> None:
+    advice = advise(PASSING, ran(1), replace(ALONE, opt_in=OptIn(told, "test")), BUILT_IN)
+    assert advice.mode == mode
+    assert advice.action is not None
+    assert advice.action.ask_scheduler is (told == "scheduler")
+
+
+def test_a_job_with_a_retrier_of_its_own_gets_advice_only() -> None:
+    advice = advise(PASSING, ran(1), replace(ALONE, retrier="the Argo workflow"), BUILT_IN)
+    assert advice.mode == "advise"
+    assert "own retrier: the Argo workflow tries it again by itself: advice only" in advice.reasons
+
+
+def test_waiting_jobs_and_array_tasks_are_named() -> None:
+    advice = advise(PASSING, ran(1), replace(ALONE, dependents=("41", "42"), array_task=True), BUILT_IN)
+    assert "waiting jobs: these jobs wait for it: 41, 42" in advice.reasons
+    assert any("only this task" in reason for reason in advice.reasons)
+    assert advice.mode == "act"

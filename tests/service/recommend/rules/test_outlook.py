@@ -1,0 +1,33 @@
+"""Conditions of the policy's own rules."""
+
+from dataclasses import replace
+
+from service.recommend import policy
+from service.recommend.advise import advise
+from service.recommend.rules.outlook import matches
+from tests.service.recommend.worlds import ALONE, FAILED, PASSING
+
+
+def test_a_pattern_matches_what_is_below_it_only() -> None:
+    assert matches("HW.GPU.1", ("HW.*",))
+    assert not matches("HWX.1", ("HW.*",))
+    assert not matches(None, ("HW.*",))
+
+
+def test_a_rule_may_look_at_the_confidence() -> None:
+    careful = policy.parse(
+        'version = "1"\n[[rule]]\nname = "careful"\nwhen = { confidence_below = 0.98 }\n'
+        'decision = "ask"\nsays = "Not sure enough."\nsource = "us"\n'
+    )
+    assert advise(PASSING, FAILED, ALONE, careful).rule == "careful"
+    assert advise(replace(PASSING, confidence=0.99), FAILED, ALONE, careful).rule != "careful"
+
+
+def test_no_policy_makes_the_unsure_automatic() -> None:
+    bold = policy.parse(
+        'version = "1"\n[[rule]]\nname = "all"\ndecision = "resubmit_now"\nsays = "Bold."\nsource = "us"\n'
+    )
+    for verdict in (replace(PASSING, abstained=True), replace(PASSING, disputed=True)):
+        advice = advise(verdict, FAILED, ALONE, bold)
+        assert (advice.mode, advice.resubmit) == ("advise", False)
+    assert advise(PASSING, replace(FAILED, status="cancelled"), ALONE, bold).mode == "advise"

@@ -1,0 +1,70 @@
+"""Whether a resubmit pays: measured success, and GPU-hours saved against wasted."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from classifiers.case import JobFacts
+from service.recommend import policy
+from service.recommend.advise import advise
+from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
+from service.verdict import Advice
+from tests.service.recommend.worlds import ALONE, NOW, PASSING, ran
+
+BUILT_IN = policy.built_in()
+
+
+def asked(job: JobFacts, helped: int = 0, failed: int = 0, checkpoint: KnownCheckpoint | None = None) -> Advice:
+    history = History(resubmits={"again": Tally(helped, failed)})
+    return advise(PASSING, job, replace(ALONE, history=history, checkpoint=checkpoint), BUILT_IN)
+
+
+def test_a_small_job_is_tried_and_a_huge_one_is_a_persons_decision() -> None:
+    assert asked(ran(10, gpus=4)).decision == "resubmit_after"
+    huge = asked(ran(10, gpus=4000))
+    assert (huge.decision, huge.rule) == ("ask", "cost")
+    assert any("GPU-hours are expected to be wasted (4000 GPUs, 10.0 hours to do again)" in one for one in huge.reasons)
+
+
+def test_a_fresh_checkpoint_makes_the_huge_one_cheap() -> None:
+    fresh = KnownCheckpoint("c", 1, NOW - timedelta(minutes=10))
+    advice = asked(ran(10, gpus=4000), checkpoint=fresh)
+    assert advice.decision == "resubmit_after"
+    assert advice.figures["redone_hours"] == pytest.approx(1 / 6)
+
+
+def test_measured_success_moves_the_figures() -> None:
+    job = ran(4, gpus=64)
+    before, good, bad = asked(job), asked(job, helped=30), asked(job, failed=60)
+    assert bad.figures["success"] < before.figures["success"] < good.figures["success"]
+    assert (good.decision, bad.decision) == ("resubmit_after", "ask")
+
+
+def test_nothing_is_reckoned_where_size_or_times_are_not_known() -> None:
+    advice = asked(JobFacts(status="failed"))
+    assert advice.decision == "resubmit_after"
+    assert advice.figures == {}
+
+
+def test_a_plan_that_credibly_fails_is_demoted_and_says_so() -> None:
+    history = History(under_policy={"again": Tally(1, 19)})
+    advice = advise(PASSING, ran(1), replace(ALONE, history=history), BUILT_IN)
+    assert (advice.decision, advice.mode) == ("resubmit_after", "advise")
+    assert any("only 1 of 20 such resubmits helped" in one for one in advice.reasons)
+    few = History(under_policy={"again": Tally(0, BUILT_IN.demotion.at_least - 1)})
+    assert advise(PASSING, ran(1), replace(ALONE, history=few), BUILT_IN).mode == "act"
+    elsewhere = History(under_policy={"elsewhere": Tally(1, 19)})
+    assert advise(PASSING, ran(1), replace(ALONE, history=elsewhere), BUILT_IN).mode == "act"
+
+
+def test_what_an_incidents_probe_has_shown_outweighs_what_failed_before() -> None:
+    history = History(resubmits={"again": Tally(0, 99)}, under_policy={"again": Tally(0, 99)})
+    incident = OpenIncident(1, "k", NOW, turn_at=NOW)
+    advice = advise(PASSING, ran(4, gpus=64), replace(ALONE, history=history, incident=incident), BUILT_IN)
+    assert (advice.decision, advice.mode) == ("resubmit_after", "act")
+
+
+def test_the_gate_can_be_switched_off() -> None:
+    off = policy.parse('version = "1"\n[cost]\nenabled = false\n')
+    assert advise(PASSING, ran(10, gpus=4000), ALONE, off).decision == "resubmit_after"
