@@ -23,6 +23,7 @@ COMMANDS = {
     "policy": "check or show the mitigation policy",
     "report": "the weekly quality report",
     "hook": "resubmit jobs beside their scheduler, as the policy asks for it",
+    "automation": "stop or start all automatic action, or show how it stands",
     "config": "show the settings in force",
     "watch": "turn a cluster's ends of Jobs and Pods into events",
     "token": "create, list or revoke API tokens",
