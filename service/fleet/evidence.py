@@ -1,6 +1,6 @@
 """What the store knows around failed attempts, many at once, as the pure part reads it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +19,14 @@ NEIGHBOUR_NODES_MOST = 64
 NODES_MOST = 5_000
 PAIRS_MOST = 20_000
 USUAL_MOST = 20
+ALIKE_MOST = 12
+ON_NODE_MOST = 5
+# At once, while others wait for the batch; what is left out is heard when the failure is looked at again.
+NODES_AT_ONCE = 400
+PRINTS_AT_ONCE = 100
+KEPT_MOST = 40
+OF_USER_MOST = 4
+SURE = 0.8
 DAY = timedelta(days=1)
 HALF_HOUR = timedelta(minutes=30)
 
@@ -52,17 +60,23 @@ def read(reading: UnitOfWork, attempts: Sequence[Around]) -> list[FleetEvidence]
     own = [_as_other(one) for one in attempts]
     by_fingerprint: defaultdict[str, list[OtherFailure]] = defaultdict(list)
     by_node: defaultdict[tuple[str, str], list[OtherFailure]] = defaultdict(list)
+    of_user: Counter[tuple[str, str | None]] = Counter()
     for cluster, other in [*((one.cluster, _other(one)) for one in (*alike, *before, *on_nodes)), *own]:
-        by_fingerprint[other.fingerprint].append(other)
-        for node in other.nodes[:NEIGHBOUR_NODES_MOST]:
-            by_node[cluster, short_name(node)].append(other)
+        # A storm in one batch must not cost the square of it; more of them would say no more.
+        alike_here = by_fingerprint[other.fingerprint]
+        of_user[other.fingerprint, other.user] += 1
+        if len(alike_here) < KEPT_MOST and of_user[other.fingerprint, other.user] <= OF_USER_MOST:
+            alike_here.append(other)
+        named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
+        if named is not None and len(by_node[cluster, short_name(named)]) < KEPT_MOST:
+            by_node[cluster, short_name(named)].append(other)
     usual = _usual(before)
     out = []
     for one in attempts:
         near = [*by_fingerprint[one.verdict.fingerprint]]
-        if len(one.nodes) <= NEIGHBOUR_NODES_MOST:
+        if _may_be_the_node(one):
             near += [other for node in one.nodes for other in by_node[one.cluster, short_name(node)]]
-        others = tuple(other for other in dict.fromkeys(near) if other.job != one.job)
+        others = tuple(other for other in {id(other): other for other in near}.values() if other.job != one.job)
         signs = tuple(sign for node in one.nodes[:NODES_MOST] for sign in events[one.cluster, short_name(node)])
         out.append(
             FleetEvidence(
@@ -100,24 +114,50 @@ def _events(reading: UnitOfWork, attempts: Sequence[Around]) -> defaultdict[tupl
     return found
 
 
-def _neighbours(reading: UnitOfWork, attempts: Iterable[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
+def _neighbours(reading: UnitOfWork, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
     """Failures on the same nodes within a day, those alike within half an hour, and those alike in the day before."""
     nodes: dict[tuple[str, str], tuple[datetime, datetime]] = {}
     prints: dict[str, tuple[datetime, datetime]] = {}
-    for one in attempts:
-        first, last = prints.get(one.verdict.fingerprint, (one.ended_at, one.ended_at))
-        prints[one.verdict.fingerprint] = (min(first, one.ended_at), max(last, one.ended_at))
-        if len(one.nodes) <= NEIGHBOUR_NODES_MOST:
+    frequent = Counter(one.verdict.fingerprint for one in attempts)
+    chosen = {name for name, _ in frequent.most_common(PRINTS_AT_ONCE)}
+    for one in sorted(attempts, key=_size):
+        name = one.verdict.fingerprint
+        if name in chosen:
+            prints[name] = _with(prints.get(name), one.ended_at)
+        if _may_be_the_node(one):
             for node in one.nodes:
-                first, last = nodes.get((one.cluster, node), (one.ended_at, one.ended_at))
-                nodes[one.cluster, node] = (min(first, one.ended_at), max(last, one.ended_at))
+                if len(nodes) < NODES_AT_ONCE or (one.cluster, node) in nodes:
+                    nodes[one.cluster, node] = _with(nodes.get((one.cluster, node)), one.ended_at)
     on_nodes = [
         Window(cluster, name, first - DAY, last + HALF_HOUR) for (cluster, name), (first, last) in nodes.items()
     ]
     near = [Window("", name, first - HALF_HOUR, last + HALF_HOUR) for name, (first, last) in prints.items()]
     earlier = [Window("", name, first - DAY, first - HALF_HOUR) for name, (first, _) in prints.items()]
     facts = reading.fleet_facts
-    return facts.on_nodes(on_nodes[:PAIRS_MOST]), facts.alike(near), facts.alike(earlier, each=USUAL_MOST)
+    alike = facts.alike(near, each=ALIKE_MOST)
+    users: defaultdict[str, set[str | None]] = defaultdict(set)
+    for known in alike:
+        users[known.fingerprint].add(known.user)
+    for one in attempts:
+        users[one.verdict.fingerprint].add(one.user)
+    # How often it comes anyway matters only where others have it now.
+    asked = [window for window in earlier if len(users[window.name]) > 1]
+    return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(asked, each=USUAL_MOST)
+
+
+def _size(one: Around) -> int:
+    return len(one.nodes)
+
+
+def _with(span: tuple[datetime, datetime] | None, at: datetime) -> tuple[datetime, datetime]:
+    return (at, at) if span is None else (min(span[0], at), max(span[1], at))
+
+
+def _may_be_the_node(one: Around) -> bool:
+    """Whether what failed on its nodes before says anything: not of a huge job, not of a plain user error."""
+    if not one.nodes or len(one.nodes) > NEIGHBOUR_NODES_MOST:
+        return False
+    return one.verdict.abstained or one.verdict.side != "user" or one.verdict.confidence < SURE
 
 
 def _usual(before: Iterable[Judged]) -> dict[str, float]:

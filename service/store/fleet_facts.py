@@ -64,16 +64,19 @@ class FleetFacts:
         return out
 
     def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
-        """Failures of hardware or system that ran on one of these nodes (window's name) and ended in its window.
+        """Failures of hardware or system that name one of these nodes (window's name) and ended in its window.
 
-        The latest `each` of every window; nodes of the same name on other clusters are left out.
+        Those whose suspect it is, decided ones only, among the latest `each` that ran on it; nodes of the same name on
+        other clusters are left out.
         """
+        # The inner part reads one index and stops; only then are the failures themselves looked up.
         return self._latest(
             windows,
-            "failure_nodes JOIN failures ON failures.id = failure_nodes.failure_id",
-            "failure_nodes.node = {name} AND failure_nodes.ended_at >= {since} AND failure_nodes.ended_at <= {until}"
-            " AND failures.cluster = {cluster} AND failures.side <> 'user'",
-            "failure_nodes.ended_at DESC, failure_nodes.failure_id DESC",
+            "SELECT failure_nodes.failure_id AS id FROM failure_nodes WHERE failure_nodes.node = {name}"
+            " AND failure_nodes.ended_at >= {since} AND failure_nodes.ended_at <= {until}"
+            " ORDER BY failure_nodes.ended_at DESC, failure_nodes.failure_id DESC LIMIT :each",
+            "failures.suspect_node = {name} AND failures.cluster = {cluster} AND failures.side <> 'user'"
+            " AND NOT failures.abstained",
             each,
         )
 
@@ -84,9 +87,10 @@ class FleetFacts:
         """
         return self._latest(
             windows,
-            "failures",
-            "failures.fingerprint = {name} AND failures.ended_at >= {since} AND failures.ended_at <= {until}",
-            "failures.ended_at DESC, failures.id DESC",
+            "SELECT near.id FROM failures AS near WHERE near.fingerprint = {name}"
+            " AND near.ended_at >= {since} AND near.ended_at <= {until}"
+            " ORDER BY near.ended_at DESC, near.id DESC LIMIT :each",
+            "1 = 1",
             each,
         )
 
@@ -140,30 +144,30 @@ class FleetFacts:
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(statement, rows[start : start + _CHUNK])
 
-    def _latest(self, windows: Sequence[Window], source: str, where: str, order: str, each: int) -> list[Judged]:
+    def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[Judged]:
         """Failures by windows; PostgreSQL looks into all at once, SQLite into one after the other."""
         given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
         if not given:
             return []
         fields: dict[str, Kind] = {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"}
         columns = ", ".join(f"failures.{name}" for name in _COLUMNS)
+        joined = "JOIN failures ON failures.id = hit.id JOIN jobs ON jobs.id = hit.id"
         if bulk.is_postgres(self._connection):
             wanted = Wanted(self._connection, fields, given)
+            source = f"{wanted.source} CROSS JOIN LATERAL ({inner.format_map(wanted.fields)}) AS hit"
             condition = where.format_map(wanted.fields)
-            inner = f"SELECT {columns} FROM {source} WHERE {condition} ORDER BY {order} LIMIT :each"  # noqa: S608 - ours
-            nearest = f"{wanted.source} CROSS JOIN LATERAL ({inner}) AS near JOIN jobs ON jobs.id = near.id"
-            sql = f"SELECT near.*, jobs.nodes, jobs.job_id FROM {nearest}"  # noqa: S608 - names of our own
+            sql = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {source} {joined} WHERE {condition}"  # noqa: S608 - ours
             rows = [tuple(row) for row in self._connection.execute(_typed(sql), wanted.parameters(each=each))]
         else:
-            condition = where.format_map({name: f":{name}" for name in fields})
-            found = f"{source} JOIN jobs ON jobs.id = failures.id WHERE {condition} ORDER BY {order} LIMIT :each"
-            inner = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {found}"  # noqa: S608 - names of our own
-            statement = _typed(inner)
+            marks = {name: f":{name}" for name in fields}
+            source, condition = f"({inner.format_map(marks)}) AS hit", where.format_map(marks)
+            sql = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {source} {joined} WHERE {condition}"  # noqa: S608 - ours
+            statement = _typed(sql)
             rows = []
             for cluster, name, since, until in given:
                 times = {"since": bulk.sqlite_time(since), "until": bulk.sqlite_time(until)}
                 values = {"cluster": clean(cluster), "name": clean(name), "each": each, **times}
-                used = {name: value for name, value in values.items() if f":{name}" in inner}
+                used = {name: value for name, value in values.items() if f":{name}" in sql}
                 rows += [tuple(row) for row in self._connection.execute(statement, used)]
         return sorted({row[0]: _near(row) for row in rows}.values(), key=_id)
 
