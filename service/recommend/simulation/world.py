@@ -25,7 +25,7 @@ _REPAIRED: _Drawn = (("SYS.1", "SYS.6"), "after_repair")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job as its user meant it; times in hours. `bug_at`: hours of work after which it always fails."""
+    """One job as its user meant it; times in hours. `bug_at`: hours of work after which it always fails, if ever."""
 
     number: int
     user: int
@@ -103,7 +103,7 @@ class World:
         needs = min(_LONGEST_HOURS, self._log_normal(random, p["hours"], _SIGMA_HOURS))
         checkpointed = gpus > 1 and random.random() < p["checkpointed"]
         buggy = random.random() < p["buggy"]
-        bug_at = min(needs, self._log_normal(random, p["bug_hours"], _SIGMA_BUG)) if buggy else None
+        bug_at = self._log_normal(random, p["bug_hours"], _SIGMA_BUG) if buggy else None
         uses = frozenset(one.number for one in self.outages if random.random() < p["outage_share"])
         return Job(
             number=number,
@@ -113,7 +113,7 @@ class World:
             starts=random.uniform(0, self.horizon),
             needs=needs,
             checkpoint=p["checkpoint_hours"] if checkpointed else None,
-            bug_at=bug_at,
+            bug_at=None if bug_at is None or bug_at >= needs else bug_at,
             bug=self._measured.truth(random, ("USER.",), "futile") if buggy else None,
             uses=uses,
         )
