@@ -1,25 +1,76 @@
-"""GET /model: which classifier speaks."""
+"""GET /model: which classifier speaks, how right it is, and what it does not know yet."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
+from service.store.group_records import GroupFilter
+from service.web import group_views, views
 from service.web.auth import READ
+from service.web.pages.causes import by_side
+from service.web.pages.forms import Text
+from service.web.pages.measured import SIDE, Figures, figures, wilson
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import Given, Services
 
 router = APIRouter(dependencies=[READ])
 DEEPEST = 4
 LONGEST_LIST = 30
+NOVEL = 20
+LOOKED_BACK = "28d"
+
+
+@cache
+def measured() -> Figures:
+    """The figures of the packaged model, on held-out kinds of the packaged corpus."""
+    return figures(orjson.loads(files("service.recommend").joinpath("measured.json").read_bytes()))
 
 
 @router.get("/model")
-def model(request: Request, services: Given) -> HTMLResponse:
-    """The classifier in use and what stands in its manifest."""
+def model(request: Request, services: Given, said: Text = None) -> HTMLResponse:
+    """The classifier in use, its figures, and the novelty queue."""
     manifest = services.model.manifest if services.model is not None else {}
-    return render(request, "model.html", {"model": services.model, "manifest": list(flat(manifest))})
+    known = measured()
+    novel = group_views.groups(services, GroupFilter(novel=True), limit=NOVEL, sort="-gpu_hours_lost")
+    told = {
+        "model": services.model,
+        "manifest": list(flat(manifest)),
+        "figures": known,
+        "same": manifest.get("data") == known.data,
+        "side_length": SIDE,
+        "novel": novel,
+        "audited": audited(services),
+        "contested": contested(services),
+        "causes": by_side(),
+        "said": said,
+    }
+    return render(request, "model.html", told)
+
+
+def audited(services: Services) -> dict[str, Any]:
+    """How many of the weekly samples were judged, how many as the service had said, with the 95 % interval."""
+    judged = [one for sample in group_views.audits(services).values() for one in sample if one.right is not None]
+    right = sum(bool(one.right) for one in judged)
+    return {"judged": len(judged), "right": right, "interval": wilson(right, len(judged))}
+
+
+def contested(services: Services) -> list[dict[str, Any]]:
+    """By cause: failures of the last four weeks, and how many of them their owners contested."""
+    with services.store.reading() as reading:
+        contests = reading.feedback.contests(services.clock.now() - timedelta(days=28))
+    if not contests:
+        return []
+    seen = {share.key: share.failures for share in views.stats(services, LOOKED_BACK).by_cause}
+    return [
+        {"cause": cause, "contested": count, "failures": max(seen.get(cause, 0), count)}
+        for cause, count in sorted(contests.items(), key=lambda item: (-item[1], item[0]))
+    ]
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
