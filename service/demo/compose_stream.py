@@ -94,7 +94,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
     for case in dataset.packaged():
-        if sum(len(str(log.get("tail", ""))) for log in case.event.get("logs", ())) < LONGEST:
+        if len(said(case)) < LONGEST:
             by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}
     # A platform meets the same failures again: each cause draws from a few of its cases.
@@ -116,10 +116,19 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     return [*fleet.contents, *jobs]
 
 
+def said(case: LabelledCase) -> str:
+    """A case's logs as one text."""
+    return "\n".join(str(log.get("tail", "")) for log in case.event.get("logs", ()))
+
+
 def _stories(fleet: Fleet, by_cause: dict[str, list[LabelledCase]]) -> list[dict[str, Any]]:
     rng = fleet.rng
     hour = 3600
-    lemon, outage, bug = (rng.choice(by_cause[cause]) for cause in ("HW.GPU.2", "SYS.5", "USER.1"))
+    lemon = rng.choice([case for case in by_cause["HW.GPU.2"] if "Xid" in said(case) and "79" in said(case)])
+    outage = rng.choice(
+        [case for case in by_cause["SYS.5"] if "Stale file handle" in said(case) or "503" in said(case)]
+    )
+    bug = rng.choice([case for case in by_cause["USER.1"] if "Traceback" in said(case) and "KeyError" in said(case)])
     # The lemon: rarely at first, then every day; long jobs, so that it costs most.
     lost = [25, 21, 17, 13, 11, 9, 7, 6, 5, 4, 3.2, 2.4, 1.3, 0.8, 0.4, 0.1]
     told = [fleet.failed(lemon, int(days * DAY_S) + 600, [LEMON], 10.0) for days in lost]

@@ -44,7 +44,7 @@ def build(facts: Facts) -> Report:
             made=made,
         ),
         sentences=tuple(_sentences(facts, this, before, made)),
-        chart=tuple(_point(week) for week in facts.weeks),
+        chart=_chart(facts.weeks),
         todo=todo.things_to_do(facts, words()["todo"]),
         trust=tuple(_trust(facts)),
         sections=(
@@ -124,6 +124,12 @@ def _hours_change(side: str, this: WeekCounts, before: Sequence[WeekCounts]) -> 
         intervals.total(sum(hours) / len(before), squares / len(before) ** 2),
         hours,
     )
+
+
+def _chart(weeks: Sequence[WeekCounts]) -> tuple[Point, ...]:
+    """From the first week that has data on; the week itself always."""
+    first = next((number for number, week in enumerate(weeks) if week.finished), len(weeks) - 1)
+    return tuple(_point(week) for week in weeks[first:])
 
 
 def _point(week: WeekCounts) -> Point:

@@ -104,7 +104,7 @@ def render(
                 "zone": services.timezone,
                 "when": when,
                 "ago": lambda at: legible.ago(at, now),
-                "standing": lambda: standing(services),
+                "automation_stands": lambda: standing(services),
             }
         )
     )
