@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -79,9 +80,12 @@ class Faultline:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=30) as answer:
             return json.load(answer)
 
-    def page(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
-            return str(answer.read().decode())
+    def page(self, path: str, said: Callable[[], str]) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{path}: {error}\n{said()}") from None
 
     def up(self) -> bool:
         try:
@@ -235,6 +239,6 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     again = bench.job(lost)
     assert again["comment"] == "nightly faultline/resubmit=auto"
     assert {one["result"] for one in faultline.requests(lost)} <= {"already_done"}
-    page = faultline.page(f"/failures/{request['failure_id']}")
-    for word in ("gpu1", "Xid 79", request["request_id"], "succeeded"):
-        assert word in page
+    page = faultline.page(f"/failures/{request['failure_id']}", said)
+    for words in ("GPU has fallen off the bus", "start it again without gpu1", "; it succeeded.", "one bad node:"):
+        assert words in page, words
