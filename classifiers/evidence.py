@@ -223,7 +223,7 @@ class Extractor:
             if is_report(found.text):
                 one = report(text, offset)
                 told += [one] if one is not None else []
-            elif not found.words.isdisjoint(_WORDS_OF_DEATH):
+            elif not found.words.isdisjoint(_WORDS_OF_DEATH) or any(hit.role == "teardown" for hit in hits):
                 after = text[offset + len(found.text) : offset + len(found.text) + 400]
                 ended = list(deaths(found.text, after))
                 told += ended
@@ -254,6 +254,7 @@ class Extractor:
                     else None,
                     ends=trace_here is not None or bucket == 0,
                     unmarked=rank is not None and head.rank is None and own is None,
+                    place=trace_here.place if trace_here is not None else "",
                 )
             )
         return speakers if stream.stream != SCHEDULER else None

@@ -1,8 +1,10 @@
 """What makes two failures the same kind: a short hash over what began it, without ids, paths, hosts and numbers.
 
-Versioned: a fingerprint compares only with one of the same version. It is made of the masked first line that began the
-failure (or the leading line of any role where nothing did), its exception class, the catalogue entry that knows it and
-the cause. Lines longer than 160 masked characters count with their first 160.
+Versioned: a fingerprint compares only with one of the same version. It is made of the cause, the exception class and the
+first line that began the failure (the leading line of any role where nothing did). Where the user's side began it, the
+line counts with its masked words and with the function and code that raised it: the same exception from another place is
+another failure. Elsewhere the catalogue entry that knows the line stands for it, so that one fault of the platform that
+meets many programs has one fingerprint. Lines longer than 160 masked characters count with their first 160.
 """
 
 import hashlib
@@ -12,22 +14,25 @@ from typing import Final
 from classifiers.items import Extracted, Item
 from classifiers.masking import mask
 
-VERSION: Final = 1
+VERSION: Final = 2
 _LENGTH: Final = 160
 _QUOTED: Final = re.compile(r"'[^']{0,200}'|\"[^\"]{0,200}\"|`[^`]{0,200}`")
 _NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 
 
-def _essence(item: Item) -> str:
+def _words(text: str) -> str:
+    return _NAMES.sub("#", _QUOTED.sub("<q>", mask(text[:600])))[:_LENGTH].lower()
+
+
+def _essence(item: Item, *, own: bool) -> str:
+    if own:
+        return f"{_words(item.bare)}\x1f{_words(item.place)}"
     entry = next((hit for hit in item.hits if hit.strength != "weak" and hit.role == item.role), None)
-    if entry is not None:
-        return entry.id
-    line = _QUOTED.sub("<q>", mask(item.bare[:600]))
-    return _NAMES.sub("#", line)[:_LENGTH].lower()
+    return _words(item.bare) if entry is None else entry.id
 
 
 def fingerprint(extracted: Extracted, cause: str) -> str:
-    """The kind of a failure as `v1:` and 16 hexadecimal digits."""
+    """The kind of a failure as `v2:` and 16 hexadecimal digits."""
     leading = next((item for item in extracted.items if item.role == "initiating"), None)
     if leading is None:
         leading = next((item for item in extracted.items if item.hits or item.role != "context"), None)
@@ -37,7 +42,7 @@ def fingerprint(extracted: Extracted, cause: str) -> str:
     parts = [
         cause,
         leading.exception or "" if leading else "",
-        _essence(leading) if leading else f"{job.status} {job.reason}",
+        _essence(leading, own=cause.startswith("USER.")) if leading else f"{job.status} {job.reason}",
     ]
     digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
     return f"v{VERSION}:{digest[:16]}"

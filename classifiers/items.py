@@ -21,7 +21,7 @@ class Item:
     `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
     line that tells how one process ended, other than by being told to. `likely`: the rank that most likely wrote a line
     which does not tell its own. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
-    `unmarked`: the rank is only that of the stream.
+    `unmarked`: the rank is only that of the stream. `place`: function and code where an exception was raised.
     """
 
     text: str
@@ -46,6 +46,7 @@ class Item:
     likely: int | None = None
     ends: bool = False
     unmarked: bool = False
+    place: str = ""
 
     @property
     def bare(self) -> str:

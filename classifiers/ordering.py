@@ -7,14 +7,19 @@ from typing import Final
 from classifiers import progress
 from classifiers.chatter import Chatter
 from classifiers.items import ROLE_ORDER, Item
+from classifiers.lines import time_of
 from classifiers.taxonomy import Role
 
 _MOST: Final = 24
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _TAKEN_BACK: Final = 9.2
 _MANY_RANKS: Final = 3
+_FIRST_RANKS: Final = 3
+_AT_ONCE: Final = 2.0
 _SKEW: Final = 10.0
 _SHORT_LOG: Final = 3
+_ENDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
+_ECHO: Final = 2.4
 _WEAK: Final = 3
 _COMPLAINT: Final = 2.9
 _END: Final = 2.95
@@ -43,15 +48,18 @@ def fold(items: list[Item]) -> list[Item]:
 def promote(items: list[Item]) -> None:
     """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
     own = [item for item in items if not item.scheduler and item.number is not None]
-    if not any(item.role == "initiating" and item.bucket < _WEAK and not item.scheduler for item in items):
+    if not any(item.role == "initiating" and item.bucket < _ECHO and not item.scheduler for item in items):
         complaints = [item for item in own if item.role == "cascade"]
         if complaints:  # nothing tells why: the first to complain is the first failing line that there is
-            first = min(complaints, key=lambda item: (item.time if item.time is not None else 1e12, item.order))
+            first = min(complaints, key=_when)
             _begin(first)
-            for item in complaints:  # and the first that names who is missing
-                if item.about and item is not first:
-                    _begin(item)
-                    break
+            ranks = {first.rank}
+            for item in sorted(complaints, key=_when):
+                if item.rank in ranks or (item.rank is None and not item.about):
+                    continue
+                if item.about or (len(ranks) < _FIRST_RANKS and _when(item)[0] <= _when(first)[0] + _AT_ONCE):
+                    _begin(item)  # who complains at the same time, or names who is missing
+                    ranks.add(item.rank)
         ends = [item for item in own if item.death and item.role == "teardown"]
         if ends:  # who died without a word is told by its launcher alone
             ends[0].role, ends[0].bucket = "initiating", _END
@@ -62,8 +70,16 @@ def promote(items: list[Item]) -> None:
         first.role, first.bucket = "initiating", 3.5
 
 
+def _when(item: Item) -> tuple[float, int]:
+    return item.time if item.time is not None else 1e12, item.order
+
+
 def _begin(item: Item) -> None:
     item.role, item.bucket = "initiating", _COMPLAINT
+
+
+def _tells_an_end(item: Item) -> bool:
+    return item.role in {"cascade", "teardown"} or (item.bucket < _TAKEN_BACK and not item.words.isdisjoint(_ENDS))
 
 
 def put_forward(items: list[Item], rank: int | None) -> None:
@@ -71,7 +87,7 @@ def put_forward(items: list[Item], rank: int | None) -> None:
     if rank is None or any(item.role == "initiating" and item.rank == rank for item in items):
         return
     sure = any(item.role == "initiating" and item.bucket < 2 and item.rank is None and item.number for item in items)  # noqa: PLR2004
-    own = [item for item in items if item.rank == rank and item.role in {"cascade", "teardown"} and not item.scheduler]
+    own = [item for item in items if item.rank == rank and not item.scheduler and _tells_an_end(item)]
     if own and not sure:
         _begin(min(own, key=lambda item: (item.stream, item.offset)))
 
@@ -112,10 +128,11 @@ def _is_past(item: Item, items: Sequence[Item], talks: Sequence[Chatter | None])
         alike = {one.rank for one in items if one.role == "initiating" and _NUMBER.sub("#", one.bare[:120]) == key}
         if len(alike) >= _MANY_RANKS:
             return True
-    if item.time is None:
+    own = time_of(item.text)  # a time of its own: that of a line before it may be much older
+    if own is None:
         return False
     later = (one.last_time() for one in talks if one is not None and one is not talk)
-    return any(time is not None and item.time < time - _SKEW for time in later)
+    return any(time is not None and own < time - _SKEW for time in later)
 
 
 def order_of(item: Item) -> tuple[int, float, float, int]:

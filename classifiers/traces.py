@@ -6,7 +6,7 @@ the direct cause ..."), so the first of a chain is where it began.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from classifiers.lines import Head, head_of
 
@@ -16,6 +16,8 @@ EXCEPTION = re.compile(
 )
 _FINAL = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
 _CHAIN = ("During handling of the above", "The above exception was the direct")
+_LIBRARY = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
+_CODE = 120
 _MOST_LINES = 300
 _MOST_SKIPPED = 200
 _MOST_FOREIGN = 4
@@ -23,7 +25,10 @@ _MOST_FOREIGN = 4
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One traceback: offsets of head and final line, its text, the innermost frame, whether it is chained."""
+    """One traceback: offsets of head and final line, its text, the innermost frame, whether it is chained.
+
+    `place`: the function and the code of the innermost frame that is no library's, "" if there is none.
+    """
 
     head: int
     final: int
@@ -32,6 +37,7 @@ class Trace:
     frame: str | None
     frame_offset: int
     chained: bool
+    place: str = ""
 
 
 def exception_type(line: str) -> str | None:
@@ -70,6 +76,7 @@ def follow(text: str, head_offset: int, head_line: str, *, head_at: Callable[[st
     frame: str | None = None
     frame_offset = -1
     skipped = foreign = 0
+    place, ours = "", False
     first: Trace | None = None
     for _ in range(_MOST_LINES):
         if at >= len(text):
@@ -93,6 +100,13 @@ def follow(text: str, head_offset: int, head_line: str, *, head_at: Callable[[st
         if _indent(body) > base or bare.startswith(('File "', "^", "[Previous line")):
             if bare.startswith('File "'):
                 frame, frame_offset = bare, begin
+                if not _LIBRARY.search(bare):
+                    place = bare.rpartition(", in ")[2]
+                    ours = True
+                else:
+                    ours = False
+            elif ours and bare[:1] not in "^~":
+                place, ours = f"{place}: {bare[:_CODE]}", False
             continue
         hit = _FINAL.match(bare)
         if frame is None and not hit:
@@ -105,6 +119,7 @@ def follow(text: str, head_offset: int, head_line: str, *, head_at: Callable[[st
             frame=frame,
             frame_offset=frame_offset,
             chained=False,
+            place=place,
         )
         if hit is not None and (EXCEPTION.search(bare) or "." in hit["type"] or hit["type"][:1].isupper()):
             return trace
@@ -124,8 +139,6 @@ def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:
             between = text[out[-1].final : trace.head]
             joined = len(between) < 6_000 and any(words in between for words in _CHAIN)  # noqa: PLR2004 - a long message
         out.append(
-            Trace(trace.head, trace.final, trace.text, trace.type, trace.frame, trace.frame_offset, joined)
-            if joined
-            else trace
+            replace(trace, chained=True) if joined else trace
         )
     return out
