@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 DEMO_PORT ?= 8080
 
-.PHONY: help install demo test test-deps lint bench soak faultlab-check faultlab clean
+.PHONY: help install demo test test-deps lint bench soak faultlab-check faultlab suspicion clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -62,6 +62,9 @@ soak: $(DEV_STAMP) $(MODEL)/.trained ## 10,000 events with workers, broker and d
 
 faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare with what was captured
 	@$(BIN)/python -m classifiers.faultlab check
+
+suspicion: $(DEV_STAMP) ## which ranking of nodes finds known bad ones, 20 seeds
+	@$(BIN)/python -m service.fleet.simulate
 
 clean: ## remove what the build and the tests left
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis var
