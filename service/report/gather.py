@@ -1,11 +1,20 @@
 """Store → facts: one snapshot, so that all figures of a report belong together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.legible import visible, without_colour
-from service.report.facts import Amount, Facts, GroupFacts, Quality, WeekCounts
+from service.report.facts import (
+    Amount,
+    AutomationFacts,
+    Facts,
+    GroupFacts,
+    IncidentFacts,
+    NodeFacts,
+    Quality,
+    WeekCounts,
+)
 from service.report.week import Week
 from service.store.session import Store, UnitOfWork
 from service.store.weekly import GroupCount, PeriodCounts, Sum
@@ -14,6 +23,7 @@ WEEKS = 12  # of the chart, the week itself included
 GROUPS = 40  # by cost and by number, of which the report picks
 ENVIRONMENT = ("EE.1", "EE.2", "EE.3")  # Zhang et al.: path, library, permission
 DIFFERENCES = 10
+NODES = 50
 
 
 def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
@@ -44,8 +54,14 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             environment=tuple(
                 _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)
             ),
-            resubmitted_by_people=weekly.resubmitted(since, until),
-            quality=_quality(reading, since, until, now),
+            nodes=tuple(_nodes(reading, since, until)),
+            incidents=tuple(
+                IncidentFacts(one.id, visible(one.title), one.opened_at, one.closed_at, one.jobs)
+                for one in reading.weekly_actions.incidents(since, until)
+            ),
+            automation=(done := _automation(reading, since, until)),
+            resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
+            quality=_quality(reading, week, since, until, now),
         )
 
 
@@ -59,13 +75,30 @@ def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
     )
 
 
-def _quality(reading: UnitOfWork, since: datetime, until: datetime, now: datetime) -> Quality:
+def _nodes(reading: UnitOfWork, since: datetime, until: datetime) -> Iterator[NodeFacts]:
+    """The nodes that fail credibly more often than the fleet, as it stands now."""
+    for row in reading.suspicion.page(limit=NODES).items:
+        if row.low > 1:
+            lost = reading.weekly_actions.lost_on(row.node, row.cluster, since, until)
+            yield NodeFacts(row.cluster, row.node, row.rate_ratio, row.low, row.high, row.blame, row.exposure_h, lost)
+
+
+def _automation(reading: UnitOfWork, since: datetime, until: datetime) -> AutomationFacts:
+    done = reading.weekly_actions.automated(since, until)
+    return AutomationFacts(done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted)
+
+
+def _quality(reading: UnitOfWork, week: Week, since: datetime, until: datetime, now: datetime) -> Quality:
     trust = reading.weekly.trust(since, until)
+    audited, right = reading.weekly_actions.audited(str(week))
     return Quality(
         diagnosed=trust.diagnosed,
         abstained=trust.abstained,
         revised=max(trust.revised - trust.corrected, 0),
         corrected=trust.corrected,
+        contested=reading.weekly_actions.contested(since, until),
+        audited=audited,
+        audited_right=right,
         expected_right=trust.confidence,
         seconds_to_verdict=_percentiles(reading.weekly.seconds_to_verdict(since, until)),
         silent_hours=reading.weekly.silent_hours(since, min(until, max(now, since))),

@@ -61,7 +61,8 @@ def append(connection: Connection, table: Table, columns: Sequence[str], rows: I
 def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert one row; False where one with its keys is there already."""
     statement: Any = (postgresql if is_postgres(connection) else sqlite).insert(table)
-    return bool(connection.execute(statement.values(dict(values)).on_conflict_do_nothing()).rowcount)
+    counted = statement.values(dict(values)).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+    return bool(connection.execute(counted).rowcount == 1)
 
 
 @cache

@@ -43,6 +43,7 @@ from service.store.suspicion import Suspicions
 from service.store.switch import KillSwitch
 from service.store.tokens import Tokens
 from service.store.weekly import Weekly
+from service.store.weekly_actions import WeeklyActions
 
 
 class UnitOfWork:
@@ -69,6 +70,7 @@ class UnitOfWork:
         self.fleet_facts = FleetFacts(connection)
         self.fleet_work = FleetWork(connection, clock)
         self.weekly = Weekly(connection)
+        self.weekly_actions = WeeklyActions(connection)
         self.reports = Reports(connection, clock)
         self.duties = Duties(connection, clock)
         self.digests = Digests(connection, clock)
