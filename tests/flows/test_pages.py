@@ -3,27 +3,16 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests.labs.need import missing
+from tests.flows.chromium import chromium, fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 FIRST = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
 HOSTILE = "\x1b[31m\u202e<script>document.title='owned'</script><svg onload=\"document.title='owned'\">{{ 7*7 }}\x00"
 
@@ -65,12 +54,8 @@ def stock(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        missing("Chromium is not installed (make test-deps)")
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium() as made:
         yield made
-        made.close()
 
 
 @pytest.fixture(
@@ -78,27 +63,10 @@ def browser() -> Iterator[Browser]:
     ids=lambda p: f"{p[0]}px-{'js' if p[1] else 'nojs'}",
 )
 def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
-    """A tab that fails the test on any console error, and on any request that leaves the machine."""
     width, scripts = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, java_script_enabled=scripts, base_url=site, color_scheme="dark"
-    )
-    made = context.new_page()
-    faults: list[str] = []
-    made.on("console", lambda message: faults.append(message.text) if message.type in {"error", "warning"} else None)
-    made.on("pageerror", lambda error: faults.append(str(error)))
-    made.on("request", lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None)
-    made.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
-    yield made
-    context.close()
-    assert faults == []
-
-
-def fits(page: Page) -> bool:
-    """Whether nothing sticks out to the side, once the style sheet is there."""
-    page.wait_for_load_state()
-    inside: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    return inside
+    size = {"width": width, "height": 900}
+    with tab(browser, site, viewport=size, java_script_enabled=scripts, color_scheme="dark") as made:
+        yield made
 
 
 def test_from_the_overview_to_the_line_where_the_costliest_failure_began_in_two_clicks(page: Page) -> None:
@@ -207,16 +175,16 @@ def test_logging_in_with_a_pasted_token(browser: Browser, tmp_path: Path) -> Non
     secret = world.token("read")
     with serving(world.app) as address:
         context = browser.new_context(base_url=address, java_script_enabled=False)
-        tab = context.new_page()
-        tab.goto("/failures?side=user")
-        tab.get_by_label("API token").fill("flt_wrong")
-        tab.get_by_role("button", name="Log in").click()
-        assert "not known" in tab.locator("[role=alert]").inner_text()
-        tab.get_by_label("API token").fill(secret)
-        tab.get_by_role("button", name="Log in").click()
-        assert tab.url.endswith("/failures?side=user")
-        tab.get_by_role("button", name="Log out").click()
-        tab.goto("/")
-        assert "/login" in tab.url
+        made = context.new_page()
+        made.goto("/failures?side=user")
+        made.get_by_label("API token").fill("flt_wrong")
+        made.get_by_role("button", name="Log in").click()
+        assert "not known" in made.locator("[role=alert]").inner_text()
+        made.get_by_label("API token").fill(secret)
+        made.get_by_role("button", name="Log in").click()
+        assert made.url.endswith("/failures?side=user")
+        made.get_by_role("button", name="Log out").click()
+        made.goto("/")
+        assert "/login" in made.url
         context.close()
     world.store.close()

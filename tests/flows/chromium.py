@@ -1,0 +1,57 @@
+"""The system's Chromium, and tabs that fail a test on any console error or any request that leaves the machine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.labs.need import missing
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A running browser; skips where none is installed."""
+    if not CHROMIUM.exists():
+        missing("Chromium is not installed (make test-deps)")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield made
+        made.close()
+
+
+@contextmanager
+def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
+    """A tab that is watched."""
+    made_context = browser.new_context(base_url=site, **context)
+    made = made_context.new_page()
+    faults: list[str] = []
+    made.on("console", lambda message: faults.append(message.text) if message.type in {"error", "warning"} else None)
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    made.on("request", lambda sent: faults.append(sent.url) if urlsplit(sent.url).hostname != "127.0.0.1" else None)
+    made.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
+    try:
+        yield made
+    finally:
+        made_context.close()
+    assert faults == []
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing sticks out to the side, once the style sheet is there."""
+    page.wait_for_load_state()
+    inside: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    return inside

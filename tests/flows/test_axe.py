@@ -1,0 +1,92 @@
+"""axe over every page, with all of WCAG 2.2 AA and the size of targets: a new page can't be forgotten."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tests.flows.chromium import chromium, tab
+from tests.flows.test_pages import stock
+from tests.service.web.live import serving
+from tests.service.web.test_app import PUBLIC, WANTED, filled
+from tests.service.web.world import World, make_world
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+NO_PAGES = {"/live", "/favicon.ico", "/metrics", "/failures/{failure_id}/logs/{attempt_id}/{index}"}
+PATHS = sorted(
+    path
+    for method, path in WANTED
+    if method == "GET" and not path.startswith(("/api/", "/health/")) and path not in NO_PAGES
+)
+MORE = ["/failures?q=nothing", "/failures?side=user", "/groups?state=new", "/failures/3", "/nothing", "/?since=7d"]
+
+
+def judged(world: World) -> None:
+    """Somebody has worked here: a merge, a mute, words about verdicts, a sample to audit, a saved view."""
+    with world.client() as client:
+        groups = [group["id"] for group in client.get("/api/v1/groups").json()["items"]]
+        client.post(f"/api/v1/groups/{groups[0]}/actions", json={"action": "merge", "groups": groups[-1:]})
+        client.post(f"/api/v1/groups/{groups[1]}/actions", json={"action": "mute", "failures": 9})
+        client.post(f"/api/v1/groups/{groups[0]}/actions", json={"action": "comment", "text": "seen before"})
+        client.put("/api/v1/views", json={"name": "mine", "query": "side=user"})
+        failures = [row["id"] for row in client.get("/api/v1/failures").json()["items"]]
+        client.post(f"/api/v1/failures/{failures[0]}/feedback", json={"kind": "contest", "note": "no"})
+        client.post(f"/api/v1/failures/{failures[1]}/feedback", json={"kind": "correct", "cause": "SYS.5"})
+    world.clock.at += timedelta(days=7)
+    world.services.feedback.draw()
+    world.clock.at -= timedelta(days=7)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    world = make_world(tmp_path_factory.mktemp("site"))
+    stock(world)
+    judged(world)
+    with serving(world.app) as address:
+        yield address
+    world.store.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as made:
+        yield made
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+@pytest.mark.parametrize("path", [*PATHS, *MORE])
+def test_axe_finds_nothing(browser: Browser, site: str, path: str, width: int, scheme: str) -> None:
+    with tab(browser, site, viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
+        answer = page.request.get(filled(path).replace("2026-W46", "2026-W47"))
+        if not answer.headers["content-type"].startswith("text/html"):
+            assert WANTED.get(("GET", path)) != PUBLIC
+            return
+        content = answer.body()
+        # Shown as it is, with its status of an error where it has one (a tab would call that an error of its own).
+        page.route(
+            "**/page-under-test", lambda route: route.fulfill(body=content, content_type="text/html; charset=utf-8")
+        )
+        page.goto("/page-under-test")
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        found = Axe().run(
+            page, options={"runOnly": {"type": "tag", "values": TAGS}, "rules": {"target-size": {"enabled": True}}}
+        )
+    told = [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"][:3]])
+        for violation in found.response["violations"]
+    ]
+    assert told == []
+
+
+def test_axe_is_listening(browser: Browser, site: str, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text("<!doctype html><html><body><img src='data:,'><button style='width:9px;height:9px'></button>")
+    with tab(browser, site) as page:
+        page.set_content(bad.read_text())
+        rules = {violation["id"] for violation in Axe().run(page).response["violations"]}
+    assert {"image-alt", "html-has-lang", "button-name"} <= rules
