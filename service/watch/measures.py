@@ -20,6 +20,9 @@ class Measures:
             ["kind"],
             registry=self.registry,
         )
+        self.dropped = Counter(
+            "faultline_watch_dropped", "Ends too large to be told even without their logs", registry=self.registry
+        )
         self.logs_missing = Counter(
             "faultline_watch_logs_missing", "Containers whose log could not be read", registry=self.registry
         )

@@ -38,6 +38,7 @@ IDLE_S = 1.0
 # Where nothing was told, how far it has come is noted now and then only.
 SAVE_EVERY_S = 5.0
 REFUSED_PAUSE_S = 60.0
+SHORT = 1_000
 _NODE, _EVENT = "Node", "Event"
 
 
@@ -288,15 +289,25 @@ class Watcher:
                 self._sender.send(left[0])
                 left.pop(0)
             except TooLarge as error:
-                log.warning("%s; telling it apart, and without its logs where it must be", error.detail)
-                first = left.pop(0)
-                left[:0] = [[one] for one in first] if len(first) > 1 else [[without_logs(first[0])]]
+                left[:1] = self._smaller(left[0], error.detail)
             except (Unavailable, ConfigurationError) as error:
                 pause = backoff.next() if isinstance(error, Unavailable) else REFUSED_PAUSE_S
                 log.warning("%s; %d ends wait, trying again in %.1f s", error.detail, len(events), pause)
                 if stop.wait(pause):
                     return False
         return True
+
+    def _smaller(self, events: Sequence[JobCompletion], why: str) -> list[Sequence[JobCompletion]]:
+        """What to send in place of what was too large: one by one, then without what may be long, then nothing."""
+        if len(events) > 1:
+            return [[one] for one in events]
+        [event] = events
+        if (cut := without_logs(event)) != event:
+            log.warning("%s; %s is told without its logs", why, event.key())
+            return [[cut]]
+        log.error("%s; %s can't be told", why, event.key())
+        self._measures.dropped.inc()
+        return []
 
     def _note(self, notes: Sequence[Object]) -> None:
         if not notes or self._tell_nodes is None:
@@ -314,4 +325,5 @@ def without_logs(event: JobCompletion) -> JobCompletion:
     """The event with nothing in it that may be long."""
     cut: dict[str, Any] = {"tail": None, "missing": "left out: the event was too large"}
     logs = tuple(ref.model_copy(update=cut) for ref in event.logs)
-    return event.model_copy(update={"logs": logs, "node_events": (), "message": (event.message or "")[:1_000] or None})
+    short = {name: (getattr(event, name) or "")[:SHORT] or None for name in ("message", "command")}
+    return event.model_copy(update={"logs": logs, "node_events": (), **short})
