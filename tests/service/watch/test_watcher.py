@@ -257,7 +257,7 @@ def test_an_object_that_can_t_be_read_stops_nothing(world: World) -> None:
 
 
 def test_what_is_too_large_is_told_apart_and_without_its_logs(world: World) -> None:
-    world.sent.largest = 2_000
+    world.sent.largest = 3_500
     loud = pod("p2")
     loud["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = "long\n" * 800
     world.see("changed", pod(), loud)
