@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     stop = SignalStop()
     stop.listen()
     with ExitStack() as stack:
-        journal = Journal(options.state_dir / args.kind, args.kind, clock, patience_s=options.slurm_timeout_s)
+        # Slurm's commands may outlive a killed hook, and hold its folder until they end.
+        patience_s = options.slurm_timeout_s if args.kind == "slurm" else 0.0
+        journal = Journal(options.state_dir / args.kind, args.kind, clock, patience_s=patience_s)
         stack.callback(journal.close)
         scheduler = _scheduler(args, options, journal, clock)
         stack.callback(scheduler.close)
