@@ -1,0 +1,99 @@
+"""The nodes' pages in Chromium: found at a glance, on a desk and on a phone, and repaired by a form."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from service.fleet.settings import FleetSettings
+from service.fleet.tend import Tending
+from tests.flows.chromium import chromium, fits, tab
+from tests.service.web.live import serving
+from tests.service.web.world import NOW, World, event, lines, log, make_world
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, name=python, GPU has fallen off the bus."
+HOSTILE = "\u202e<script>document.title='owned'</script>{{ 7*7 }} PASSWORD=hunter2hunter2"
+
+
+def stock(world: World) -> None:
+    events, said = [], []
+    for number in range(60):
+        ended = NOW - timedelta(hours=3 * number)
+        times = {"ended_at": ended.isoformat(), "started_at": (ended - timedelta(hours=6)).isoformat()}
+        nodes = [f"gpu{(number + k) % 20:03d}" for k in range(4)]
+        events.append(event(f"ok{number}", status="succeeded", logs=[], nodes=nodes, **times))
+        if number % 12 == 0:
+            events.append(event(f"x{number}", logs=[log(XID)], nodes=["gpu018"], **times))
+            at = (ended - timedelta(seconds=40)).isoformat()
+            said.append({"cluster": "orion", "node": "gpu018", "at": at, "source": "kernel", "text": XID, "gpu": 3})
+        if number % 15 == 4:
+            events.append(event(f"m{number}", nodes=nodes, **times))
+    until = (NOW + timedelta(hours=4)).isoformat()
+    window = {"start": (NOW - timedelta(hours=1)).isoformat(), "end": until, "kind": "maintenance"}
+    said.append({"cluster": "orion", "nodes": ["gpu018", "gpu003"], "text": "GPU 3 to be replaced", **window})
+    said.append({"cluster": "orion", "node": "gpu018", "at": NOW.isoformat(), "text": HOSTILE, "source": HOSTILE})
+    long = {"cluster": "orion", "node": "n" * 200, "at": NOW.isoformat(), "text": "link is down " + "x" * 3_000}
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*events))
+        assert client.post("/api/v1/node-events", content=lines(*said, long)).json()["rejected"] == []
+    Tending(world.store, world.clock, FleetSettings())()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    world = make_world(tmp_path_factory.mktemp("site"))
+    stock(world)
+    with serving(world.app) as address:
+        yield address
+    world.store.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture(params=[1440, 390], ids=["desk", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
+    size = {"width": request.param, "height": 900}
+    with tab(browser, site, viewport=size, java_script_enabled=False) as made:
+        yield made
+
+
+def test_the_worst_node_stands_first_and_its_page_says_why(page: Page) -> None:
+    page.goto("/nodes")
+    assert fits(page)
+    assert "1 node fails more often" in page.locator("h1").inner_text()
+    first = page.locator("table.nodes tbody tr").first
+    assert "gpu018" in first.inner_text()
+    assert "suspect" in first.inner_text()
+    first.get_by_role("link").first.click()
+    assert fits(page)
+    assert "times as often" in page.locator("h1").inner_text()
+    assert XID in page.content()
+    assert "Maintenance 2026-11-20" in page.locator(".answer").inner_text()
+
+
+def test_what_a_node_said_is_text_and_holds_no_secret(page: Page) -> None:
+    page.goto("/nodes/orion/gpu018")
+    assert "owned" not in page.title()
+    assert "<script>document" in page.locator("table.node-events").inner_text()
+    assert "hunter2" not in page.content()
+    page.goto("/nodes?sort=node")
+    assert fits(page)
+    page.goto("/nodes/orion/" + "n" * 200)
+    assert fits(page)
+
+
+def test_an_operator_marks_it_as_repaired(page: Page) -> None:
+    size = page.viewport_size
+    assert size is not None
+    page.goto("/nodes/orion/gpu003" if size["width"] > 1_000 else "/nodes/orion/gpu004")
+    page.get_by_label("what was done").fill("NIC replaced")
+    page.get_by_role("button", name="Mark as repaired").click()
+    assert "begins anew" in page.locator("[role=status]").inner_text()
+    assert "NIC replaced" in page.locator(".answer").inner_text()
