@@ -1,10 +1,7 @@
 """A migrated store on each of the two databases, new for every test, and a world over it."""
 
-import atexit
 import shutil
-import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,21 +9,11 @@ import pytest
 from service.store.all_tables import metadata
 from service.store.session import Store
 from tests.labs.postgres import Postgres, server
-from tests.service.automation.world import World, world
+from tests.service.automation.world import World, blank, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
 
 MIGRATED = "migrated"
-
-
-@cache
-def _blank() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="faultline-automation-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = Store(f"sqlite:///{folder}/store.sqlite3")
-    store.upgrade()
-    store.close()
-    return folder / "store.sqlite3"
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +33,7 @@ def clock() -> FrozenClock:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
-        shutil.copy(_blank(), tmp_path / "store.sqlite3")
+        shutil.copy(blank(), tmp_path / "store.sqlite3")
         yield f"sqlite:///{tmp_path}/store.sqlite3"
         return
     running: Postgres = request.getfixturevalue("postgres")

@@ -1,8 +1,13 @@
 """A service without web or scheduler: real store, policy, advice and automation; only the classifier is by hand."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from classifiers.case import Evidence, RawCase, Suspect, Verdict
@@ -54,6 +59,17 @@ class ByWord:
                     suspect = Suspect(stream.rank, stream.node) if word == "Xid" else None
                     return replace(BY_WORD[word], evidence=(told,), suspect=suspect)
         return replace(GUESS, abstained=True, confidence=0.4, fingerprint="1:open")
+
+
+@cache
+def blank() -> Path:
+    """A migrated SQLite database, made once a run; each test works on a copy."""
+    folder = Path(tempfile.mkdtemp(prefix="faultline-automation-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = Store(f"sqlite:///{folder}/store.sqlite3")
+    store.upgrade()
+    store.close()
+    return folder / "store.sqlite3"
 
 
 def rules(text: str = AUTO) -> Policy:

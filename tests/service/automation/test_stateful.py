@@ -1,0 +1,215 @@
+"""Many hooks at once, some of which die: no request is done twice, none is lost, the switch and the ceilings hold."""
+
+import random
+import shutil
+from collections import Counter
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from service.errors import Conflict
+from service.store.automation_records import Lease
+from service.store.session import Store
+from tests.service.automation.world import AUTO, World, blank, job, world
+from tests.service.frozen_clock import FrozenClock
+from tests.service.web.world import NOW
+
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
+RESET = "connection reset by peer"
+LOOSE = (
+    AUTO + "[incident]\njobs = 1000\n[storm]\nmost = 10000\n[limits]\nrate_per_cluster = 10000\nrate_per_user = 10000\n"
+)
+
+
+class Scheduler:
+    """What hooks act on: counts what was started, and knows each request's id, by which a later holder asks."""
+
+    def __init__(self) -> None:
+        self.started: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def start(self, lease: Lease) -> None:
+        """Start the job; a holder that is not the first one looks first."""
+        with self._lock:
+            if lease.lease_count == 1 or not self.started[lease.request_id]:
+                self.started[lease.request_id] += 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hooks_that_die_at_random_lose_nothing_and_do_nothing_twice(
+    store: Store, url: str, clock: FrozenClock, seed: int
+) -> None:
+    jobs, hooks = 30, 4
+    here = world(store, clock, LOOSE)
+    here.tell(*(job(str(n), XID, user=f"u{n}") for n in range(jobs)))
+    scheduler = Scheduler()
+    held: dict[str, str] = {}
+    twice: list[str] = []
+    guard = Lock()
+
+    def hook(number: int, turn: int) -> None:
+        chance = random.Random(f"{seed} {turn} {number}")
+        mine = world(Store(url, clock=clock, pool_size=1), clock, LOOSE)
+        while given := mine.lease(chance.randint(1, 5), seconds=60, hook=f"hook{number}"):
+            for lease in given:
+                with guard:
+                    if lease.request_id in held:
+                        twice.append(lease.request_id)
+                    held[lease.request_id] = lease.lease_token
+                if chance.random() < 0.2:
+                    continue  # it died before acting
+                scheduler.start(lease)
+                if chance.random() < 0.2:
+                    continue  # it died before answering
+                with guard:
+                    held.pop(lease.request_id)
+                mine.done(lease)
+        mine.store.close()
+
+    for turn in range(20):
+        threads = [Thread(target=hook, args=(number, turn)) for number in range(hooks)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        held.clear()
+        clock.at += timedelta(seconds=61)  # whoever died has lost its leases
+        if all(request.state == "done" for request in here.requests()):
+            break
+    assert twice == []
+    assert Counter(request.state for request in here.requests()) == {"done": jobs}
+    assert scheduler.started == dict.fromkeys((request.request_id for request in here.requests()), 1)
+
+
+class Automated(RuleBasedStateMachine):
+    """Any history of ends, hooks, people and time."""
+
+    made: World
+    text = AUTO
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.made
+        self.leases: list[Lease] = []
+        self.stopped = False
+        self.number = 0
+        self.acted: Counter[str] = Counter()
+
+    @rule(
+        name=st.sampled_from("abcdefgh"),
+        line=st.sampled_from([XID, RESET, "ModuleNotFoundError: x", "who knows", None]),
+        user=st.sampled_from(["ana", "bea", "cyd"]),
+        status=st.sampled_from(["failed", "failed", "failed", "cancelled"]),
+        step=st.none() | st.integers(0, 5),
+    )
+    def ends(self, name: str, line: str | None, user: str, status: str, step: int | None) -> None:
+        self.number += 1
+        changes: dict[str, Any] = {} if line is None else {"status": status}
+        if step is not None:
+            changes["checkpoint"] = {"uri": "s3://ckpt", "step": step}
+        self.here.wait(seconds=5)
+        ended = self.here.clock.at
+        changes["started_at"] = (ended - timedelta(seconds=2)).isoformat()
+        self.here.tell(job(name, line, at=ended, user=user, attempt=self.number, **changes))
+
+    @rule(limit=st.integers(1, 5), seconds=st.sampled_from([1, 30, 600]))
+    def hook_leases(self, limit: int, seconds: int) -> None:
+        given = self.here.lease(limit, seconds=seconds)
+        assert not (self.stopped and given)
+        for lease in given:
+            assert lease.valid_until > self.here.clock.at
+        self.leases += given
+
+    @rule(which=st.integers(0, 100), result=st.sampled_from(["done", "refused", "unknown", "already_done"]))
+    def hook_answers(self, which: int, result: Any) -> None:
+        if not self.leases:
+            return
+        lease = self.leases[which % len(self.leases)]
+        try:
+            request = self.here.automation.ack(lease.request_id, lease.lease_token, result)
+        except Conflict:
+            return
+        assert request.result == result
+
+    @rule(which=st.integers(0, 100), after=st.none() | st.integers(0, 100))
+    def hook_fails(self, which: int, after: int | None) -> None:
+        if not self.leases:
+            return
+        lease = self.leases[which % len(self.leases)]
+        try:
+            self.here.automation.fail(lease.request_id, lease.lease_token, "no", after)
+        except Conflict:
+            return
+
+    @rule(stopped=st.booleans())
+    def switch(self, stopped: bool) -> None:
+        self.here.automation.turn(stopped=stopped, by="ana")
+        self.stopped = stopped
+
+    @rule(minutes=st.sampled_from([1, 11, 70, 60 * 25]))
+    def time_goes_by(self, minutes: int) -> None:
+        self.here.wait(minutes=minutes)
+        self.here.automation.tick()
+
+    @rule(which=st.integers(0, 100))
+    def person_says_never(self, which: int) -> None:
+        requests = self.here.requests()
+        if requests:
+            self.here.automation.never(requests[which % len(requests)].failure_id, "bea")
+
+    def teardown(self) -> None:
+        self.here.store.close()
+
+    @invariant()
+    def one_open_request_a_piece_of_work(self) -> None:
+        opened = Counter(one.lineage for one in self.here.requests() if one.state in {"held", "waiting", "leased"})
+        assert not opened or max(opened.values()) == 1
+
+    @invariant()
+    def nothing_futile_cancelled_or_open_is_asked_for(self) -> None:
+        asked = {one.failure_id for one in self.here.requests()}
+        with self.here.store.reading() as reading:
+            for number in asked:
+                detail = reading.failures.get(number)
+                assert not detail.row.abstained
+                assert detail.row.retry_outlook != "futile"
+                assert detail.row.status != "cancelled"
+
+    @invariant()
+    def no_ceiling_is_passed(self) -> None:
+        resubmitted = Counter(
+            one.lineage
+            for one in self.here.requests()
+            if one.state in {"leased", "done", "unknown"} and one.result != "already_done"
+        )
+        most = self.here.automation.policy.limits.infra_per_lineage
+        assert not resubmitted or max(resubmitted.values()) <= most
+
+
+def test_whatever_happens_the_rules_hold(tmp_path: Path, clock: FrozenClock) -> None:
+    numbers = count()
+
+    def machine() -> Automated:
+        clock.at = NOW
+        path = tmp_path / f"{next(numbers)}.sqlite3"
+        shutil.copy(blank(), path)
+        Automated.made = world(Store(f"sqlite:///{path}", clock=clock), clock)
+        return Automated()
+
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=20,
+            stateful_step_count=20,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
