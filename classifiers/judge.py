@@ -24,11 +24,15 @@ _PLACE: Final = (1.0, 0.35, 0.2)
 # What the confidence curve reads of a judgement, in this order; a model trained for another list does not fit.
 SIGNALS: Final = ("odds", "margin", "agreement", "pull", "beginning", "known", "several", "unsigned", "length")
 _FLOOR: Final = 0.01
-# A program's own failure nearly always has a category, the platform's seldom: how probable "none" must be.
-_PROGRAM: Final = frozenset({"USER.1", "USER.3", "USER.4"})
-_NONE_OF_PROGRAM: Final = 0.5
-_NONE_OF_REST: Final = 0.3
+# A program's own failure nearly always has a category, the platform's seldom: what the heads of category and cause say
+# are joined as two witnesses, neither ever surer than this, and a category is told from this share on.
+_PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
+_WITNESS: Final = 0.05
+_TOLD_CATEGORY: Final = 0.4
 _NO_SYMPTOM: Final = 0.6
+# Started again before a repair a job waits and fails once more: it is held back where one in three would.
+_REPAIR: Final = 0.3
+_RETRY_VOTES: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,7 @@ class Judge:
         self._side_of = [axes.side_of(code) for code in self._classes["cause"]]
         self._side_by_code = dict(zip(self._classes["cause"], self._side_of, strict=True))
         self._to_side = np.array([[side == one for side in sides] for one in self._side_of], dtype=np.float32)
+        self._of_program = np.array([code in _PROGRAM for code in self._classes["cause"]])
         self._retry = np.array(
             [
                 [retry_given.get(code, {}).get(one, 0.0) for one in self._classes["retry"]]
@@ -141,14 +146,14 @@ class Judge:
             self._said[hit.id, axis] = found
         return found
 
-    def _joined(self, text: Floats, axis: str, items: Sequence[Item]) -> tuple[Floats, float]:
-        """Class probabilities after the votes, and the strongest pull."""
+    def _joined(self, text: Floats, axis: str, items: Sequence[Item], say: float = 1.0) -> tuple[Floats, float]:
+        """Class probabilities after the votes, which count `say` times, and the strongest pull."""
         heard = votes(items, axis)
         if not heard:
             return text, 0.0
         scores = np.log(np.maximum(text, 1e-6))
         for pull, hit in heard:
-            scores = scores + pull * self._add(hit, axis)
+            scores = scores + say * pull * self._add(hit, axis)
         scores = np.exp(scores - scores.max())
         out: Floats = scores / scores.sum()
         return out, max(pull for pull, _ in heard)
@@ -156,6 +161,26 @@ class Judge:
     def _leading(self, axis: str, text: Mapping[str, Floats], items: Sequence[Item]) -> list[tuple[str, float]]:
         """The first classes of an axis after the votes."""
         return _ranked(self._joined(text[axis], axis, items)[0], self._classes[axis], 4)
+
+    def _category(self, text: Mapping[str, Floats], items: Sequence[Item], causes: Floats) -> str:
+        """The likeliest category, or "none" where the cause is more likely no program's own."""
+        shares = dict(zip(self._classes["category"], self._joined(text["category"], "category", items)[0], strict=True))
+        none = float(shares.pop(NONE, 0.0))
+        program = float(causes[self._of_program].sum()) + _WITNESS
+        told, silent = (1 - none) * program, none * (1 + 2 * _WITNESS - program)
+        if not shares or told < _TOLD_CATEGORY * (told + silent):
+            return NONE
+        return max(shares, key=lambda code: shares[code])
+
+    def _outlook(self, shares: Floats, items: Sequence[Item]) -> str:
+        """The likeliest outlook; that a repair is needed first is said from a lower share on."""
+        ranked = _ranked(self._joined(shares, "retry", items, _RETRY_VOTES)[0], self._classes["retry"], 4)
+        told = dict(ranked)
+        helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
+        repair = told.get("after_repair", 0.0)
+        if ranked[0][0].startswith("helps") and repair >= _REPAIR * (helps + repair):
+            return "after_repair"
+        return ranked[0][0]
 
     def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
         """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
@@ -171,8 +196,7 @@ class Judge:
         ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
         category, symptoms = NONE, [(NONE, 1.0)]
         if "category" in text:
-            sure = _NONE_OF_PROGRAM if ranked[0][0] in _PROGRAM else _NONE_OF_REST
-            category = _said(self._leading("category", text, items), sure)[0][0]
+            category = self._category(text, items, causes)
         if "symptom" in text:
             symptoms = _said(self._leading("symptom", text, items), _NO_SYMPTOM)
             if is_single(extracted):
@@ -180,7 +204,7 @@ class Judge:
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
         own_side = self._to_side[:, sides.index(side)]
         mixed = np.sqrt(text["retry"]) * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
-        retry = _ranked(self._joined(mixed / mixed.sum(), "retry", items)[0], self._classes["retry"])[0][0]
+        retry = self._outlook(mixed / mixed.sum(), items)
         ruled = next(
             (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None
         )
