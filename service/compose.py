@@ -40,9 +40,9 @@ from service.kafka.producer import Producer
 from service.kafka.source import KafkaSource
 from service.kafka.topics import ensure_topic
 from service.logs.fetch import LogFetcher
-from service.people.config import People, Provider, Proxy
+from service.people import build as people
+from service.people.config import People
 from service.people.identity import ClaimNames
-from service.people.roles import parse_roles
 from service.recommend import policy
 from service.report.publish import Reports
 from service.settings import Settings
@@ -56,6 +56,8 @@ REPORTS_EVERY_S = 60.0
 FLEET_EVERY_S = 5.0
 RETENTION_EVERY_S = 600.0
 SEALS_EVERY_S = 60.0
+SILENT_EVERY_S = 60.0
+UNTOLD = timedelta(days=1)
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
 
@@ -123,24 +125,15 @@ class Services:
     def people(self) -> People:
         """How people log in."""
         read = self.settings
-        claims = ClaimNames(read.user_claim, read.groups_claim, read.teams_claim)
-        provider = None if read.oidc_issuer is None else self._provider(read.oidc_issuer)
-        proxy = None if read.proxy_secret is None else Proxy(read.proxy_secret.get_secret_value(), claims)
-        if (provider is not None or proxy is not None) and not read.roles:
-            raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that say who may come in")
-        return People(parse_roles(read.roles), claims, provider, proxy)
-
-    def _provider(self, issuer: str) -> Provider:
-        read = self.settings
-        if read.oidc_client_id is None or read.public_url is None:
-            raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs FAULTLINE_OIDC_CLIENT_ID and FAULTLINE_PUBLIC_URL")
-        try:
-            from service.people import oidc  # noqa: PLC0415 -- an extra
-        except ImportError:
-            raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
-        secret = read.oidc_client_secret
-        back = read.public_url.rstrip("/") + "/login/oidc/callback"
-        return oidc.Provider(issuer, read.oidc_client_id, None if secret is None else secret.get_secret_value(), back)
+        return people.build(
+            roles=read.roles,
+            claims=ClaimNames(read.user_claim, read.groups_claim, read.teams_claim),
+            issuer=read.oidc_issuer,
+            client_id=read.oidc_client_id,
+            client_secret=None if read.oidc_client_secret is None else read.oidc_client_secret.get_secret_value(),
+            public_url=read.public_url,
+            proxy_secret=None if read.proxy_secret is None else read.proxy_secret.get_secret_value(),
+        )
 
     @cached_property
     def retention(self) -> Retention:
@@ -218,6 +211,7 @@ class Services:
             Beside(self.sealing.tend, SEALS_EVERY_S),
             Beside(self.fold, FOLD_EVERY_S),
             Beside(self.feedback.draw, AUDIT_EVERY_S),
+            Beside(self._tell_nobody, SILENT_EVERY_S),
         ]
         for beside in besides:
             beside.start()
@@ -304,6 +298,13 @@ class Services:
             runner.close()
             with suppress(FaultlineError):
                 store.close()
+
+    def _tell_nobody(self) -> None:
+        """Without a file of endpoints nobody is told: messages wait a day for one to be named, then they go."""
+        if self.delivery is not None:
+            return
+        with self.store.unit_of_work() as work:
+            work.outbox.pass_over(self.clock.now() - UNTOLD)
 
     def _topic(self, topic: str) -> TopicChannel:
         config = self.kafka

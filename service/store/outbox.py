@@ -45,6 +45,18 @@ class Outbox:
         wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
         return self._connection.execute(wanted).first() is not None
 
+    def pass_over(self, before: datetime, *, limit: int = 5_000) -> int:
+        """Mark as done what has waited since before then and nobody is to be told; how many that were."""
+        old = (
+            select(outbox.c.id)
+            .where(outbox.c.done_at.is_(None), outbox.c.available_at < utc(before))
+            .order_by(outbox.c.available_at, outbox.c.id)
+            .limit(limit)
+        )
+        return self._connection.execute(
+            update(outbox).where(outbox.c.id.in_(old)).values(done_at=self._clock.now())
+        ).rowcount
+
     def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
         """At most `limit` waiting messages, oldest first, for `owner` alone until `seconds` have passed."""
         now = self._clock.now()

@@ -80,3 +80,13 @@ def test_rivals_share_the_work(open_store: Callable[[], Store]) -> None:
         thread.join()
     assert failed == []
     assert len(got) == len(set(got)) == 40
+
+
+def test_what_nobody_is_to_be_told_goes_after_its_time(store: Store, clock: FixedClock) -> None:
+    with store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("a", "k", {}), OutboxMessage("b", "k", {})])
+    clock.sleep(60)
+    with store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("c", "k", {})])
+        assert work.outbox.pass_over(clock.now() - timedelta(seconds=30)) == 2
+        assert [one.type for one in work.outbox.lease("me", limit=9, seconds=5)] == ["c"]

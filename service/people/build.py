@@ -1,0 +1,40 @@
+"""Ways in, from the settings."""
+
+from collections.abc import Sequence
+
+from service.errors import ConfigurationError
+from service.people.config import People, Provider, Proxy
+from service.people.identity import ClaimNames
+from service.people.roles import parse_roles
+
+
+def build(
+    *,
+    roles: Sequence[str],
+    claims: ClaimNames,
+    issuer: str | None,
+    client_id: str | None,
+    client_secret: str | None,
+    public_url: str | None,
+    proxy_secret: str | None,
+) -> People:
+    """How people get in.
+
+    Raises:
+        ConfigurationError: half of what a way needs, an extra that is not installed, nobody who may come in.
+    """
+    provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url)
+    proxy = None if proxy_secret is None else Proxy(proxy_secret, claims)
+    if (provider is not None or proxy is not None) and not roles:
+        raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that say who may come in")
+    return People(parse_roles(roles), claims, provider, proxy)
+
+
+def _provider(issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None) -> Provider:
+    if client_id is None or public_url is None:
+        raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs FAULTLINE_OIDC_CLIENT_ID and FAULTLINE_PUBLIC_URL")
+    try:
+        from service.people import oidc  # noqa: PLC0415 -- an extra
+    except ImportError:
+        raise ConfigurationError("FAULTLINE_OIDC_ISSUER needs the extra: pip install 'faultline[oidc]'") from None
+    return oidc.Provider(issuer, client_id, client_secret, f"{public_url.rstrip('/')}/login/oidc/callback")

@@ -1,0 +1,25 @@
+import pytest
+
+from service.errors import ConfigurationError
+from service.people.build import build
+from service.people.config import People
+from service.people.identity import ClaimNames
+
+
+def made(**given: object) -> People:
+    nothing = dict.fromkeys(("issuer", "client_id", "client_secret", "public_url", "proxy_secret"))
+    return build(**{"roles": ("*=viewer",), "claims": ClaimNames(), **nothing, **given})  # type: ignore[arg-type]  # by name
+
+
+def test_by_default_nobody_else_vouches() -> None:
+    assert not made(roles=()).logins
+
+
+def test_each_way_needs_all_of_its_settings() -> None:
+    whole = made(issuer="https://id.example", client_id="f", public_url="https://faultline.example/")
+    assert whole.logins
+    assert made(proxy_secret="s").logins
+    with pytest.raises(ConfigurationError, match="FAULTLINE_PUBLIC_URL"):
+        made(issuer="https://id.example", client_id="f")
+    with pytest.raises(ConfigurationError, match="FAULTLINE_ROLES"):
+        made(roles=(), proxy_secret="s")
