@@ -16,6 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from service import figures, legible
 from service.web.pages import words
+from service.web.pages.beside import beside
 from service.web.pages.standing import standing
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
@@ -48,6 +49,7 @@ def environment() -> Environment:
         "definition": words.definition,
         "confidence": words.confidence,
         "query": query,
+        "beside": beside,
         "version": version("faultline"),
         "style": _static("faultline.css"),
         "script": _static("faultline.js"),

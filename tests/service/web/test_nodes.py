@@ -155,3 +155,16 @@ def test_the_published_schema_takes_what_the_service_takes(world: World) -> None
     assert check.is_valid(said())
     assert not check.is_valid(said(node=None))
     assert not check.is_valid(said(kind="explosion"))
+
+
+def test_a_failure_s_page_shows_both_sides_of_a_dispute(world: World) -> None:
+    client = world.client()
+    client.post("/api/v1/node-events", json=said(text=f"{XID} <b>"))
+    client.post("/api/v1/events", content=lines(event("7")))
+    failure = client.get("/api/v1/failures").json()["items"][0]
+    page = client.get(f"/failures/{failure['id']}").text
+    assert "The log and the nodes disagree" in page
+    assert "By its log alone" in page
+    assert "60\u00a0s before the end" in page or "1\u00a0min before the end" in page
+    assert "fallen off the bus. &lt;b&gt;" in page
+    assert 'href="/nodes/orion/gpu018"' in page
