@@ -1,11 +1,20 @@
-"""`faultline policy check|show`: whether a policy file is sound, and what is in force for whom."""
+"""`faultline policy check|show|explain|replay`: is a policy sound, what is in force, why, and what would another do."""
 
 import argparse
+import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service import settings
-from service.recommend import policy
+import orjson
+
+from service import compose, settings
+from service.automation import history
+from service.automation.replaying import replayed
+from service.clock import SystemClock
+from service.recommend import policy, replay_report
+from service.recommend.advise import advise
+from service.store.session import Store
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -24,6 +33,25 @@ def add_parser(commands: "Subparsers") -> None:
     show.add_argument("--cluster", help="as it is for jobs of this cluster")
     show.add_argument("--queue", help="as it is for jobs of this queue")
     show.add_argument("--team", help="as it is for jobs of this team")
+    explain = actions.add_parser(
+        "explain", help="every rule that was asked about a failure, what it said, and which one decided"
+    )
+    explain.add_argument("failure", type=int, help="the failure's number")
+    explain.add_argument("--version", type=int, help="of this version of its verdict (default: the newest)")
+    explain.add_argument("--policy", type=Path, help="what this file would say, with the facts known then")
+    replay = actions.add_parser("replay", help="which stored decisions another policy would change")
+    replay.add_argument("--policy", type=Path, required=True)
+    replay.add_argument("--since", type=_span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
+    replay.add_argument("--format", choices=("table", "html", "json"), default="table")
+    replay.add_argument("--output", type=Path, help="write here instead of standard output")
+    replay.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+
+
+def _span(text: str) -> timedelta:
+    units = {"d": "days", "h": "hours"}
+    if text[-1:] not in units or not text[:-1].isdecimal():
+        raise argparse.ArgumentTypeError(f"expected days or hours, such as 28d or 36h, not {text!r}")
+    return timedelta(**{units[text[-1]]: int(text[:-1])})
 
 
 def _value(value: Any) -> str:
@@ -47,16 +75,58 @@ def _show(found: policy.Policy, overrides: tuple[str, ...]) -> None:
         print("\noverrides: " + "; ".join(overrides))
 
 
+def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) -> None:
+    with store.reading() as reading:
+        past = history.decision(reading, args.failure, args.version)
+    other = policy.load(args.policy) if args.policy is not None else in_force
+    effective = other.effective(cluster=past.cluster, queue=past.queue, team=past.team)
+    advice = advise(past.verdict, past.job, past.facts, effective)
+    print(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
+    print(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}\n")
+    width = max(len(one.name) for one in advice.rules_asked)
+    for one in advice.rules_asked:
+        print(f"{'→' if one.decided else ' '} {one.name:<{width}}  {one.said}")
+
+
+def _replay(args: argparse.Namespace, database_url: str) -> None:
+    since: datetime = SystemClock().now() - args.since
+    found = replayed(database_url, policy.load(args.policy), args.policy, since, args.workers)
+    if args.format == "json":
+        told = orjson.dumps(replay_report.as_json(found), option=orjson.OPT_INDENT_2).decode() + "\n"
+    elif args.format == "html":
+        told = replay_report.as_html(found)
+    else:
+        told = replay_report.as_text(found) + "\n"
+    if args.output is not None:
+        args.output.write_text(told, encoding="utf-8")
+    else:
+        sys.stdout.write(told)
+
+
 def run(args: argparse.Namespace) -> int:
-    """Check a file or print what is in force.
+    """Check a file, print what is in force, explain a decision, or ask another policy about stored ones.
 
     Raises:
-        ConfigurationError: the policy is not sound; names each place with its line.
+        ConfigurationError: the policy is not sound (names each place with its line), or a setting is wrong.
+        NotFound: no advice on this failure is stored.
+        Unavailable: the database does not answer.
     """
     if args.action == "check":
         found = policy.load(args.file)
         print(f"{args.file}: policy {found.version}, {len(found.rule)} rules, sound")
         return 0
-    found = policy.load(args.policy or settings.read().policy_file)
-    _show(found.effective(cluster=args.cluster, queue=args.queue, team=args.team), found.overrides)
+    configured = settings.read()
+    if args.action == "show":
+        found = policy.load(args.policy or configured.policy_file)
+        _show(found.effective(cluster=args.cluster, queue=args.queue, team=args.team), found.overrides)
+        return 0
+    services = compose.build(configured)
+    try:
+        services.store.check()
+        if args.action == "explain":
+            _explain(args, services.store, services.policy)
+        else:
+            _replay(args, configured.database_url.get_secret_value())
+    finally:
+        services.close()
     return 0

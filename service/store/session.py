@@ -13,6 +13,7 @@ from service.store.accounts import Accounts
 from service.store.advices import Advices
 from service.store.audit import Audit
 from service.store.dead_letters import DeadLetters
+from service.store.decided import Decisions
 from service.store.deliveries import Deliveries
 from service.store.digests import Digests
 from service.store.duties import Duties
@@ -75,6 +76,7 @@ class UnitOfWork:
         self.duties = Duties(connection, clock)
         self.digests = Digests(connection, clock)
         self.advices = Advices(connection, clock)
+        self.decisions = Decisions(connection)
         self.requests = Requests(connection, clock)
         self.leases = Leases(connection, clock)
         self.lineages = Lineages(connection, clock)

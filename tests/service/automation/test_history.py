@@ -20,15 +20,15 @@ RESET = "OSError: connection reset by peer"
 SHY = AUTO.replace("auto-1", "shy-1") + "\n[limits]\ninfra_per_lineage = 0\n"
 
 
-def told(made: World) -> list[int]:
-    outcome = made.tell(
+def told(here: World) -> list[int]:
+    outcome = here.tell(
         job("1", XID), job("2", RESET, user="bob"), job("3", "ModuleNotFoundError: No module named 'x'"), job("4")
     )
     return [one.failure_id for one in outcome.events if one.failure_id is not None]
 
 
-def test_a_decision_is_made_again_from_what_was_stored(made: World, store: Store) -> None:
-    for failure_id in told(made):
+def test_a_decision_is_made_again_from_what_was_stored(here: World, store: Store) -> None:
+    for failure_id in told(here):
         with store.reading() as reading:
             past = history.decision(reading, failure_id)
         again = advise(past.verdict, past.job, past.facts, rules())
@@ -40,8 +40,8 @@ def test_what_is_not_there_is_said(store: Store) -> None:
         history.decision(reading, 99)
 
 
-def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(made: World, store: Store) -> None:
-    ids = told(made)
+def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: World, store: Store) -> None:
+    ids = told(here)
     with store.reading() as reading:
         low, high = reading.decisions.span() or (0, 0)
         stored = list(history.past(reading.decisions.read(low, high)))
@@ -52,13 +52,13 @@ def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(made: 
     assert {one.failure_id for one in found.shown} == set(ids[:2])
 
 
-def test_how_a_resubmit_ended_says_what_it_was_worth(made: World, store: Store) -> None:
-    [failure_id] = [one.failure_id for one in made.tell(job("1", XID)).events]
-    [lease] = made.lease()
-    made.done(lease, new_job_id="1-again")
-    made.wait(hours=3)
-    ended = made.clock.at
-    made.tell(job("1-again", at=ended, gpus=8, started_at=(ended - timedelta(hours=2)).isoformat(), resubmit_of="1"))
+def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) -> None:
+    [failure_id] = [one.failure_id for one in here.tell(job("1", XID)).events]
+    [lease] = here.lease()
+    here.done(lease, new_job_id="1-again")
+    here.wait(hours=3)
+    ended = here.clock.at
+    here.tell(job("1-again", at=ended, gpus=8, started_at=(ended - timedelta(hours=2)).isoformat(), resubmit_of="1"))
     with store.reading() as reading:
         [past] = history.past(reading.decisions.read(failure_id or 0, failure_id or 0))
     assert (past.made, past.outcome, past.gpu_hours) == (True, "succeeded", 16.0)
@@ -68,10 +68,10 @@ def test_how_a_resubmit_ended_says_what_it_was_worth(made: World, store: Store) 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_whole_database_is_asked_in_parts(
-    made: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+    here: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.automation.replaying.PART", 1)
-    told(made)
+    told(here)
     file = tmp_path / "shy.toml"
     file.write_text(SHY)
     found = replayed(url, policy.load(file), file, NOW - timedelta(days=1), workers)
