@@ -1,4 +1,4 @@
-"""Writes the long runs: `python -m classifiers.faultlab.long [--seed N] [--runs N] [--out FILE]`."""
+"""Writes the long runs: `python -m classifiers.faultlab.long [--seed N] [--runs N] [--most STEPS] [--out FILE]`."""
 
 import argparse
 from pathlib import Path
@@ -12,12 +12,13 @@ from classifiers.faultlab.long.run import compose
 
 SEED = "1"
 RUNS = 5
+MOST = 120
 CORPUS = Path(__file__).resolve().parents[2] / "corpus" / "long" / "runs.jsonl.zst"
 
 
-def cases(seed: str = SEED, runs: int = RUNS) -> list[dict[str, object]]:
-    """All runs: so many of each kind."""
-    return [compose(kind, f"{kind.name}-{seed}-{number}") for kind in kinds.read() for number in range(runs)]
+def cases(seed: str = SEED, runs: int = RUNS, most: int = MOST) -> list[dict[str, object]]:
+    """All runs: so many of each kind, of at most so many steps."""
+    return [compose(kind, f"{kind.name}-{seed}-{number}", most) for kind in kinds.read() for number in range(runs)]
 
 
 def main() -> int:
@@ -25,9 +26,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m classifiers.faultlab.long", description=__doc__)
     parser.add_argument("--seed", default=SEED, help=f"default {SEED}")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each kind; default {RUNS}")
+    parser.add_argument("--most", type=int, default=MOST, help=f"steps of a run at most; default {MOST}")
     parser.add_argument("--out", type=Path, default=CORPUS, help="the packed file")
     args = parser.parse_args()
-    made = cases(args.seed, args.runs)
+    made = cases(args.seed, args.runs, args.most)
     for raw in made:
         parse(raw, str(raw["id"]))
     data = b"".join(orjson.dumps(raw) + b"\n" for raw in made)

@@ -30,7 +30,7 @@ def marker(  # noqa: C901, PLR0911 - one return a launcher
     """What stands before each line of a rank; `local`, `pids`, `ips`, `hosts` by rank."""
     if launcher == "torchrun-tee":
         return lambda rank, at: f"[default{local[rank]}]:"
-    if launcher in {"srun-l"}:
+    if launcher == "srun-l":
         return lambda rank, at: f"{rank:{len(str(len(local) - 1))}d}: "
     if launcher == "mpirun-tag":
         return lambda rank, at: f"[1,{rank}]<stderr>:"
@@ -61,24 +61,26 @@ def _pod(job: str, rank: int) -> str:
 
 def exit_words(code: int) -> str:
     """How srun tells an exit."""
-    if code < 0 or code > 128:  # noqa: PLR2004 - the shell's way to write signals
+    if code < 0 or code > 128:
         return SIGNALS.get(-code if code < 0 else code - 128, f"Signal {code}")
     return f"Exited with exit code {code}"
 
 
-def torchrun(  # noqa: PLR0913 - a report needs all of it
+def torchrun(
     at: datetime, script: str, host: str, failures: Sequence[tuple[datetime, int, int, int, int]], agent: int, py: str
 ) -> list[str]:
     """An agent's words: (time, rank, local rank, pid, exit code) of its failures, the first observed first."""
     first = failures[0]
     glog = f"{at:%m%d %H:%M:%S}.{at.microsecond // 1000:03d}000 {agent}"
     lines = [
-        f"E{glog} torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: {first[4]}) "
-        f"local_rank: {first[2]} (pid: {first[3]}) of binary: {py}",
+        (
+            f"E{glog} torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: {first[4]}) "
+            f"local_rank: {first[2]} (pid: {first[3]}) of binary: {py}"
+        ),
         "Traceback (most recent call last):",
         f'  File "{py.rsplit("/", 1)[0]}/torchrun", line 8, in <module>',
         "    sys.exit(main())",
-        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+        f"{at:%Y-%m-%dT%H:%M:%S} torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         BORDER,
         f"{script} FAILED",
         RULE,
@@ -115,8 +117,10 @@ def mpirun(rank: int, pid: int, host: str, code: int, rng: random.Random) -> lis
     if code < 0:
         return [
             rule,
-            f"mpirun noticed that process rank {rank} with PID {pid} on node {host} exited on signal {-code} "
-            f"({SIGNALS.get(-code, 'Unknown')}).",
+            (
+                f"mpirun noticed that process rank {rank} with PID {pid} on node {host} exited on signal {-code} "
+                f"({SIGNALS.get(-code, 'Unknown')})."
+            ),
             rule,
         ]
     return [
@@ -144,7 +148,7 @@ def mpich(pid: int, host: str, code: int) -> list[str]:
 
 
 def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list[str]:
-    """srun's words on (rank, host, exit code), in order of the ends."""
+    """Words of srun on (rank, host, exit code), in order of the ends."""
     rank, host, code = deaths[0]
     lines = [
         f"srun: error: {host}: task {rank}: {exit_words(code)}",
@@ -155,14 +159,16 @@ def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list
 
 
 def horovodrun(rank: int, others: Sequence[int], code: int) -> list[str]:
-    """horovodrun's words."""
+    """Words of horovodrun."""
     plain = 128 - code if code < 0 else code
     return [
         f"Process {rank} exit with status code {plain}.",
         f"Terminating remaining workers after failure of Process {rank}.",
         *[f"Process {other} exit with status code 143." for other in others],
-        "RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be "
-        "terminated. The first process to do so was:",
+        (
+            "RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be "
+            "terminated. The first process to do so was:"
+        ),
         f"Process name: {rank}",
         f"Exit code: {plain}",
     ]
@@ -173,6 +179,8 @@ def deepspeed(at: datetime, pids: Sequence[int], py: str, script: str, local: in
     tsm = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
     return [
         *[f"[{tsm}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {pid}" for pid in pids],
-        f"[{tsm}] [ERROR] [launch.py:325:sigkill_handler] ['{py}', '-u', '{script}', '--local_rank={local}', "
-        f"'--deepspeed', 'ds_config.json'] exits with return code = {code}",
+        (
+            f"[{tsm}] [ERROR] [launch.py:325:sigkill_handler] ['{py}', '-u', '{script}', '--local_rank={local}', "
+            f"'--deepspeed', 'ds_config.json'] exits with return code = {code}"
+        ),
     ]

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from classifiers.faultlab.compose.values import World
-from classifiers.faultlab.long import after, ends, simulate
+from classifiers.faultlab.long import closing, daily, ends, simulate
 from classifiers.faultlab.long.kinds import Kind
 from classifiers.faultlab.long.simulate import Line, Run
 
@@ -14,15 +14,15 @@ KEEPS_GOING = frozenset({"srun", "srun-l", "srun-files", "pods", "kubectl", "ste
 STEPS = (20, 60, 150, 400, 900, 1500)
 
 
-def compose(kind: Kind, seed: str) -> dict[str, Any]:
-    """One labelled case of a kind; the same seed gives the same case."""
+def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
+    """One labelled case of a kind, of at most so many steps; the same seed gives the same case."""
     rng = random.Random(seed)
     world = World(rng)
     framework = rng.choice(kind.frameworks)
     launcher = rng.choice(ends.LAUNCHERS[framework])
     run = simulate.draw(kind, framework, launcher, world)
-    steps, pace = rng.choice(STEPS), rng.choice([0.2, 0.8, 3.0, 12.0])
-    if run.size > 8:  # noqa: PLR2004 - many ranks that all talk make long logs soon
+    steps, pace = min(most, rng.choice(STEPS)), rng.choice([0.2, 0.8, 3.0, 12.0])
+    if run.size > 8:
         steps = min(steps, 400)
     at = simulate.live(run, steps, pace)
     node_lines = _fail(run, at, pace)
@@ -32,9 +32,10 @@ def compose(kind: Kind, seed: str) -> dict[str, Any]:
     else:
         gone = {run.root}
     end, codes, seen = _aftermath(run, at, gone)
-    _launcher(run, end, codes, seen)
+    if seen:
+        closing.close(run, closing.Ends(end, codes, seen))
     event, root_line = _write(run, at)
-    if node_lines and rng.random() < 0.6:  # noqa: PLR2004 - some sites collect what nodes say
+    if node_lines and rng.random() < 0.6:
         event["node_events"] = [{"node": run.hosts[run.root], "source": "kernel", "text": line} for line in node_lines]
         if kind.how in {"kill", "hang", "slow"}:
             root_line = None
@@ -43,7 +44,7 @@ def compose(kind: Kind, seed: str) -> dict[str, Any]:
         "schema": "job-completion/1", "cluster": world.get("cluster"), "job_id": world.get("job"), "attempt": 0,
         "status": kind.status, "started_at": f"{run.begin:%Y-%m-%dT%H:%M:%SZ}", "ended_at": f"{finish:%Y-%m-%dT%H:%M:%SZ}",
     }  # fmt: skip
-    if rng.random() < 0.6:  # noqa: PLR2004 - mostly
+    if rng.random() < 0.6:
         event["exit_code"] = 1 if kind.how != "kill" or kind.code < 0 else kind.code
         event["gpus"] = run.size
     labels: dict[str, Any] = {}
@@ -72,7 +73,7 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
                 run.say(at + 20 * number, run.root, world.fill(kind.before))
     if kind.texts:
         text = rng.choice(kind.texts).strip("\n")
-        tagged = run.framework in {"pytorch", "gloo", "deepspeed", "ray"} and rng.random() < 0.5  # noqa: PLR2004
+        tagged = run.framework in {"pytorch", "gloo", "deepspeed", "ray"} and rng.random() < 0.5
         trace = simulate.trace_of(run, tagged=tagged)
         mark = f"[rank{run.root}]: " if tagged else ""
         lines: list[str] = []
@@ -94,15 +95,15 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
 def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
     """The other ranks; gives the time of the end, exit codes, and who ended when."""
     rng, how = run.rng, run.kind.how
-    waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)  # noqa: PLR2004 - mostly
-    quick = not waits and run.launcher not in KEEPS_GOING and rng.random() < 0.5  # noqa: PLR2004 - launcher is faster
+    waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)
+    quick = not waits and run.launcher not in KEEPS_GOING and rng.random() < 0.5
     codes: dict[int, int] = dict.fromkeys(gone, run.kind.code if how in {"crash", "kill", "lost"} else -15)
     seen: list[tuple[float, int]] = [(at + rng.uniform(0.01, 0.6), rank) for rank in sorted(gone)]
     if waits:
         seen = []
     others = [rank for rank in range(run.size) if rank not in gone]
-    texts = (after.WAITED if waits else after.CLOSED)[run.framework]
-    text = rng.choice(texts)
+    said_by = daily.speech()["said"]
+    text = rng.choice(daily.noticing(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
     if waits and run.framework in {"jax", "tensorflow"}:
         tmo = rng.choice([60, 100, 300])
@@ -111,7 +112,9 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
         delay = rng.choice([10, 100])
     if waits and run.framework == "horovod":
         for number in range(1, rng.randint(3, 12)):
-            run.say(at + 60 * number, 0 if 0 not in gone else min(others), run.fill(after.STALL, at + 60 * number, 0))
+            run.say(
+                at + 60 * number, 0 if 0 not in gone else min(others), run.fill(said_by["stall"], at + 60 * number, 0)
+            )
     end = at + delay + (60 * 12 if waits and run.framework == "horovod" else 0)
     seq = rng.randint(30, 90_000)
     shared = {
@@ -119,82 +122,25 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
         "numel": rng.randint(1, 90_000_000), "speaker": others[0],
     }  # fmt: skip
     heard = others if waits else rng.sample(others, rng.choice([len(others), len(others), max(1, len(others) // 2)]))
-    if quick and rng.random() < 0.5:  # noqa: PLR2004 - ended by the launcher before they could notice
+    if quick and rng.random() < 0.5:
         heard = []
     last = end
     for place, rank in enumerate(sorted(heard)):
         when = end + rng.uniform(0, 1.5 if waits else 0.4)
         said = text
-        if text is after.TIMEOUT_NEW and place and rng.random() < 0.3:  # noqa: PLR2004 - some only hear of it
-            said, when = after.DUMP, when + 0.5
-        if text is after.JAX and rank == 0:
-            run.say(when - 0.2, rank, run.fill(after.JAX_LEADER, when - 0.2, rank))
+        if text == said_by["timeout_new"] and place and rng.random() < 0.3:
+            said, when = said_by["dump"], when + 0.5
+        if text == said_by["jax"] and rank == 0:
+            run.say(when - 0.2, rank, run.fill(said_by["jax_leader"], when - 0.2, rank))
         if said:
             tag = f"[rank{rank}]: " if seq % 2 else ""
-            said = run.fill(said, when, rank, **shared, **{"tag": tag, "ran": tmo * 1000 + rng.randint(2, 900)})
+            said = run.fill(said, when, rank, **shared, tag=tag, ran=tmo * 1000 + rng.randint(2, 900))
             last = max(last, run.say(when, rank, said))
         codes[rank] = -6 if said and run.framework != "gloo" and waits else 1 if said else -15
         seen.append((when + rng.uniform(0.05, 1), rank))
     for rank in others:
         codes.setdefault(rank, -15)
     return last + 1, codes, sorted(seen)
-
-
-def _launcher(run: Run, end: float, codes: dict[int, int], seen: list[tuple[float, int]]) -> None:  # noqa: C901
-    """The launcher's last words, by its kind."""
-    rng, world = run.rng, run.world
-    if not seen:
-        return
-    py, script = world.get("py"), world.get("script")
-    first = seen[0][1]
-    when = run.stamp(end, None)
-    lost = run.hosts[run.root] if run.kind.how == "lost" else None
-    if run.launcher.startswith("torchrun"):
-        for host in dict.fromkeys(run.hosts):
-            mine = [(at, rank) for at, rank in seen if run.hosts[rank] == host]
-            if not mine or host == lost:
-                continue
-            failures = [(run.stamp(at, rank), rank, run.local[rank], run.pids[rank], codes[rank]) for at, rank in mine]
-            agent = run.pids[0] - rng.randint(9, 90)
-            begin = max(mine[0][0] + rng.uniform(0.5, 5), end - 2)
-            for rank in range(run.size):
-                if run.hosts[rank] == host and rank not in {one for _, one in mine}:
-                    text = f"W{run.stamp(begin, rank):%m%d %H:%M:%S}.000000 {agent} torch/distributed/elastic/multiprocessing/api.py:897] Sending process {run.pids[rank]} closing signal SIGTERM"
-                    run.say(begin, None, text, host=host)
-            report = ends.torchrun(run.stamp(begin, mine[0][1]), script, host, failures[: rng.randint(1, 8)], agent, py)
-            run.say(begin + 0.2, None, "\n".join(report), host=host)
-    elif run.launcher.startswith("srun"):
-        if lost:
-            words = [
-                f"srun: error: Node failure on {lost}",
-                f"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
-            ]
-            run.say(end - 0.5, None, "\n".join(words))
-            return
-        deaths = [(rank, run.hosts[rank], codes[rank]) for _, rank in seen]
-        deaths += [(rank, run.hosts[rank], -15) for rank in range(run.size) if codes[rank] == -15][:3]
-        head = ends.srun(world.get("job"), deaths, when)
-        run.say(seen[0][0] + 0.2, None, head[0])
-        run.say(end, None, "\n".join(head[1:]))
-    elif run.launcher in {"mpirun", "mpirun-tag", "prterun-tag"}:
-        words = ends.mpirun(first, run.pids[first], run.hosts[first], codes[first], rng)
-        text = "\n".join(words)
-        run.say(end, None, text.replace("mpirun", "prterun") if run.launcher == "prterun-tag" else text)
-    elif run.launcher == "mpiexec-l":
-        run.say(end, None, "\n".join(ends.mpich(run.pids[first], run.hosts[first], codes[first])))
-    elif run.launcher.startswith("horovodrun"):
-        others = [rank for _, rank in seen[1:4]]
-        run.say(end, None, "\n".join(ends.horovodrun(first, others, codes[first])))
-    elif run.launcher == "deepspeed":
-        node = [rank for rank in range(run.size) if run.hosts[rank] == run.hosts[first]]
-        pids = [run.pids[rank] for rank in node]
-        run.say(end, None, "\n".join(ends.deepspeed(when, pids, py, script, run.local[first], codes[first])))
-    elif run.launcher == "ray":
-        hexa = f"{rng.getrandbits(64):016x}"
-        words = f"ray.exceptions.RayTaskError({'RuntimeError' if codes[first] > 0 else 'WorkerCrashedError'}): \x1b[36mray::_RayTrainWorker__execute.get_next()\x1b[39m (pid={run.pids[first]}, ip={run.ips[first]}, actor_id={hexa})"
-        if codes[first] < 0:
-            words = f"ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n\tclass_name: RayTrainWorker\n\tactor_id: {hexa}\n\tpid: {run.pids[first]}\n\tip: {run.ips[first]}\nThe actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file."
-        run.say(end, None, words)
 
 
 def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:

@@ -55,7 +55,7 @@ class Run:
         return at
 
     def fill(self, template: str, at: float, rank: int, **more: Any) -> str:
-        """A template of daily.py or after.py with the values of a rank at a time."""
+        """A template of speech.toml with the values of a rank at a time."""
         rng, when = self.rng, self.stamp(at, rank)
         peer = rng.randrange(self.size)
         said: dict[str, Any] = {
@@ -106,19 +106,20 @@ def live(run: Run, steps: int, pace: float) -> float:
     rng = run.rng
     scene = "pytorch" if run.framework == "gloo" else run.framework
     voice = daily.Voice.draw(rng)
+    starting = daily.speech()["start"]["pytorch" if scene == "ray" else scene]
     at = 0.0
     chatty = rng.random()
     for rank in range(run.size):
         when = rng.uniform(0, 3)
-        for text in rng.sample(daily.START[scene], min(len(daily.START[scene]), rng.randint(0, 3))):
+        for text in rng.sample(starting, min(len(starting), rng.randint(0, 3))):
             when = run.say(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
-        if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:  # noqa: PLR2004 - NCCL_DEBUG
-            for text in daily.NCCL_START:
+        if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:
+            for text in daily.speech()["nccl"]:
                 when = run.say(when, rank, run.fill(text, when, rank))
         if run.launcher == "ray":
             words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
-            when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when  # noqa: PLR2004 - mostly
-        elif rng.random() < 0.5 and (voice.everyone or rank == 0):  # noqa: PLR2004 - half of the jobs
+            when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when
+        elif rng.random() < 0.5 and (voice.everyone or rank == 0):
             run.say(
                 when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
             )
@@ -131,9 +132,9 @@ def live(run: Run, steps: int, pace: float) -> float:
             when = at + rng.uniform(0, min(pace, 0.2))
             words = voice.step(rng, first + number, first + steps + 900)
             run.say(when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], words))
-        if rng.random() < 0.02:  # noqa: PLR2004 - now and then
+        if rng.random() < 0.02:
             rank = rng.randrange(run.size)
-            text = run.fill(rng.choice(daily.HARMLESS), at, rank)
+            text = run.fill(rng.choice(daily.speech()["harmless"]), at, rank)
             run.say(at + 0.01, rank, voice.line(run.stamp(at, rank), rank, run.pids[rank], text))
     run.world.known["step"] = str(first + steps)
     return at + pace * rng.uniform(0.1, 0.9)
