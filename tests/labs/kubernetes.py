@@ -41,6 +41,8 @@ LOGGED = ("main", "trainer", "loader")
 # How long a node may be silent until it counts as lost (a busy machine loses no healthy one), and its pods stay then.
 SILENT_SECONDS, STAY_SECONDS = 24, 2
 
+CLUSTER_WIDE = frozenset({"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
+
 CLUSTER_LOGS = """\
 ---
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -206,7 +208,7 @@ class Kubernetes:
 
     def apply(self, obj: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object, strictly: a field that the API does not know is an error."""
-        namespaced = obj["kind"] not in {"Namespace", "Node", "ClusterRole", "ClusterRoleBinding"}
+        namespaced = obj["kind"] not in CLUSTER_WIDE
         namespace = obj["metadata"].get("namespace", NAMESPACE) if namespaced else None
         place = collection(obj["apiVersion"], plural(obj["kind"]), namespace)
         return self.api.create(place, obj, {"fieldValidation": "Strict"})

@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def service() -> Iterator[Service]:
     with Service() as made:
-        thread = threading.Thread(target=made.serve_forever, daemon=True)
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield made
         made.shutdown()

@@ -1,0 +1,207 @@
+"""The Helm chart: its values are checked, its objects are valid, and a real API server takes and runs them.
+
+On the lab no container runs: what is shown is that every object is accepted (strictly, with Pod Security "restricted"
+enforced), that the migration comes first, and that pods are scheduled, get their volumes and count as ready.
+"""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from service.kubernetes.paths import collection, named
+from tests.labs import kubernetes
+from tests.labs.kubernetes import Kubernetes
+
+CHART = Path(__file__).parents[2] / "deploy" / "kubernetes" / "faultline"
+SPACE = "faultline"
+VERSION = "1.36.3"
+EVERYTHING = (
+    "database.existingSecret=faultline-database",
+    "kafka.bootstrapServers={kafka-0:9092,kafka-1:9092}",
+    "hook.enabled=true",
+    "hook.tokenSecret=faultline-hook",
+    "watch.tokenSecret=faultline-watch",
+    "web.ingress.enabled=true",
+    "web.ingress.tlsSecret=faultline-tls",
+)
+VARIANTS: Mapping[str, Sequence[str]] = {
+    "least": ("database.existingSecret=faultline-database",),
+    "everything": EVERYTHING,
+    "few namespaces, by topic": (
+        *EVERYTHING,
+        "watch.namespaces={ml,vision}",
+        "hook.namespaces={ml}",
+        "watch.via=topic",
+        "kafka.existingSecret=kafka",
+        "kafka.saslMechanism=PLAIN",
+        "watch.persistence.enabled=false",
+        "networkPolicy.egress[0].ports[0].port=5432",
+    ),
+}
+
+
+def helm(*words: str, values: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    program = kubernetes.installed() / "bin" / "helm"
+    given = [part for value in values for part in ("--set", value)]
+    return subprocess.run([program, *words, *given], capture_output=True, text=True, check=False, timeout=240)
+
+
+def rendered(values: Sequence[str]) -> list[dict[str, Any]]:
+    done = helm("template", "site", str(CHART), "--namespace", SPACE, "--kube-version", VERSION, values=values)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def pod_specs(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in objects if "template" in one["spec"]}
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_pod_is_nobody_s_and_may_write_nothing(variant: str) -> None:
+    done = helm("lint", str(CHART), "--kube-version", VERSION, "--strict", values=VARIANTS[variant])
+    assert done.returncode == 0, done.stdout
+    objects = [one for one in rendered(VARIANTS[variant]) if "spec" in one]
+    for name, pod in pod_specs(objects).items():
+        assert pod["securityContext"]["runAsNonRoot"] is True, name
+        assert pod["enableServiceLinks"] is False, name  # FAULTLINE_PORT=tcp://... would stop the service
+        assert pod["automountServiceAccountToken"] is name.endswith(("-watch", "-hook"))
+        for container in pod["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"] is True
+            assert {"requests", "limits"} <= set(container["resources"])
+            assert not any(entry["name"].endswith("_PASSWORD") for entry in container.get("env") or ())
+
+
+@pytest.mark.lab
+def test_rights_are_as_small_as_they_can_be() -> None:
+    for variant in VARIANTS.values():
+        for one in rendered(variant):
+            if one["kind"] not in {"Role", "ClusterRole"}:
+                continue
+            verbs = {verb for rule in one["rules"] for verb in rule["verbs"]}
+            may = {"get", "list", "watch"} if "-watch" in one["metadata"]["name"] else {"get", "list", "create"}
+            assert verbs <= may, one["metadata"]["name"]
+            assert "secrets" not in {resource for rule in one["rules"] for resource in rule["resources"]}
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("database.existingSecret=", "existingSecret"),
+        ("web.replica=3", "replica"),
+        ("worker.processes=0", "processes"),
+        ("watch.namespaces={Not A Name}", "namespaces"),
+        ("settings.DATABASE_URL=x", "DATABASE_URL"),
+    ],
+)
+def test_a_wrong_value_is_named(value: str, field: str) -> None:
+    values = ("database.existingSecret=db", value)
+    done = helm("template", "site", str(CHART), "--kube-version", VERSION, values=values)
+    assert done.returncode != 0
+    assert field in done.stderr
+
+
+@pytest.mark.lab
+def test_the_objects_are_valid_by_the_api_s_own_schemas(kubernetes_cluster: Kubernetes, tmp_path: Path) -> None:
+    schemas(kubernetes_cluster, tmp_path)
+    program = kubernetes.installed() / "bin" / "kubeconform"
+    location = f"{tmp_path}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json"
+    text = yaml.safe_dump_all(one for variant in VARIANTS.values() for one in rendered(variant))
+    done = subprocess.run(
+        [program, "-summary", "-output", "json", "-schema-location", location],
+        input=text, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert json.loads(done.stdout)["summary"]["skipped"] == 0
+    broken = [one | {"spec": {"podSelector": []}} for one in rendered(EVERYTHING) if one["kind"] == "NetworkPolicy"]
+    done = subprocess.run(
+        [program, "-schema-location", location],
+        input=yaml.safe_dump_all(broken), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode != 0
+
+
+def schemas(cluster: Kubernetes, folder: Path) -> None:
+    """JSON Schemas as kubeconform names them, from the API server's own description; unknown fields are wrong."""
+    definitions = cluster.api.get("/openapi/v2")["definitions"]
+    for one in definitions.values():
+        if "properties" in one:
+            one.setdefault("additionalProperties", False)
+        for name, part in one.get("properties", {}).items():
+            if part.get("format") == "int-or-string" or "IntOrString" in part.get("$ref", ""):
+                one["properties"][name] = {"type": ["string", "integer"]}
+    for name, one in definitions.items():
+        for kind in one.get("x-kubernetes-group-version-kind", ()):
+            parts = [kind["kind"], kind["group"].partition(".")[0], kind["version"]]
+            file = folder / ("-".join(part for part in parts if part).lower() + ".json")
+            if file.name.partition("-")[0] in KINDS:
+                file.write_text(json.dumps({"$ref": f"#/definitions/{name}", "definitions": definitions}))
+
+
+KINDS = frozenset({
+    "deployment", "statefulset", "job", "service", "serviceaccount", "ingress", "networkpolicy", "poddisruptionbudget",
+    "role", "rolebinding", "clusterrole", "clusterrolebinding",
+})  # fmt: skip
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(300)
+def test_it_installs_on_a_cluster_that_lets_nobody_s_pods_in_only(
+    kubernetes_cluster: Kubernetes, tmp_path: Path
+) -> None:
+    cluster = kubernetes_cluster
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE, "labels": labels}})
+    for name in ("faultline-database", "faultline-hook", "faultline-watch"):
+        secret = {"metadata": {"name": name, "namespace": SPACE}, "stringData": {"database_url": "x", "token": "x"}}
+        cluster.apply({"apiVersion": "v1", "kind": "Secret", **secret})
+    for number in range(2):
+        cluster.apply(volume(f"state-{number}"))
+    command = ["install", "site", str(CHART), "--namespace", SPACE, "--kubeconfig", str(cluster.kubeconfig)]
+    given = [part for value in EVERYTHING for part in ("--set", value)]
+    program = str(kubernetes.installed() / "bin" / "helm")
+    log = tmp_path / "helm.log"
+    with log.open("wb") as out:
+        running = subprocess.Popen([program, *command, "--wait", "--timeout", "150s", *given], stdout=out, stderr=out)
+    try:
+        end_migration(cluster)
+        assert running.wait(200) == 0, log.read_text()
+    finally:
+        running.kill()
+        running.wait(30)
+    pods = cluster.api.get(collection("v1", "pods", SPACE))["items"]
+    parts = sorted(pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods)
+    assert parts == ["hook", "migrations", "watch", "web", "web", "worker"]
+    claims = cluster.api.get(collection("v1", "persistentvolumeclaims", SPACE))["items"]
+    assert [claim["status"]["phase"] for claim in claims] == ["Bound", "Bound"]
+    web = cluster.api.get(named("apps/v1", "deployments", SPACE, "site-faultline-web"))
+    assert web["status"]["readyReplicas"] == 2
+
+
+def volume(name: str) -> dict[str, Any]:
+    """A folder that the cluster may give to whoever claims it."""
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": f"/nowhere/{name}"},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+
+
+def end_migration(cluster: Kubernetes) -> None:
+    """The migration's pod ends well, and only then does anything else begin."""
+    place = collection("v1", "pods", SPACE)
+
+    def runs() -> bool:
+        return any(pod["status"].get("phase") == "Running" for pod in cluster.api.get(place)["items"])
+
+    cluster.wait(runs, "the migration's pod")
+    [pod] = cluster.api.get(place)["items"]
+    assert pod["metadata"]["labels"]["app.kubernetes.io/component"] == "migrations"
+    cluster.end_pod(pod, 0)
