@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import urllib3
+import yaml
 from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config.config_exception import ConfigException
@@ -35,8 +36,8 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> Kuber
             config.load_kube_config(
                 None if kubeconfig is None else str(kubeconfig), context, client_configuration=settings
             )
-    except (ConfigException, OSError, ValueError) as error:
-        raise ConfigurationError(f"no Kubernetes cluster to talk to: {str(error)[:300]}") from None
+    except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"no Kubernetes cluster to talk to: {' '.join(str(error).split())[:300]}") from None
     if not settings.verify_ssl:
         log.warning("the kubeconfig says that the cluster's certificate is not to be checked: %s", settings.host)
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # said once, not with each request
