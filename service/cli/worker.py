@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     services.policy  # noqa: B018 - made when first asked for
     services.diagnoser  # noqa: B018 - as above
     services.delivery  # noqa: B018 - as above
+    services.nodes_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     slots: list[Slot] = []
     for _ in range(args.processes):

@@ -112,3 +112,46 @@ def test_too_many_dead_letters_in_a_row_end_it_with_a_code_of_its_own(tmp_path: 
     assert "5 records in a row could not be read" in running.log.read_text()
     assert running.stored() == 1
     running.store.close()
+
+
+@pytest.mark.lab
+def test_what_nodes_say_comes_by_a_topic_of_its_own(tmp_path: Path, kafka_broker: Broker) -> None:
+    topic = f"nodes-{uuid.uuid4().hex[:8]}"
+    running = Running(tmp_path, kafka_broker, FAULTLINE_NODE_EVENT_TOPIC=f"{topic}=orion")
+    said = {"node": "gpu1", "at": "2026-11-20T03:41:50Z", "text": "NVRM: Xid (PCI:0000:b3:00): 79, GPU lost", "gpu": 3}
+    producer = Producer(running.config)
+    producer.send(topic, [Message(json.dumps(said).encode()), Message(b"{"), Message(json.dumps(said).encode())])
+    producer.close()
+    job = json.loads(event("a")) | {"nodes": ["gpu1"], "logs": [{"tail": "NCCL watchdog timeout"}]}
+
+    def events() -> int:
+        with running.store.reading() as reading:
+            return len(reading.node_events.page("orion", "gpu1").items)
+
+    with running.start() as process:
+        running.until(lambda: events() == 1)
+        running.publish([json.dumps(job).encode()])
+        running.until(lambda: running.stored() == 1)
+        process.terminate()
+        assert process.wait(60) == 0, running.log.read_text()
+    with running.store.reading() as reading:
+        [row] = reading.failures.page().items
+        assert len(reading.dead_letters.page().items) == 1
+        detail = reading.failures.get(row.id)
+    assert detail.verdict is not None
+    assert [line["kind"] for line in detail.verdict["context"]] == ["gpu_lost"]
+    assert row.suspect_node == "gpu1"
+    running.store.close()
+
+
+def test_the_node_topic_must_be_another_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAULTLINE_DATABASE_URL", "sqlite:///unused.sqlite3")
+    monkeypatch.setenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("FAULTLINE_KAFKA_TOPICS", "jobs")
+    monkeypatch.setenv("FAULTLINE_NODE_EVENT_TOPIC", "jobs=orion")
+    assert main(["worker"]) == 2
+    assert (
+        "FAULTLINE_NODE_EVENT_TOPIC: expected a topic that is not in FAULTLINE_KAFKA_TOPICS" in capsys.readouterr().err
+    )
