@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -69,11 +70,16 @@ def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterato
         yield made
 
 
-def test_from_the_overview_to_the_line_where_the_costliest_failure_began_in_two_clicks(page: Page) -> None:
+def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_two_clicks(page: Page) -> None:
     page.goto("/")
     assert "of 91 jobs failed" in page.locator("h1").inner_text()
     assert fits(page)
-    page.get_by_role("link", name=FIRST).first.click()
+    costliest = page.locator("table.groups tbody tr", has_text="new").first
+    assert FIRST in costliest.inner_text()
+    costliest.get_by_role("link").first.click()
+    assert "/groups/" in page.url
+    assert fits(page)
+    page.locator("table.failures a").first.click()
     assert "/failures/" in page.url
     assert "Node gpu018 lost GPU 3" in page.locator("h1").inner_text()
     page.wait_for_load_state()
@@ -137,6 +143,51 @@ def test_hostile_content_is_text_everywhere(page: Page) -> None:
     assert fits(page)
 
 
+def test_hostile_content_is_text_on_the_pages_of_groups_too(page: Page) -> None:
+    page.goto("/groups?user=" + quote(HOSTILE))
+    page.locator("table.groups .what a").first.click()
+    assert "owned" not in page.title()
+    text = page.locator("body").inner_text()
+    assert "<script>document.title='owned'</script>" in text
+    assert "{{ 7*7 }}" in text
+    assert "\u202e" not in text
+    assert page.locator("main script, main svg[onload]").count() == 0
+    assert fits(page)
+    for path in ("/", "/model", "/feedback", "/groups"):
+        page.goto(path)
+        assert "owned" not in page.title()
+        assert fits(page), path
+
+
+def test_a_failure_is_found_by_words_of_its_log(page: Page) -> None:
+    page.goto("/failures")
+    page.get_by_label("words of the log").fill("fallen off the BUS")
+    page.get_by_role("button", name="Show").click()
+    rows = page.locator("table.failures tbody tr")
+    expect(rows).to_have_count(10)
+    assert FIRST in rows.first.inner_text()
+
+
+def test_counts_beside_the_filters_open_what_they_count(page: Page) -> None:
+    page.goto("/failures?status=failed")
+    page.locator(".facets summary").click()
+    page.locator(".facets").get_by_role("link", name="hardware", exact=True).click()
+    assert "side=hardware" in page.url
+    expect(page.locator("table.failures tbody tr")).to_have_count(10)
+
+
+def test_filters_are_saved_under_a_name_and_forgotten(page: Page) -> None:
+    page.goto("/failures?side=hardware")
+    page.get_by_label("save these filters as").fill("lost GPUs")
+    page.get_by_role("button", name="Save").click()
+    assert "Saved" in page.locator("[role=status]").inner_text()
+    page.goto("/failures")
+    page.get_by_role("link", name="lost GPUs").click()
+    assert page.url.endswith("/failures?side=hardware")
+    page.get_by_role("button", name="forget").click()
+    assert page.get_by_role("link", name="lost GPUs").count() == 0
+
+
 def test_the_whole_log_opens_as_text(page: Page) -> None:
     page.goto("/failures?side=hardware")
     page.locator("table.failures a").first.click()
@@ -154,10 +205,30 @@ def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
 
 
 def test_every_page_fits_and_has_one_heading(page: Page) -> None:
-    for path in ("/", "/failures", "/dead-letters", "/model", "/settings", "/login", "/failures?cluster=none"):
+    for path in (
+        *("/", "/failures", "/groups", "/groups/1", "/feedback", "/dead-letters", "/model", "/settings", "/login"),
+        *("/failures?cluster=none", "/failures/1", "/groups?state=muted", "/failures?user=bo"),
+    ):
         page.goto(path)
         assert page.locator("h1").count() == 1, path
         assert fits(page), path
+
+
+def test_j_k_and_enter_go_through_a_list_and_can_be_switched_off(browser: Browser, site: str) -> None:
+    with tab(browser, site) as made:
+        made.goto("/failures?side=hardware")
+        for key in "jjjk":
+            made.keyboard.press(key)
+        assert made.locator("tr.here").count() == 1
+        second = made.locator("table.failures .what a").nth(1).get_attribute("href")
+        made.keyboard.press("Enter")
+        made.wait_for_url(f"**{second}")
+        made.keyboard.press("?")
+        assert "next row" in made.get_by_role("dialog").inner_text()
+        made.get_by_role("button", name="Switch j and k off").click()
+        made.goto("/failures")
+        made.keyboard.press("j")
+        assert made.locator("tr.here").count() == 0
 
 
 def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:

@@ -1,0 +1,198 @@
+"""What people do on pages, in Chromium: judge, label, contest, resolve, and see new failures come."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.flows.chromium import chromium, fits, tab
+from tests.service.web.live import serving
+from tests.service.web.world import NOW, World, event, lines, log, make_world
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+ODD = "SomethingError: nobody has seen this before"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Five missing modules, a lost GPU whose second attempt succeeded elsewhere, and three that nobody understands."""
+    made = make_world(tmp_path)
+    xid = log("2026-11-20T11:20:01Z step 41\n2026-11-20T11:25:00Z NVRM: Xid 79, GPU has fallen off the bus.", 1)
+    point = {"uri": "s3://runs/7", "step": 41_200, "at": (NOW - timedelta(hours=1)).isoformat()}
+    kernel = {"at": (NOW - timedelta(minutes=36)).isoformat(), "node": "gpu018", "source": "kernel", "text": "Xid 79"}
+    again = event("lost", attempt=1, status="succeeded", logs=[], nodes=["gpu020"], ended_at=NOW.isoformat())
+    events = [event(f"module{number}", user=f"user{number}") for number in range(5)]
+    events += [event("lost", logs=[xid], checkpoint=point, node_events=[kernel]), again]
+    events += [event(f"odd{n}", gpus=64, nodes=[f"gpu09{n}"], logs=[log(ODD, node=f"gpu09{n}")]) for n in range(3)]
+    with made.client() as client:
+        assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == len(events)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture(params=[(1440, True), (390, False)], ids=["1440px-js", "390px-nojs"])
+def page(request: pytest.FixtureRequest, browser: Browser, world: World) -> Iterator[Page]:
+    width, scripts = request.param
+    with (
+        serving(world.app) as address,
+        tab(browser, address, viewport={"width": width, "height": 900}, java_script_enabled=scripts) as made,
+    ):
+        yield made
+
+
+def open_failure(page: Page, words: str) -> None:
+    page.goto("/failures")
+    page.get_by_role("link", name=words).first.click()
+
+
+def test_a_verdict_is_corrected_and_confirmed(page: Page) -> None:
+    open_failure(page, "flash_attn")
+    page.get_by_role("button", name="Right", exact=True).click()
+    assert "the verdict is right" in page.locator("[role=status]").inner_text()
+    assert "A person set this verdict" in page.locator(".sure").inner_text()
+    page.get_by_text("Correct…").click()
+    page.locator("details.act").first.locator("select[name=cause]").select_option("USER.4")
+    page.locator("details.act").first.get_by_label("why").fill("needs a newer CUDA")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    assert "new version" in page.locator("[role=status]").inner_text()
+    assert "Software Incompatibility" in page.locator(".sure").inner_text()
+    said = page.locator(".notes").first.inner_text()
+    assert "needs a newer CUDA" in said
+    assert "it said Buggy Code" in said
+    assert fits(page)
+    page.get_by_text("versions of the verdict").click()
+    expect(page.locator("table.versions tbody tr")).to_have_count(3)
+
+
+def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(page: Page, world: World) -> None:
+    open_failure(page, "flash_attn")
+    number = int(page.url.rpartition("/")[2])
+    with world.client() as client:
+        client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "correct", "cause": "USER.3"})
+    answer = page.request.post(f"/failures/{number}/feedback", form={"kind": "confirm", "version": "1"})
+    assert answer.status == 403, "a form of ours carries its token"
+    with world.client() as client:
+        told = client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "version": 1})
+    assert told.status_code == 409
+
+
+def test_a_novelty_group_is_labelled_once_for_all_of_its_failures(page: Page) -> None:
+    page.goto("/model")
+    row = page.locator("table.novel tbody tr", has_text=ODD)
+    assert "3" in row.inner_text()
+    row.locator("select[name=cause]").select_option("SYS.5")
+    row.get_by_role("button", name="Label").click()
+    assert page.locator("table.novel").count() == 0
+    page.goto("/failures?cause=SYS.5")
+    expect(page.locator("table.failures tbody tr")).to_have_count(3)
+    assert fits(page)
+
+
+def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> None:
+    open_failure(page, "flash_attn")
+    page.get_by_text("Contest…").click()
+    page.get_by_label("why it is wrong").fill("it is in the image")
+    page.get_by_role("button", name="Contest", exact=True).click()
+    page.goto("/feedback")
+    assert "it is in the image" in page.locator("table.queue").inner_text()
+    assert fits(page)
+    page.get_by_role("button", name="Verdict is right").click()
+    assert "Nothing waits" in page.locator("main").inner_text()
+
+
+def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> None:
+    page.goto("/groups")
+    rows = page.locator("table.groups tbody tr")
+    expect(rows).to_have_count(3)
+    for text in ("flash_attn", "SomethingError"):
+        page.locator("table.groups tbody tr", has_text=text).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Resolve").click()
+    assert "Resolved" in page.locator("[role=status]").inner_text()
+    page.goto("/groups?state=resolved")
+    expect(rows).to_have_count(2)
+    page.get_by_role("link", name="flash_attn").first.click()
+    page.get_by_role("button", name="Open again").click()
+    page.get_by_text("Give to…").click()
+    page.get_by_label("whom").fill("ana")
+    page.get_by_role("button", name="Give", exact=True).click()
+    assert "with ana" in page.locator(".jobline").inner_text()
+    page.get_by_label("comment").fill("seen <b>before</b>")
+    page.get_by_role("button", name="Say").click()
+    assert "seen <b>before</b>" in page.locator(".notes").inner_text()
+    page.get_by_text("Mute…").click()
+    page.get_by_role("button", name="Mute", exact=True).click()
+    assert "muted until" in page.locator(".jobline").inner_text()
+    page.get_by_text("Split…").click()
+    page.locator("select[name=value]").select_option("user: user1")
+    page.get_by_role("button", name="Split off").click()
+    assert "Split off by hand: those with user user1" in page.locator("main").inner_text()
+    page.goto("/groups")
+    expect(rows).to_have_count(4)
+    assert fits(page)
+
+
+def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, world: World) -> None:
+    with world.client() as client:
+        client.post(
+            "/api/v1/events", content=lines(event("lost2", logs=[log("NVRM: Xid 79, GPU has fallen off the bus.", 1)]))
+        )
+    open_failure(page, "GPU has fallen off the bus")
+    text = page.locator("main").inner_text()
+    assert "Nearest solved of the same kind" in text
+    assert "on other nodes, without gpu018" in text
+    assert "Others on gpu018, within a week" in text
+    page.goto("/failures?q=xid")
+    page.locator("table.failures a").last.click()
+    page.get_by_text("as a table").first.click()
+    told = page.locator(".figures", has_text="last checkpoint at step 41,200").inner_text()
+    assert [word for word in ("submitted", "started", "last checkpoint", "Xid 79", "ended: failed") if word in told][1:]
+    assert "initiating" in told
+    assert fits(page)
+
+
+def test_a_user_s_own_failure_is_told_so_that_it_can_be_sent(page: Page) -> None:
+    open_failure(page, "flash_attn")
+    owner = page.locator(".owner")
+    assert "differ in libraries" in owner.inner_text()
+    owner.get_by_text("a text to send").click()
+    said = owner.locator("pre").inner_text()
+    assert "Your job orion / module" in said
+    assert "No module named 'flash_attn'" in said
+    assert "Resubmit" not in page.locator(".answer .do strong").inner_text().replace("Do not resubmit", "")
+
+
+def test_the_audit_shows_no_verdict_before_it_is_judged(page: Page, world: World) -> None:
+    world.clock.at += timedelta(days=7)
+    assert world.services.feedback.draw() == 9
+    page.goto("/feedback")
+    page.locator(".sample a").first.click()
+    text = page.locator("main").inner_text()
+    assert "sure" not in text
+    assert page.locator(".initiating").count() == 0
+    page.locator("select[name=cause]").select_option("USER.1")
+    page.get_by_role("button", name="Judge").click()
+    assert "Kept. Thank you." in page.locator("[role=status]").inner_text()
+    page.goto("/feedback")
+    assert "1 of 9 judged" in page.locator("main").inner_text()
+
+
+@pytest.mark.parametrize("path", ["/", "/failures"])
+def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, path: str) -> None:
+    with serving(world.app) as address, tab(browser, address) as made:
+        made.goto(path)
+        before = made.locator("table.failures").last.inner_text()
+        with world.client() as client:
+            client.post("/api/v1/events", content=lines(event("fresh"), event("fresher")))
+        offer = made.get_by_role("link", name="2 new failures, show")
+        expect(offer).to_be_visible(timeout=15_000)
+        assert made.locator("table.failures").last.inner_text() == before, "tables stand still"
+        offer.click()
+        assert "fresher" in made.locator("table.failures").last.inner_text()
