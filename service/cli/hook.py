@@ -129,7 +129,13 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         from service.hooks.slurm_tools import SlurmTools  # noqa: PLC0415 - as above
 
         tools = SlurmTools(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
-        chosen = SlurmOptions(os.geteuid() == 0, options.save_scripts, options.write_back, options.settle_s)
+        chosen = SlurmOptions(
+            as_root=os.geteuid() == 0,
+            save_scripts=options.save_scripts,
+            link=options.write_back,
+            spool=options.spool,
+            settle_s=options.settle_s,
+        )
         return SlurmScheduler(tools, Scripts(options.state_dir / "scripts", clock), clock, chosen)
     if args.kind == "command":
         from service.hooks.command import CommandScheduler  # noqa: PLC0415 - as above

@@ -41,6 +41,7 @@ class HookOptions(BaseModel):
     slurm_timeout_s: float = Field(60.0, gt=0, le=600, description="slurm: seconds that one of them may take")
     settle_s: float = Field(20.0, ge=0, le=600, description="slurm: a crash is looked into after so many seconds")
     save_scripts: bool = Field(default=True, description="slurm: keep failed jobs' scripts for three days")
+    spool: Path | None = Field(None, description="slurm: slurmctld's StateSaveLocation, to keep their environments too")
     write_back: str | None = Field(None, description="slurm: the pages' address, to be put into the job's AdminComment")
     command: tuple[str, ...] = Field((), description="command: the program and its arguments")
     command_timeout_s: float = Field(300.0, gt=0, le=3000, description="command: seconds that it may run")

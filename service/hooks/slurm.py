@@ -8,15 +8,16 @@ requeued job wait 120 s unless its StartTime is set. After MinJobAge (300 s) nei
 import logging
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from service.clock import Clock
 from service.errors import UnreadableRecord
 from service.formats.slurm_nodes import expand_nodes
 from service.hooks import slurm_comment as words
-from service.hooks import slurm_submit
+from service.hooks import slurm_spool, slurm_submit
 from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
-from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob
-from service.hooks.slurm_scripts import Scripts
+from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
+from service.hooks.slurm_scripts import Saved, Scripts
 from service.hooks.slurm_tools import JOB, SlurmRefused, SlurmTools
 
 log = logging.getLogger(__name__)
@@ -37,22 +38,24 @@ class SlurmOptions:
         as_root: submit for the jobs' users (`sbatch --uid`), which root may.
         save_scripts: keep the scripts of failed jobs for later submissions.
         link: where the service's pages are; given, a line on the failure goes into the job's AdminComment.
+        spool: the controller's StateSaveLocation, for the environments of failed jobs.
         settle_s: so long after an intent was written nothing is concluded from what is not to be seen yet.
     """
 
     as_root: bool = True
     save_scripts: bool = True
     link: str | None = None
+    spool: Path | None = None
     settle_s: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do: with `job` as it is or was; `script`: for a submission; `begun`: it is on hold for this request."""
+    """What to do: with `job` as it is or was; `saved`: for a submission; `begun`: it is on hold for this request."""
 
     job: SlurmJob
     exclude: tuple[str, ...] = ()
-    script: str | None = None
+    saved: Saved | None = None
     begun: bool = False
 
 
@@ -85,13 +88,13 @@ class SlurmScheduler:
         without = f" without {', '.join(plan.exclude)}" if plan.exclude else ""
         if plan.begun:
             return Go(f"release it{without}: it is on hold for this request", begun=True)
-        return Go(f"requeue it{without}" if plan.script is None else f"submit its script anew{without}")
+        return Go(f"requeue it{without}" if plan.saved is None else f"submit its script anew{without}")
 
     def act(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`; does what the last `look` found."""
         plan = self._plans.pop(request.request_id)
         wanted = replace(request, exclude_nodes=plan.exclude)
-        return self._requeue(wanted, plan, lease) if plan.script is None else self._submit(wanted, plan, lease)
+        return self._requeue(wanted, plan, lease) if plan.saved is None else self._submit(wanted, plan.saved, lease)
 
     def tend(self) -> None:
         """Save the scripts of jobs that failed, while Slurm still has them."""
@@ -105,7 +108,7 @@ class SlurmScheduler:
                     continue
                 job = self._tools.job(job_id)
                 if job is not None and job.batch and words.opt_in(job.comment) != "never":
-                    self._scripts.save(job, self._tools.script(job_id))
+                    self._scripts.save(job, self._tools.script(job_id), self._environment(job))
                     saved += 1
         except (SlurmRefused, OSError) as error:
             log.warning("scripts of failed jobs are not saved now: %s", error)
@@ -176,8 +179,7 @@ class SlurmScheduler:
         saved = self._scripts.get(request.job_id)
         if saved is None:
             return Settled("refused", "Slurm does not know the job any more (MinJobAge), and its script was not saved")
-        job, script = saved
-        return self._refusal(request, job) or self._plan(request, job, script=script)
+        return self._refusal(request, saved.job) or self._plan(request, saved.job, saved=saved)
 
     def _refusal(self, request: Request, job: SlurmJob) -> Settled | None:
         """What the job's owner, or the job itself, has against it."""
@@ -208,7 +210,7 @@ class SlurmScheduler:
             raise SchedulerAway("it was begun moments ago; what came of it may not be seen yet")
 
     def _plan(
-        self, request: Request, job: SlurmJob, *, begun: bool = False, script: str | None = None
+        self, request: Request, job: SlurmJob, *, begun: bool = False, saved: Saved | None = None
     ) -> _Plan | Settled:
         """The plan, if the nodes that are left are enough."""
         here = {node.partition(".")[0]: node for node in self._tools.nodes("")}
@@ -222,9 +224,9 @@ class SlurmScheduler:
             return Settled(
                 "refused", f"without {', '.join(exclude)} {left} nodes are left; it asks for {job.node_count}"
             )
-        if script is None and not begun and (request.action == "submit" or not job.may_requeue):
-            script = self._tools.script(job.job_id)
-        return _Plan(job, exclude, script, begun)
+        if saved is None and not begun and (request.action == "submit" or not job.may_requeue):
+            saved = Saved(job, self._tools.script(job.job_id), self._environment(job))
+        return _Plan(job, exclude, saved, begun)
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
         job = plan.job
@@ -252,15 +254,28 @@ class SlurmScheduler:
             changes["AdminComment"] = line
         return changes
 
-    def _submit(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
-        asked = slurm_submit.options(plan.job, request, as_root=self._options.as_root)
+    def _environment(self, job: SlurmJob) -> bytes | None:
+        if self._options.spool is None:
+            return None
+        try:
+            return slurm_spool.environment(self._options.spool, job)
+        except OSError as error:
+            log.warning("job %s: its environment can't be read: %s", job.job_id, error)
+            return None
+
+    def _submit(self, request: Request, saved: Saved, lease: Lease) -> Settled | Failed:
+        job = saved.job
+        asked = slurm_submit.options(job, request, as_root=self._options.as_root)
+        if saved.environment is None:
+            asked.append("--export=NONE")
+        folder = text(job.raw, "current_working_directory")
         lease.check()
         try:
-            new = self._tools.submit(plan.script or "", asked)
+            new = self._tools.submit(saved.script, asked, folder=folder, environment=saved.environment)
         except SlurmRefused as error:
             return Failed(str(error))
-        if "_" in plan.job.job_id:
-            new = f"{new}_{plan.job.job_id.partition('_')[2]}"
+        if "_" in job.job_id:
+            new = f"{new}_{job.job_id.partition('_')[2]}"
         if (line := self._line(request)) is not None:
             try:
                 self._tools.update(new, {"AdminComment": line})

@@ -1,12 +1,14 @@
 """Batch scripts of failed jobs, kept for when Slurm has forgotten them (MinJobAge, 300 s by default).
 
-One file a job, with the job's record; the folder is the hook's alone, as scripts may hold secrets.
+One file a job, with the job's record and, where it could be read, its environment. The folder is the hook's alone, as
+they may hold secrets.
 """
 
 import json
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,15 @@ log = logging.getLogger(__name__)
 
 KEPT = timedelta(days=3)
 LARGEST = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A job as it was. `environment`: its variables, each with a null byte after it; None: not known."""
+
+    job: SlurmJob
+    script: str
+    environment: bytes | None = None
 
 
 class Scripts:
@@ -32,13 +43,14 @@ class Scripts:
         """Whether a job's script is there, as of so many restarts."""
         return self._path(job_id, restarts).exists()
 
-    def save(self, job: SlurmJob, script: str) -> None:
+    def save(self, job: SlurmJob, script: str, environment: bytes | None = None) -> None:
         """Keep one; the one after the most restarts of a job counts.
 
         Raises:
             OSError: it can't be written.
         """
-        content = json.dumps({"job": job.raw, "script": script})
+        variables = None if environment is None else environment.decode("latin-1")
+        content = json.dumps({"job": job.raw, "script": script, "environment": variables})
         if len(content) > LARGEST:
             log.warning("job %s: its script of %d bytes is not kept", job.job_id, len(content))
             content = json.dumps({"job": job.raw, "script": None})
@@ -49,7 +61,7 @@ class Scripts:
             file.write(content)
         fresh.replace(path)
 
-    def get(self, job_id: str) -> tuple[SlurmJob, str] | None:
+    def get(self, job_id: str) -> Saved | None:
         """A job as it was, and its script; None: not kept, or not readable any more."""
         paths = list(self._folder.glob(f"{job_id}-*.json"))
         if not paths:
@@ -58,7 +70,11 @@ class Scripts:
         try:
             content: Mapping[str, Any] = json.loads(newest.read_bytes())
             script = content["script"]
-            return (read_job(content["job"]), script) if isinstance(script, str) else None
+            if not isinstance(script, str):
+                return None
+            variables = content.get("environment")
+            environment = variables.encode("latin-1") if isinstance(variables, str) else None
+            return Saved(read_job(content["job"]), script, environment)
         except (ValueError, KeyError, TypeError, OSError) as error:
             log.warning("the saved script of job %s can't be read: %s", job_id, error)
             return None

@@ -1,8 +1,7 @@
 """The options of `sbatch` that ask for the same as an earlier job, from that job's record.
 
-What stands as `#SBATCH` in the script is there already; what was given on the command line is only in the record. The
-environment of the first submission is not kept by Slurm: the new job gets its user's login environment
-(`--export=NONE`), its own variables come from the script.
+What stands as `#SBATCH` in the script is there already; what was given on the command line is only in the record.
+Dependencies, signals and mail are not asked for again.
 """
 
 import re
@@ -63,7 +62,7 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     if "_" in job.job_id:
         out.append(f"--array={job.job_id.partition('_')[2]}")
     out += _output(job)
-    out += ["--requeue" if job.may_requeue else "--no-requeue", "--open-mode=append", "--export=NONE"]
+    out += ["--requeue" if job.may_requeue else "--no-requeue", "--open-mode=append"]
     out.append(f"--comment={with_request(job.comment, request.request_id, request.resume_from)}")
     return out
 

@@ -7,7 +7,9 @@ answer from one that says no were read on Slurm 24.11.
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,13 +149,30 @@ class SlurmTools:
         """
         self._run("scontrol", "release", _job(job_id))
 
-    def submit(self, script: str, options: Sequence[str]) -> str:
+    def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
         """Submit a new batch job; its id.
+
+        Args:
+            script: the batch script.
+            options: of sbatch.
+            folder: where it is submitted from, which the job sees as SLURM_SUBMIT_DIR.
+            environment: the job's variables, each `NAME=value` and a null byte; None: as the options say.
 
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        said = self._run("sbatch", "--parsable", *(_argument(option) for option in options), given=script)
+        arguments = [_argument(option) for option in options]
+        if environment is None:
+            said = self._run("sbatch", "--parsable", *arguments, given=script, folder=folder)
+        else:
+            # Nothing but these variables: whatever else were there, PATH too, would be handed over to the job.
+            with tempfile.TemporaryFile() as file:
+                file.write(environment)
+                file.seek(0)
+                handed = f"--export-file={file.fileno()}"
+                said = self._run(
+                    "sbatch", "--parsable", *arguments, handed, given=script, folder=folder, fd=file.fileno()
+                )
         job = said.strip().splitlines()[-1].partition(";")[0] if said.strip() else ""
         if JOB.fullmatch(job) is None:
             raise SchedulerAway(f"sbatch said no job's number: {said.strip()[:200]}")
@@ -167,8 +186,11 @@ class SlurmTools:
             raise SlurmRefused(f"{' '.join(command)}: expected JSON (Slurm 23.02 or later), got {said[:100]}") from None
         return answer if isinstance(answer, dict) else {}
 
-    def _run(self, tool: str, *arguments: str, given: str | None = None) -> str:
-        program = tool if self._folder is None else str(self._folder / tool)
+    def _run(
+        self, tool: str, *arguments: str, given: str | None = None, folder: str = "", fd: int | None = None
+    ) -> str:
+        program = shutil.which(tool, path=PATH if self._folder is None else str(self._folder)) or tool
+        bare = {name: value for name, value in self._environment.items() if name in KEPT}
         try:
             done = subprocess.run(  # noqa: S603 - checked arguments, no shell
                 [program, *arguments],
@@ -179,9 +201,9 @@ class SlurmTools:
                 errors="replace",
                 timeout=self._timeout_s,
                 check=False,
-                env=self._environment,
-                cwd="/",
-                pass_fds=self._held_open,
+                env=self._environment if fd is None else bare,
+                cwd=folder if os.access(folder, os.X_OK) else "/",
+                pass_fds=self._held_open if fd is None else (*self._held_open, fd),
             )
         except subprocess.TimeoutExpired:
             raise SchedulerAway(f"{tool}: no answer within {self._timeout_s:g} s") from None

@@ -18,16 +18,32 @@ GOES_ON = "sleep 600"
 
 
 class Bench:
-    """One Slurm. `folder` holds its commands; `share` is a folder that its jobs see."""
+    """One Slurm. `folder` holds its commands, `share` is seen by its jobs, `spool` is its controller's own."""
 
-    def __init__(self, kind: Literal["fake", "lab"], folder: Path, share: Path) -> None:
+    def __init__(
+        self,
+        kind: Literal["fake", "lab"],
+        folder: Path,
+        share: Path,
+        spool: Path,
+        cluster: slurm.Slurm | None = None,
+    ) -> None:
+        self.cluster = cluster
         self.kind = kind
+        self.spool = spool
         self.folder = folder
         self.share = share
 
     def run(self, tool: str, *arguments: str, given: str = "") -> str:
         done = subprocess.run(
-            [self.folder / tool, *arguments], input=given, capture_output=True, text=True, check=False, timeout=60
+            [self.folder / tool, *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={"PATH": os.defpath},
+            cwd=self.share,
         )
         assert done.returncode == 0, (tool, arguments, done.stderr)
         return done.stdout
@@ -71,7 +87,7 @@ class Bench:
 def fake(folder: Path) -> Iterator[Bench]:
     share = folder / "share"
     (share / "logs").mkdir(parents=True)
-    yield Bench("fake", fake_slurm.install(folder), share)
+    yield Bench("fake", fake_slurm.install(folder), share, folder / "spool")
 
 
 @contextmanager
@@ -83,11 +99,11 @@ def lab(folder: Path, broker: str = "127.0.0.1:1", topic: str = "none") -> Itera
 def bench_of(cluster: slurm.Slurm, folder: Path) -> Bench:
     """The commands of a running cluster, as programs outside of it."""
     folder.mkdir(exist_ok=True)
-    path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     for tool in fake_slurm.TOOLS:
         command = folder / tool
-        inside = f"nsenter -t {cluster.init} -m -p chroot {cluster.root} env -i -C / {path} LANG=C.UTF-8"
-        command.write_text(f'#!/bin/sh\nexec {inside} {tool} "$@"\n')
+        inside = f"/usr/bin/nsenter -t {cluster.init} -m -p /usr/sbin/chroot {cluster.root} /usr/bin/env -C"
+        command.write_text(f'#!/bin/sh\nexec {inside} "$(pwd)" /usr/bin/{tool} "$@"\n')
         command.chmod(0o755)
     assert os.access(folder / "sbatch", os.X_OK)
-    return Bench("lab", folder, cluster.share)
+    spool = Path(f"/proc/{cluster.init}/root{cluster.root}/var/spool/slurmctld")
+    return Bench("lab", folder, cluster.share, spool, cluster)

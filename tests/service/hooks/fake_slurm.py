@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
+EMPTY = '{"next": 1, "jobs": {}, "min_job_age": 300}'
 DELAY_S = 120  # what Slurm lets a requeued job wait
 Job = dict[str, Any]
 
@@ -26,7 +27,8 @@ def main(state_file: str, tool: str, arguments: list[str]) -> int:
     path = Path(state_file)
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        state = json.loads(path.read_text()) if path.exists() else {"next": 1, "jobs": {}, "min_job_age": 300}
+        state = json.loads(path.read_text()) if path.exists() else json.loads(EMPTY)
+        state["spool"] = str(path.with_name("spool"))
         if state.get("away"):
             print("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", file=sys.stderr)
             return 1
@@ -70,14 +72,18 @@ def start(job: Job, now: int) -> None:
     if "sleep 600" in job["script"]:
         return
     task = job["array_task_id"]
-    environment = {"PATH": os.environ["PATH"], "SLURMD_NODENAME": node, "SLURM_RESTART_COUNT": str(job["restart_cnt"])}
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "SLURMD_NODENAME": node,
+        "SLURM_RESTART_COUNT": str(job["restart_cnt"]),
+    }
     with Path(job["standard_output"]).open("ab") as output:
         code = subprocess.run(
             ["bash", "-s"],
             input=job["script"].encode(),
             stdout=output,
             stderr=output,
-            env=environment | ({} if task is None else {"SLURM_ARRAY_TASK_ID": str(task)}),
+            env=job["environment"] | environment | ({} if task is None else {"SLURM_ARRAY_TASK_ID": str(task)}),
             check=False,
         ).returncode
     job.update(job_state=["COMPLETED" if code == 0 else "FAILED"], end_time=int(time.time()))
@@ -176,6 +182,12 @@ def sbatch(state: Job, arguments: list[str]) -> str:
         raise No("sbatch: error: Batch job submission failed: Invalid node name specified")
     now, base = int(time.time()), state["next"]
     script = sys.stdin.read()
+    if "export-file" in given:
+        with os.fdopen(int(given["export-file"])) as handed:
+            variables = [one for one in handed.read().split("\0") if one]
+    else:
+        variables = [one for one in given["export"].split(",") if "=" in one]
+    keep(Path(state["spool"]), base, variables)
     for offset, task in enumerate(given["array"].split(",") if "array" in given else [None]):
         number_of = base + offset
         output = given["output"].replace("%j", str(number_of)).replace("%A", str(base)).replace("%a", str(task))
@@ -208,6 +220,7 @@ def sbatch(state: Job, arguments: list[str]) -> str:
             "current_working_directory": given.get("chdir", "/"),
             "nodes": "",
             "script": script,
+            "environment": dict(one.split("=", 1) for one in variables),
         }
     state["next"] = max(int(key) for key in state["jobs"]) + 1
     if "array" in given:
@@ -215,6 +228,14 @@ def sbatch(state: Job, arguments: list[str]) -> str:
             if isinstance(job["array_job_id"], dict):
                 job["array_job_id"] = job["array_job_id"]["number"]
     return f"{base}\n"
+
+
+def keep(spool: Path, job: int, variables: list[str]) -> None:
+    """The environment as the controller keeps it."""
+    folder = spool / f"hash.{job % 10}" / f"job.{job}"
+    folder.mkdir(parents=True)
+    content = "".join(f"{one}\0" for one in ["SLURM_CONF=/etc/slurm/slurm.conf", *variables])
+    (folder / "environment").write_bytes((len(variables) + 1).to_bytes(4, "little") + content.encode())
 
 
 def number(value: int) -> Job:

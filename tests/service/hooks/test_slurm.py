@@ -1,6 +1,5 @@
 """One suite, on a real Slurm and on the fake that the crash tests use."""
 
-import subprocess
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -38,8 +37,10 @@ def scripts(tmp_path: Path) -> Scripts:
 
 
 @pytest.fixture
-def hook(tools: SlurmTools, scripts: Scripts) -> SlurmScheduler:
-    return SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=0, link="https://faultline.example"))
+def hook(bench: Bench, tools: SlurmTools, scripts: Scripts) -> SlurmScheduler:
+    return SlurmScheduler(
+        tools, scripts, SystemClock(), SlurmOptions(settle_s=0, link="https://faultline.example", spool=bench.spool)
+    )
 
 
 def carry_out(hook: SlurmScheduler, wanted: Request, intended: datetime | None = None) -> Settled:
@@ -268,7 +269,8 @@ def test_slurm_that_is_not_there_is_waited_for(tmp_path: Path, scripts: Scripts)
 
 def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench, hook: SlurmScheduler) -> None:
     """Last in this file: the cluster forgets quickly from now on."""
-    job = bench.failed("--comment=mine")
+    script = 'echo "$MODEL on $SLURMD_NODENAME in $SLURM_SUBMIT_DIR"\n[ "$SLURMD_NODENAME" != gpu1 ]'
+    job = bench.failed("--comment=mine", "--export=MODEL=vit g", script=script)
     private = bench.failed("--comment=faultline/resubmit=never")
     hook.tend()
     hook.tend()
@@ -277,7 +279,11 @@ def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench,
         assert "Slurm does not know" in refused(hook, request("99998"))
         wait_until_forgotten(bench, one)
     outcome = carry_out(hook, request(job, "saved1"))
-    assert outcome.new_job_id not in {None, job}
+    assert outcome.new_job_id is not None
+    bench.wait(outcome.new_job_id, ["COMPLETED"])
+    submitted_from = bench.share if bench.kind == "lab" else ""
+    log = bench.log_of(outcome.new_job_id)
+    assert (log.startswith("vit g on gpu"), log.endswith(f" in {submitted_from}\n")) == (True, True), log
     assert "was not saved" in refused(hook, request(private))
 
 
@@ -286,9 +292,9 @@ def forget_at_once(bench: Bench) -> None:
         state = bench.folder.parent / "slurm.json"
         state.write_text(state.read_text().replace('"min_job_age": 300', '"min_job_age": 1'))
         return
-    inside = (bench.folder / "scontrol").read_text().splitlines()[1].removeprefix("exec ").rpartition(" scontrol")[0]
+    assert bench.cluster is not None
     change = "sed -i '1i MinJobAge=2' /etc/slurm/slurm.conf && scontrol reconfigure"
-    subprocess.run([*inside.split(), "sh", "-c", change], check=True, timeout=60, capture_output=True)
+    bench.cluster.run("sh", "-c", change)
 
 
 def wait_until_forgotten(bench: Bench, job: str) -> None:
