@@ -51,7 +51,7 @@ def add_parser(commands: "Subparsers") -> None:
     one.add_argument("--token-file", type=Path, help="holds the API token, with --url")
     one.add_argument("--no-logs", action="store_true", help="do not read logs")
     one.add_argument(
-        "--no-nodes", action="store_true", help="do not follow nodes (told by --url, or on FAULTLINE_NODE_EVENT_TOPIC)"
+        "--no-nodes", action="store_true", help="do not follow nodes (FAULTLINE_NODE_EVENT_TOPIC, or --url)"
     )
     one.add_argument("--metrics", metavar="HOST:PORT", help="show metrics there")
 
@@ -65,8 +65,6 @@ def run(args: argparse.Namespace) -> int:
     sender, tell_nodes = _sender(args)
     measures, known, clock = Measures(), Nodes(), SystemClock()
     api = connect(args.kubeconfig, args.context)
-    stop = SignalStop()
-    stop.listen()
     watcher = Watcher(
         api,
         args.cluster,
@@ -81,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         with _metrics(args.metrics, measures):
+            stop = SignalStop()
+            stop.listen()
             watcher.run(stop)
     finally:
         sender.close()

@@ -158,7 +158,12 @@ def test_a_watch_that_falls_silent_ends_and_one_that_breaks_says_so(api: Kuberne
     handler.reply = silent
     assert len(list(api.watch(JOBS, {}, silence_s=0.3))) == 1
     over.set()
-    handler.reply = lambda self: self.say(200, b'{"type": "ADDED", "object": {}}\n', content_length="1000")
+
+    def broken(self: Handler) -> None:
+        self.say(200, b'{"type": "ADDED", "object": {}}\n', content_length="1000")
+        self.close_connection = True
+
+    handler.reply = broken
     with pytest.raises(ClusterAway):
         list(api.watch(JOBS, {}, silence_s=5))
 

@@ -1,0 +1,65 @@
+"""The command's edges; what it does on a cluster is in tests/flows/test_kubernetes.py."""
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.__main__ import USAGE, main
+
+HERE = ("watch", "kubernetes", "--cluster", "lab")
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A kubeconfig of a cluster that is not there."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    path = tmp_path / "kubeconfig"
+    config: dict[str, Any] = {
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(json.dumps(config))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--url", "ftp://x"], "--url: expected http"),
+        (["--url", "http://x", "--topic", "t"], "expected one of them"),
+        (["--token-file", "/none"], "expected --url with it"),
+        (["--url", "http://x", "--token-file", "/none"], "--token-file: /none"),
+        (["--url", "http://x", "--kubeconfig", "/none"], "no Kubernetes cluster"),
+    ],
+)
+def test_a_wrong_option_is_named(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*HERE, *given]) == USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_a_place_for_metrics_that_is_none_is_named(
+    nowhere: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--kubeconfig", nowhere, "--state", str(tmp_path / "state"), "--url", "http://127.0.0.1:1"]
+    assert main([*HERE, *where, "--metrics", "here"]) == USAGE
+    assert "--metrics: here can't be used" in capsys.readouterr().err
+
+
+def test_without_the_client_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "service.kubernetes.connect":
+            raise ImportError("No module named 'kubernetes'")
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert main([*HERE, "--url", "http://x"]) == USAGE
+    assert "pip install 'faultline[kubernetes]'" in capsys.readouterr().err
