@@ -33,6 +33,7 @@ _NO_SYMPTOM: Final = 0.6
 # Started again before a repair a job waits and fails once more: it is held back where one in three would.
 _REPAIR: Final = 0.3
 _RETRY_VOTES: Final = 0.3
+_FUTILE: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +173,25 @@ class Judge:
             return NONE
         return max(shares, key=lambda code: shares[code])
 
-    def _outlook(self, shares: Floats, items: Sequence[Item]) -> str:
-        """The likeliest outlook; that a repair is needed first is said from a lower share on."""
-        ranked = _ranked(self._joined(shares, "retry", items, _RETRY_VOTES)[0], self._classes["retry"], 4)
+    def _outlook(self, text: Floats, items: Sequence[Item], causes: Floats, own_side: Floats, side: str) -> str:
+        """The likeliest outlook under the causes of the chosen side.
+
+        That something must be repaired or changed first is said from a lower share on. Where the side is not the
+        user's but the other causes make a program's fault likely, nothing helps before somebody has looked.
+        """
+        witness = np.sqrt(text)
+        mixed = witness * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
+        ranked = _ranked(self._joined(mixed / mixed.sum(), "retry", items, _RETRY_VOTES)[0], self._classes["retry"], 4)
+        best = ranked[0][0]
+        if not best.startswith("helps"):
+            return best
         told = dict(ranked)
-        helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
         repair = told.get("after_repair", 0.0)
-        if ranked[0][0].startswith("helps") and repair >= _REPAIR * (helps + repair):
-            return "after_repair"
-        return ranked[0][0]
+        whole = witness * (causes @ self._retry + 1e-3)
+        futile = dict(zip(self._classes["retry"], (whole / whole.sum()).tolist(), strict=True)).get("futile", 0.0)
+        risky = side != "user" and futile >= _FUTILE
+        helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
+        return "after_repair" if risky or repair >= _REPAIR * (helps + repair) else best
 
     def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
         """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
@@ -202,9 +213,7 @@ class Judge:
             if is_single(extracted):
                 symptoms.sort(key=lambda one: one[0] != NONE)
                 symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
-        own_side = self._to_side[:, sides.index(side)]
-        mixed = np.sqrt(text["retry"]) * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
-        retry = self._outlook(mixed / mixed.sum(), items)
+        retry = self._outlook(text["retry"], items, causes, self._to_side[:, sides.index(side)], side)
         ruled = next(
             (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None
         )

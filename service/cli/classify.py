@@ -19,6 +19,7 @@ from service.errors import UnreadableRecord
 from service.events import MAX_EVENT_BYTES, JobCompletion, Status
 from service.formats.outcome import Skipped
 from service.formats.recognise import parse
+from service.logs.clean import decode
 from service.recommend import gather, policy
 from service.recommend.advise import advise
 from service.verdict import Diagnosis, to_wire
@@ -57,12 +58,12 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def raw_case(event: JobCompletion) -> RawCase:
-    """The event with its inline tails, secrets taken out. A log given by address only counts as missing."""
+    """The event with its inline tails, cleaned and redacted as the service does; what has only an address is missing."""
     return RawCase(
         job=event.facts(),
         streams=tuple(
             LogStream(
-                text=redact(log.tail) if log.tail else "",
+                text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
                 rank=log.rank,
                 node=log.node,
                 stream=log.stream or "stderr",

@@ -81,6 +81,14 @@ def test_no_secret_of_a_log_gets_out(folder: Path, tmp_path: Path) -> None:
     assert "[redacted]" in orjson.dumps(answer).decode()
 
 
+def test_colours_and_progress_bars_do_not_change_a_verdict(folder: Path, tmp_path: Path) -> None:
+    bars = "\r".join(f" {n}%|###   | {n}/100 [00:0{n}<01:00, 3.1it/s]" for n in range(1, 9))
+    plain, noisy = "KeyError: 'lr_5'", f"{bars}\r\x1b[1;31mKeyError: 'lr_5'\x1b[0m\r\n"
+    _, (one, other) = classify(folder, tmp_path, event("1", plain), event("2", noisy))
+    assert one["evidence"][0]["text"] == other["evidence"][0]["text"] == plain
+    assert (one["cause"], one["category"]) == (other["cause"], other["category"])
+
+
 def test_without_a_model_the_way_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "events.jsonl"
     source.write_bytes(event("1", "x"))
