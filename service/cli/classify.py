@@ -58,7 +58,7 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def raw_case(event: JobCompletion) -> RawCase:
-    """The event with its inline tails, cleaned and redacted as the service does; what has only an address is missing."""
+    """The event with its inline tails, cleaned and redacted as the service does; an address only is missing."""
     return RawCase(
         job=event.facts(),
         streams=tuple(
