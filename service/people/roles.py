@@ -34,6 +34,15 @@ def visible_to(account: Account) -> Visible | None:
     return None
 
 
+def sees(visible: Visible | None, cluster: str, user: str | None, team: str | None) -> bool:
+    """Whether a job of this cluster, user and team may be seen."""
+    if visible is None:
+        return True
+    return (team is not None and team in visible.teams) or any(
+        user == name and where in (None, cluster) for where, name in visible.users
+    )
+
+
 def _user(name: str) -> tuple[str | None, str]:
     cluster, slash, user = name.rpartition("/")
     return (cluster if slash else None, user)

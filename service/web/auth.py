@@ -9,9 +9,9 @@ from typing import Annotated, Literal, get_args
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
-from service.errors import FieldError, Forbidden, Unauthorized, Unavailable
+from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
 from service.people.identity import admit
-from service.people.roles import scopes_of, visible_to
+from service.people.roles import scopes_of, sees, visible_to
 from service.store.accounts import Account
 from service.store.records import Scope, Token, Visible
 from service.web.origin import SAFE_METHODS, check_origin
@@ -73,8 +73,25 @@ def authorise(
         check_origin(request.headers, from_form=not for_programs(request.url.path))
     for scope in wanted.scopes:
         principal.must(scope)
+    if "act" in wanted.scopes and principal.visible is not None:
+        _of_theirs(request, services, principal.visible)
     request.state.principal = principal
     return principal
+
+
+def _of_theirs(request: Request, services: Services, visible: Visible) -> None:
+    """Return where what is acted on is a failure that a principal narrowed to some teams may see.
+
+    Raises:
+        Forbidden: it is no single failure, or not one of theirs.
+    """
+    number = str(request.path_params.get("failure_id", ""))
+    if number.isdigit() and int(number) < 2**63:
+        with suppress(NotFound), services.store.reading() as reading:
+            row = reading.failures.get(int(number)).row
+            if sees(visible, row.cluster, row.user, row.team):
+                return
+    raise Forbidden("this account acts on the failures of its own teams only")
 
 
 def identify(request: Request, services: Services, bearer: str | None) -> Principal:

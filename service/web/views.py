@@ -7,6 +7,7 @@ from typing import Any
 
 from service.errors import FieldError, NotFound
 from service.events import Status
+from service.people.roles import sees
 from service.report import week as weeks
 from service.report.week import Week
 from service.store.delivery_records import DeliveryState, EndpointState, StoredDelivery
@@ -134,19 +135,9 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
     with services.store.reading() as reading:
         found = reading.failures.get(failure_id)
     row = found.row
-    if not sees(services, row.cluster, row.user, row.team):
+    if not sees(services.viewer(), row.cluster, row.user, row.team):
         raise NotFound(f"no failure {failure_id}")
     return found
-
-
-def sees(services: Services, cluster: str, user: str | None, team: str | None) -> bool:
-    """Whether the person who asks may see a job of this cluster, user and team."""
-    visible = services.viewer()
-    if visible is None:
-        return True
-    return (team is not None and team in visible.teams) or any(
-        user == name and where in (None, cluster) for where, name in visible.users
-    )
 
 
 def job(services: Services, cluster: str, job_id: str) -> Job:
@@ -157,7 +148,7 @@ def job(services: Services, cluster: str, job_id: str) -> Job:
     """
     with services.store.reading() as reading:
         attempts = reading.jobs.attempts(cluster, job_id)
-    attempts = tuple(one for one in attempts if sees(services, one.cluster, one.user, one.team))
+    attempts = tuple(one for one in attempts if sees(services.viewer(), one.cluster, one.user, one.team))
     if not attempts:
         raise NotFound(
             f"no attempt of job {job_id} on cluster {cluster} is stored",
