@@ -18,6 +18,7 @@ from tests.labs import kubernetes
 from tests.labs.kubernetes import Kubernetes
 
 CHART = Path(__file__).parents[2] / "deploy" / "kubernetes" / "faultline"
+MANIFESTS = CHART.parents[1] / "hooks" / "kubernetes.yaml"
 SPACE = "faultline"
 VERSION = "1.36.3"
 EVERYTHING = (
@@ -87,6 +88,18 @@ def test_rights_are_as_small_as_they_can_be() -> None:
             may = {"get", "list", "watch"} if "-watch" in one["metadata"]["name"] else {"get", "list", "create"}
             assert verbs <= may, one["metadata"]["name"]
             assert "secrets" not in {resource for rule in one["rules"] for resource in rule["resources"]}
+
+
+@pytest.mark.lab
+def test_the_manifests_without_helm_are_those_of_the_chart() -> None:
+    kept = MANIFESTS.read_text().splitlines()
+    command = " ".join(line.removeprefix("#").strip(" \\") for line in kept[1:3]).split("helm ", 1)[1].split()
+    chart = str(CHART) if "deploy/kubernetes/faultline" in command else ""
+    words = [chart if word == "deploy/kubernetes/faultline" else word for word in command]
+    done = helm(*words, "--kube-version", VERSION)
+    assert done.returncode == 0, done.stderr
+    made = [line for line in done.stdout.splitlines() if "managed-by" not in line and "helm.sh/chart" not in line]
+    assert [line for line in kept if not line.startswith("#")] == [line for line in made if not line.startswith("#")]
 
 
 @pytest.mark.lab
