@@ -28,6 +28,6 @@ def environment(spool: Path, job: SlurmJob) -> bytes | None:
     except FileNotFoundError:
         return None
     found = content[HEAD:].split(b"\0")
-    if len(content) > LARGEST or len(found) != int.from_bytes(content[:HEAD], "little") + 1 or found[-1]:
+    if not HEAD <= len(content) <= LARGEST or len(found) != int.from_bytes(content[:HEAD], "little") + 1 or found[-1]:
         return None
     return b"".join(one + b"\0" for one in found[:-1] if b"=" in one and not one.startswith(b"SLURM_"))
