@@ -151,7 +151,11 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:
         left = int(code_hit["code"]) if code_hit else None
         yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True, sure=True)
         return
-    hit = _DUE.search(line) or (_MPI_ERROR.search(following[:300]) if "An error occurred in MPI_" in line else None)
+    hit = _DUE.search(line) or (
+        _MPI_ERROR.search(following[:300])
+        if "An error occurred in MPI_" in line and "MPI_ERR_PROC_FAILED" not in following[:300]
+        else None
+    )
     if hit is not None:
         yield Death(rank=int(hit["rank"]), told=True, sure=True)
         return

@@ -249,6 +249,7 @@ class Extractor:
                     scheduler=stream.stream == SCHEDULER,
                     about=tuple(about),
                     death=any(one.signal != SIGTERM for one in ended),
+                    ended=tuple(who for one in ended if (who := one.rank if one.rank is not None else one.local) is not None),
                     likely=speakers.near(trace_here.head if trace_here is not None else offset)
                     if shared and rank is None and role == "initiating"
                     else None,

@@ -19,7 +19,8 @@ class Item:
     """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place.
 
     `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
-    line that tells how one process ended, other than by being told to. `likely`: the rank that most likely wrote a line
+    line that tells how one process ended, other than by being told to; `ended`: the ranks or local ranks of all
+    ends it tells. `likely`: the rank that most likely wrote a line
     which does not tell its own. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
     `unmarked`: the rank is only that of the stream. `place`: function and code where an exception was raised.
     """
@@ -43,6 +44,7 @@ class Item:
     scheduler: bool = False
     about: tuple[int, ...] = ()
     death: bool = False
+    ended: tuple[int, ...] = ()
     likely: int | None = None
     ends: bool = False
     unmarked: bool = False

@@ -90,6 +90,10 @@ def put_forward(items: list[Item], rank: int | None) -> None:
     own = [item for item in items if item.rank == rank and not item.scheduler and _tells_an_end(item)]
     if own and not sure:
         _begin(min(own, key=lambda item: (item.stream, item.offset)))
+    elif not sure:
+        seen = next((item for item in items if rank in item.ended and item.role == "teardown"), None)
+        if seen is not None:
+            _begin(seen)
 
 
 def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:

@@ -50,6 +50,8 @@ _CRASHED: Final = re.compile(
 _ABORTED: Final = re.compile(
     r"^MPI_ABORT was invoked on rank \d+|^(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
+# A consequence within the rank itself: whatever ended its child, the rank is the one where it began.
+_OWN_CHILD: Final = re.compile(r"\bDataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _NOT_SURE: Final = 2.3
 # Frames of a native stack (glog, libunwind, gdb, UCX): never where a failure is told first.
 _NATIVE_FRAME: Final = re.compile(
@@ -88,7 +90,7 @@ def role_of(
         return "context" if not hits else "teardown", 9
     if _CRASHED.search(bare, 0, 200):
         return "initiating", 1
-    if _ABORTED.match(bare):
+    if _ABORTED.match(bare) or _OWN_CHILD.search(bare, 0, 300):
         return "initiating", _NOT_SURE
     role, bucket = _by_itself(found, bare, hits, trace, exception)
     if role in {"initiating", "cascade"} and bucket > 0 and trace is None and _OVERCOME.search(bare, 0, 300):

@@ -291,11 +291,14 @@ class Speakers:
                     for hit in pattern.finditer(text):
                         self._pids.setdefault(hit["pid"], int(hit["rank"]))
         if pid not in self._pids:
-            rank = self._tied(pid)
+            rank = self._tied(pid) if self._mixed or self._rank is None else self._of_stream(pid)
             if rank is None:
                 return None
             self._pids[pid] = rank
         return self._pids[pid]
+
+    def _of_stream(self, pid: str) -> int | None:
+        return self._rank if re.search(rf"(?<!\d){pid}(?!\d)", self._text[:200_000]) is not None else None
 
     def _tied(self, pid: str) -> int | None:
         at = -1

@@ -26,6 +26,9 @@ _SEQUENCES: Final = (
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _ECHO: Final = 2.4
 _WAITED: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
+_PROCESS: Final = re.compile(
+    r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
+)
 _MENTION: Final = re.compile(
     r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers)|:\d)"
 )
@@ -69,8 +72,11 @@ def _late(items: Sequence[Item]) -> int | None:
     return late.pop() if waiters and len(late) == 1 else None
 
 
-def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers]) -> int | None:
-    """The one rank that should speak and does not, while the others complain of a consequence."""
+def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers], told: Sequence[Death]) -> int | None:
+    """The one rank that should speak and does not, while the others complain of a consequence.
+
+    Of several silent ones it is the one whose end a launcher tells.
+    """
     talking = {
         item.rank
         for item in items
@@ -89,13 +95,16 @@ def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers]) -
     elif len(there) <= 1:
         there |= set(range(max(talking) + 1))
     quiet = there - talking
-    if len(talking) == 1 and len(there) > 2:  # noqa: PLR2004 - one voice of many says nothing of who is missing
-        return None
     size = len(quiet)
     whole_node = (
         size in {2, 4, 8} and 2 * size <= len(there) and min(quiet) % size == 0 and max(quiet) - min(quiet) == size - 1
     )
-    return min(quiet) if size == 1 or whole_node else None
+    few = len(talking) == 1 and len(there) > 2  # noqa: PLR2004 - one voice of many says nothing of who is missing
+    if not few and (size == 1 or whole_node):
+        return min(quiet)
+    alone = len(raw.job.nodes) <= 1
+    ended = (one.rank if one.rank is not None or not alone else one.local for one in sorted(told, key=_time))
+    return next((rank for rank in ended if rank in quiet), None)
 
 
 def _gpu(items: Sequence[Item], rank: int | None) -> int | None:
@@ -170,6 +179,8 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
         return sure[0].rank
     if violent:
         return min(violent, key=_time).rank
+    if (rank := _by_process(items, speakers)) is not None:
+        return rank
     first = next((item for item in items if item.role == "initiating" and not item.scheduler), None)
     nameless = first is not None and first.rank is None and first.bucket < _ECHO and first.number is not None
     if nameless and (rank := _told(raw, told)) is not None:
@@ -183,13 +194,28 @@ def _rank(  # noqa: PLR0911 - one return a way to tell
     lone = {item.rank for item in own}
     if len(lone) == 1 and not _only_waited(own):
         return lone.pop()  # all others only follow
-    for guess in (_behind(items), _silent(raw, items, speakers), _late(items)):
+    for guess in (_behind(items), _silent(raw, items, speakers, told), _late(items)):
         if guess is not None:
             return guess
     if own:
         return own[0].rank
     rank = _told(raw, told)
     return rank if rank is not None else _by_words(raw, items)
+
+
+def _by_process(items: Sequence[Item], speakers: Sequence[Speakers]) -> int | None:
+    """The rank of the process that a node's own line names."""
+    for item in items:
+        if item.role != "initiating" or item.number is not None or item.scheduler:
+            continue
+        hit = _PROCESS.search(item.text, 0, 600)
+        if hit is None:
+            continue
+        pid = next(one for one in hit.groups() if one is not None)
+        ranks = {rank for one in speakers if (rank := one.rank_of_pid(pid)) is not None}
+        if len(ranks) == 1:
+            return ranks.pop()
+    return None
 
 
 def _only_waited(own: Sequence[Item]) -> bool:
