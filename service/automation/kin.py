@@ -1,6 +1,7 @@
 """Whose piece of work each job is, and what happened to that before: the lineage as advice reads it."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -97,6 +98,7 @@ def histories(work: UnitOfWork, subjects: Sequence[Subject], kin: Kin) -> Histor
         for row in work.requests.of_lineages(set(past) | moved):
             asked.setdefault(row.lineage, []).append(row)
     found = Histories()
+    here = Counter(kin.of[one.attempt_id].lineage for one in subjects)
     for one in sorted(subjects, key=lambda subject: (subject.event.ended_at, subject.attempt_id)):
         key = kin.of[one.attempt_id].lineage
         others = [row for row in past.get(key, []) if one.failure_id not in {row.id, row.failure_id}]
@@ -104,7 +106,8 @@ def histories(work: UnitOfWork, subjects: Sequence[Subject], kin: Kin) -> Histor
         if len(before) != len(others):
             found.superseded.add(one.attempt_id)
         found.of[one.attempt_id] = lineage(key, before, one, asked.get(key, []))
-        past[key] = [*others, _as_past(one)]
+        if here[key] > 1:  # another end of the same work is told in this batch
+            past[key] = [*others, _as_past(one)]
     return found
 
 
@@ -129,6 +132,8 @@ def lineage(key: str, before: Sequence[PastAttempt], now: Subject, asked: Sequen
         now: the failure at hand.
         asked: its stored requests, oldest first.
     """
+    if not before and not asked:
+        return Lineage(key=key, first_at=now.event.ended_at, gpu_hours_spent=_gpu_hours(_as_past(now)))
     step = step_of(now)
     steps = [one.step for one in before if one.step is not None]
     furthest = max(steps, default=None)
@@ -161,8 +166,10 @@ def step_of(subject: Subject) -> int | None:
 
 def furthest_step(event: JobCompletion, told: int | None) -> int | None:
     """The later of the log's last step and the last checkpoint's."""
-    known = [one for one in (told, event.checkpoint.step if event.checkpoint else None) if one is not None]
-    return max(known, default=None)
+    saved = event.checkpoint.step if event.checkpoint is not None else None
+    if told is None or saved is None:
+        return saved if told is None else told
+    return max(told, saved)
 
 
 def checkpoint_of(subject: Subject) -> str | None:
@@ -204,4 +211,4 @@ def _gpu_hours(one: PastAttempt) -> float:
     began: datetime | None = one.started_at
     if not one.gpus or began is None or one.ended_at <= began:
         return 0.0
-    return one.gpus * (one.ended_at - began).total_seconds() / _SECONDS_PER_HOUR
+    return round(one.gpus * (one.ended_at - began).total_seconds() / _SECONDS_PER_HOUR, 4)

@@ -3,11 +3,12 @@
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Row, func, literal_column, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 
 from service.clock import Clock
 from service.errors import FieldError, NotFound
@@ -37,16 +38,29 @@ class Requests:
         if not new:
             return []
         now = utc(self._clock.now())
-        rows = [_values(one, now) for one in sorted(new, key=lambda one: (one.lineage, one.failure_id))]
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        made: list[Request] = []
-        for start in range(0, len(rows), 200):
-            chunk = rows[start : start + 200]
-            found = self._connection.execute(
-                insert(requests).values(chunk).on_conflict_do_nothing().returning(requests)
-            ).all()
-            made.extend(request_of(row) for row in sorted(found, key=lambda row: int(row.id)))
-        return made
+        rows = [_values(one, now) for one in _sorted(new)]
+        stored = self._insert(rows)
+        return [
+            _made(values, one) for values, one in zip(rows, _sorted(new), strict=True) if values["public_id"] in stored
+        ]
+
+    def _insert(self, rows: list[dict[str, Any]]) -> set[str]:
+        """Insert what hits no open request of the same work; the public ids of what went in."""
+        if bulk.is_postgres(self._connection):
+            sql = _insert_sql(tuple(rows[0]))
+            objects = [{name: _for_json(value) for name, value in row.items()} for row in rows]
+            found = self._connection.exec_driver_sql(sql, (orjson.dumps(objects).decode(),))
+            return {row[0] for row in found}
+        # A unit of work holds SQLite's only writer's lock: nobody can come between these two statements.
+        taken = set(self.open_rows({row["lineage"] for row in rows if row["state"] != "shadow"}))
+        free: list[dict[str, Any]] = []
+        for row in rows:
+            if row["state"] == "shadow" or row["lineage"] not in taken:
+                free.append(row)
+                taken |= {row["lineage"]} if row["state"] != "shadow" else set()
+        if free:
+            self._connection.execute(requests.insert(), free)
+        return {row["public_id"] for row in free}
 
     def get(self, request_id: str, *, hold: bool = False) -> Request:
         """One request; with `hold` nobody changes it before this transaction ends.
@@ -272,6 +286,61 @@ def keys_of(row: Row[Any]) -> tuple[str, ...]:
 def new_id() -> str:
     """A request's public name: 20 random hexadecimal digits, so that two installations never share one."""
     return _PREFIX + secrets.token_hex(10)
+
+
+@cache
+def _insert_sql(columns: tuple[str, ...]) -> str:
+    names = ", ".join(columns)
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # the library's constructor has no types
+    typed = ", ".join(f"{name} {requests.c[name].type.compile(dialect)}" for name in columns)
+    return (
+        f"INSERT INTO requests ({names}) SELECT {names} FROM json_to_recordset(%s::json) AS row ({typed}) "  # noqa: S608 - names of our own columns
+        "ON CONFLICT DO NOTHING RETURNING public_id"
+    )
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    return utc(value).isoformat() if isinstance(value, datetime) else value
+
+
+def _sorted(new: Sequence[NewRequest]) -> list[NewRequest]:
+    """In one order for all, so that two who add the same wait for each other in turn."""
+    return sorted(new, key=lambda one: (one.lineage, one.failure_id))
+
+
+def _made(values: Mapping[str, Any], one: NewRequest) -> Request:
+    return Request(
+        request_id=values["public_id"],
+        failure_id=one.failure_id,
+        verdict_version=one.verdict_version,
+        cluster=values["cluster"],
+        job_id=values["job_id"],
+        attempt=one.attempt,
+        user=values["user_name"],
+        team=values["team"],
+        queue=values["queue"],
+        gpus=one.gpus,
+        lineage=one.lineage,
+        side=one.side,
+        cause=one.cause,
+        state=one.state,
+        origin=one.origin,
+        action=one.kind,
+        plan=one.plan,
+        policy=values["policy"],
+        exclude_nodes=one.exclude_nodes,
+        resume_from=one.resume_from,
+        changes=one.changes,
+        reasons=one.reasons,
+        created_at=values["created_at"],
+        not_before=values["not_before"],
+        expires_at=values["expires_at"],
+        held_by=one.held_by,
+        incident_id=one.incident_id,
+        asked_by=values["asked_by"],
+    )
 
 
 def _values(one: NewRequest, now: datetime) -> dict[str, Any]:
