@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 DEMO_PORT ?= 8080
 
-.PHONY: help install demo test test-deps lint bench soak faultlab-check faultlab suspicion clean
+.PHONY: help install demo test test-deps lint bench simulate soak faultlab-check faultlab suspicion clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -56,6 +56,9 @@ lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 
 bench: $(DEV_STAMP) $(MODEL)/.trained ## speed and memory on a real broker and PostgreSQL
 	@$(BIN)/python -m tests.bench
+
+simulate: $(STAMP) ## what the mitigation policy is worth in a fleet with known truth (20 seeds, every parameter ±50 %)
+	@$(BIN)/python -m service.recommend.simulate
 
 soak: $(DEV_STAMP) $(MODEL)/.trained ## 10,000 events with workers, broker and database killed on the way
 	@$(BIN)/python -m tests.flows.soak

@@ -71,6 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the simulation and print its tables."""
     parser = argparse.ArgumentParser(prog="python -m service.recommend.simulate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--varied-seeds", type=int, help="of the varied fleets (default: as many)")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--base-only", action="store_true", help="leave out the parameters half and half as much again")
     parser.add_argument("--json", type=Path, help="write every seed's figures here")
@@ -80,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"policy {built_in().version}; verdicts as measured: {packaged().about}")  # noqa: T201 - a command
     print(f"{args.seeds} seeds of 28 days, {failed:.0f} jobs that fail in each\n")  # noqa: T201
     print(table(base))  # noqa: T201
-    varied = {} if args.base_only else compare.varied(args.seeds, args.workers)
+    varied = {} if args.base_only else compare.varied(args.varied_seeds or args.seeds, args.workers)
     if varied:
         print(f"\nEvery parameter × 0.5 and × 1.5 ({len(varied)} fleets):\n\n{worst(varied)}")  # noqa: T201
     if args.json is not None:
