@@ -21,6 +21,7 @@ from service.store.tables import (
     retired_events,
     verdicts,
 )
+from service.store.tables_automation import advices, incident_jobs, lineage_marks, lineages, requests
 from service.store.tables_groups import audits, feedback, group_deltas, labels
 from service.store.types import UtcDateTime, utc
 
@@ -164,6 +165,11 @@ class _Rows:
         # What people said goes with what they said it of; the groups' counts are of all that ever was.
         for table in (feedback, labels, audits, group_deltas):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        # What was advised and done goes with it; how resubmits ended is counted over the last months only.
+        for table in (advices, requests, incident_jobs):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        for table in (lineages, lineage_marks):
+            connection.execute(delete(table).where(table.c.at < self._before))
         search.remove(connection, ids)
         connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
         return len(ids)
