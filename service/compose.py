@@ -212,6 +212,7 @@ class Services:
             Beside(self.fold, FOLD_EVERY_S),
             Beside(self.feedback.draw, AUDIT_EVERY_S),
             Beside(self._tell_nobody, SILENT_EVERY_S),
+            Beside(self._count_hours, SILENT_EVERY_S),
         ]
         for beside in besides:
             beside.start()
@@ -298,6 +299,13 @@ class Services:
             runner.close()
             with suppress(FaultlineError):
                 store.close()
+
+    def _count_hours(self) -> None:
+        """Hours that are over are counted, so that long periods are read quickly."""
+        counted = 1
+        while counted:
+            with self.store.unit_of_work() as work:
+                counted = work.rollups.fold(self.clock.now())
 
     def _tell_nobody(self) -> None:
         """Without a file of endpoints nobody is told: messages wait a day for one to be named, then they go."""

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from classifiers.case import LogStream
 from service.clock import Clock
 from service.errors import NotFound
-from service.store import bulk, facets, fleet_work, search, solved
+from service.store import bulk, facets, fleet_work, rollups, search, solved
 from service.store.failure_page import JOB_FACTS, page, row_of
 from service.store.job_rows import nodes_of
 from service.store.jobs import Jobs
@@ -123,6 +123,7 @@ class Failures:
         )
         now = utc(self._clock.now())
         bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
+        rollups.note(self._connection, [held.ended_at])
         fleet_work.note(self._connection, "failures", [failure_id])
         search.replace(self._connection, failure_id, search.text_of(verdict))
         print_now = short(verdict["fingerprint"])

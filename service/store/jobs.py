@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from sqlalchemy import Connection, select, update
 
-from service.store import bulk, fleet_work
+from service.store import bulk, fleet_work, rollups
 from service.store.controllers import Assigned, Member, assign
 from service.store.job_rows import COLUMNS, POSITION, attempt_of, row_of
 from service.store.records import Attempt, CountedAs, JobOutcome, NewJob
@@ -70,6 +70,13 @@ class Jobs:
                 rows[n] = tuple(row)
         inserted = bulk.insert_jobs(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
+        rollups.note(
+            connection,
+            [
+                *(new[position].ended_at for position in fresh if keys[position] in inserted),
+                *(member.ended for group in groups for member in group.stored),
+            ],
+        )
         fleet_work.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
         return self._outcomes(new, keys, first, retired, inserted, opened)
 

@@ -36,6 +36,7 @@ from service.store.repairs import Repairs
 from service.store.reports import Reports
 from service.store.requests import Requests
 from service.store.retention import Purged
+from service.store.rollups import Rollups
 from service.store.seals import Seals
 from service.store.signals import Signals
 from service.store.statistics import Statistics
@@ -73,6 +74,7 @@ class UnitOfWork:
         self.weekly = Weekly(connection)
         self.weekly_actions = WeeklyActions(connection)
         self.reports = Reports(connection, clock)
+        self.rollups = Rollups(connection)
         self.duties = Duties(connection, clock)
         self.digests = Digests(connection, clock)
         self.advices = Advices(connection, clock)

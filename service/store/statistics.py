@@ -1,16 +1,17 @@
 """Counts and rates; all of them derive from rows."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
 
 from service.events import FAILURE_STATUSES, Status
-from service.store import bulk
+from service.store import bulk, rollups
 from service.store.records import Health, HourCount, Share, Stats
 from service.store.tables import dead_letters, failures, jobs, outbox, pending_logs
+from service.store.tables_reports import hours
 from service.store.types import utc
 
 SERIES = timedelta(hours=24)
@@ -42,18 +43,15 @@ class Statistics:
         """Counts over jobs that ended in [since, until); the hourly series covers the last 24 hours of it at most."""
         since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
+        parts = rollups.split(self._connection, since, until)
         by_status: dict[str, int] = {}
         lost = 0.0
-        for row in self._connection.execute(
-            select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
-            .where(*_within(jobs, since, until, scope))
-            .group_by(jobs.c.status)
-        ):
-            by_status[row.status] = row.jobs
+        for row in self._statuses(parts, scope):
+            by_status[row.status] = by_status.get(row.status, 0) + row.jobs
             lost += row.lost if row.status in FAILURE_STATUSES else 0.0
         failed = sum(by_status.get(status, 0) for status in FAILURE_STATUSES)
         succeeded = by_status.get(Status.SUCCEEDED, 0)
-        by_side, by_cause = self._shares(since, until, scope, failed, lost)
+        by_side, by_cause = self._shares(parts, scope, failed, lost)
         return Stats(
             since=since,
             until=until,
@@ -96,30 +94,49 @@ class Statistics:
     def _count(self, wanted: Any) -> int:
         return int(self._connection.execute(wanted).scalar_one())
 
+    def _statuses(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+        """Jobs and their GPU-hours by status; a status may come more than once."""
+        for since, until in parts.ranges:
+            yield from self._connection.execute(
+                select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
+                .where(*_within(jobs, since, until, scope))
+                .group_by(jobs.c.status)
+            )
+        yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, hours.c.status)
+
+    def _causes(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+        """Failed jobs and their GPU-hours by side and cause, "unknown" for the undecided; may come more than once."""
+        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
+        cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
+        for since, until in parts.ranges:
+            yield from self._connection.execute(
+                select(
+                    side.label("side"),
+                    cause.label("cause"),
+                    func.count().label("jobs"),
+                    func.sum(failures.c.gpu_hours_lost).label("lost"),
+                )
+                .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
+                .group_by(literal_column("1"), literal_column("2"))
+            )
+        counted = rollups.rows(
+            self._connection, parts, rollups.FAILURES, scope, hours.c.status, hours.c.side, hours.c.cause
+        )
+        yield from (row for row in counted if row.status in FAILURE_STATUSES)
+
     def _shares(
-        self, since: datetime, until: datetime, scope: Mapping[str, str | None], failed: int, lost: float
+        self, parts: rollups.Split, scope: Mapping[str, str | None], failed: int, lost: float
     ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
         """By side and by cause; what was abstained from, or has no verdict, is unknown."""
         sides: Counter[str] = Counter()
         causes: Counter[str] = Counter()
         side_lost: defaultdict[str, float] = defaultdict(float)
         cause_lost: defaultdict[str, float] = defaultdict(float)
-        for row in self._connection.execute(
-            select(
-                failures.c.side,
-                failures.c.cause,
-                failures.c.abstained,
-                func.count().label("jobs"),
-                func.sum(failures.c.gpu_hours_lost).label("lost"),
-            )
-            .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
-            .group_by(failures.c.side, failures.c.cause, failures.c.abstained)
-        ):
-            side, cause = (UNKNOWN, UNKNOWN) if row.abstained else (row.side, row.cause)
-            sides[side] += row.jobs
-            causes[cause] += row.jobs
-            side_lost[side] += row.lost
-            cause_lost[cause] += row.lost
+        for row in self._causes(parts, scope):
+            sides[row.side] += row.jobs
+            causes[row.cause] += row.jobs
+            side_lost[row.side] += row.lost
+            cause_lost[row.cause] += row.lost
         left = failed - sides.total()
         if left > 0:
             sides[UNKNOWN] += left

@@ -1,9 +1,9 @@
-"""Tables. Published reports, duties that exactly one process does, and digests of messages."""
+"""Tables. Published reports, duties that exactly one process does, digests of messages, and counted hours."""
 
-from sqlalchemy import Column, Integer, LargeBinary, String, Table
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, String, Table
 
 from service.store.tables import metadata
-from service.store.types import UtcDateTime
+from service.store.types import BigId, UtcDateTime
 
 # A published report is frozen: a later version is a row of its own.
 reports = Table(
@@ -33,4 +33,28 @@ digests = Table(
     Column("endpoint", String(100), primary_key=True),
     Column("key_hash", LargeBinary, primary_key=True),
     Column("at", UtcDateTime, nullable=False),
+)
+
+# Counted rows of an hour (service.store.rollups); `kind` says of which table. "" stands for what is not known.
+hours = Table(
+    "hours",
+    metadata,
+    Column("hour", UtcDateTime, primary_key=True),
+    Column("kind", String(10), primary_key=True),
+    Column("cluster", String(200), primary_key=True),
+    Column("queue", String(200), primary_key=True),
+    Column("team", String(200), primary_key=True),
+    Column("status", String(20), primary_key=True),
+    Column("side", String(20), primary_key=True),
+    Column("cause", String(40), primary_key=True),
+    Column("jobs", BigInteger, nullable=False),
+    Column("gpu_hours_lost", Float, nullable=False),
+)
+
+hour_notes = Table(
+    "hour_notes",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("hour", UtcDateTime, nullable=False),
+    Index(None, "hour", "id"),
 )
