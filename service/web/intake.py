@@ -10,9 +10,10 @@ import orjson
 from service.batch import BatchOutcome
 from service.errors import Conflict, FaultlineError, FieldError, TooLarge, UnreadableRecord
 from service.events import JobCompletion
+from service.formats import node_events
 from service.formats.outcome import Skipped
 from service.ingest.deadletter import dead_letter
-from service.store.records import DeadLetter
+from service.store.records import DeadLetter, StoredDeadLetter
 from service.web.services import Services
 
 _log = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ BATCH = 500  # events handed over at once
 # Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
 LINES_MOST = 100_000
 PLACE = "POST /api/v1/events"
+NODE_PLACE = "POST /api/v1/node-events"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +215,12 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
     """
     with services.store.reading() as reading:
         letter = reading.dead_letters.get(letter_id)
+    if _of_node(services, letter.place):
+        return _resend_node_event(services, letter_id, letter, cluster)
     try:
         found = services.parse(letter.text.encode(), cluster=cluster or _topic(letter.place))
     except UnreadableRecord as error:
-        raise Conflict(
-            f"what is stored of this letter still can't be read: {error.reason}. Only redacted text is stored; "
-            "send the original again from where it came",
-            error.errors,
-        ) from None
+        raise _still_unreadable(error) from None
     resent = Resent(letter_id, "skipped", skipped=found.reason) if isinstance(found, Skipped) else None
     if not isinstance(found, Skipped):
         [event] = services.ingest([found]).events
@@ -228,6 +228,36 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
     with services.store.unit_of_work() as work:
         work.dead_letters.mark_resent(letter_id)
     assert resent is not None
+    return resent
+
+
+def _still_unreadable(error: UnreadableRecord) -> Conflict:
+    return Conflict(
+        f"what is stored of this letter still can't be read: {error.reason}. Only redacted text is stored; "
+        "send the original again from where it came",
+        error.errors,
+    )
+
+
+def _of_node(services: Services, place: str) -> bool:
+    """Whether a letter came where nodes speak."""
+    topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
+    return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
+
+
+def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
+    named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
+    try:
+        found = node_events.parse(letter.text.encode(), cluster=named)
+    except UnreadableRecord as error:
+        raise _still_unreadable(error) from None
+    if isinstance(found, Skipped):
+        resent = Resent(letter_id, "skipped", skipped=found.reason)
+    else:
+        taken = services.nodes_say.take(found.said)
+        resent = Resent(letter_id, "accepted" if taken.accepted else "duplicate")
+    with services.store.unit_of_work() as work:
+        work.dead_letters.mark_resent(letter_id)
     return resent
 
 

@@ -21,7 +21,6 @@ from service.web.services import Given, Services
 
 router = APIRouter(tags=["nodes"])
 BATCH = 500  # lines stored at once
-PLACE = "POST /api/v1/node-events"
 
 _BODY = {
     "requestBody": {
@@ -85,7 +84,7 @@ def submit(
             except UnreadableRecord as error:
                 first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
                 answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
-                dead.append(dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now()))
+                dead.append(dead_letter(raw, f"{intake.NODE_PLACE} line {number}", error, services.clock.now()))
                 continue
             if isinstance(found, Skipped):
                 answer.skipped += 1

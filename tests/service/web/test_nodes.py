@@ -168,3 +168,15 @@ def test_a_failure_s_page_shows_both_sides_of_a_dispute(world: World) -> None:
     assert "60\u00a0s before the end" in page or "1\u00a0min before the end" in page
     assert "fallen off the bus. &lt;b&gt;" in page
     assert 'href="/nodes/orion/gpu018"' in page
+
+
+def test_a_dead_letter_of_a_node_is_sent_again_as_what_it_is(world: World) -> None:
+    client = world.client()
+    client.post("/api/v1/node-events", json=said(cluster=None))
+    client.post("/api/v1/node-events", content=b"{")
+    broken, nameless = client.get("/api/v1/dead-letters").json()["items"]
+    assert client.post(f"/api/v1/dead-letters/{broken['id']}:resend").status_code == 409
+    again = client.post(f"/api/v1/dead-letters/{nameless['id']}:resend?cluster=orion")
+    assert again.json()["outcome"] == "accepted"
+    with world.store.reading() as reading:
+        assert len(reading.node_events.page("orion", "gpu018").items) == 1
