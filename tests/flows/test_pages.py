@@ -90,7 +90,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     assert FIRST in first.inner_text()
     assert "rank 1" in first.inner_text()
     assert "301" in first.inner_text()
-    assert "Resubmit without gpu018" in page.locator(".do").inner_text()
+    assert "Resubmit without gpu018" in page.locator(".answer .do").inner_text()
     assert fits(page)
 
 
