@@ -8,6 +8,7 @@ from classifiers import progress
 from classifiers.chatter import Chatter
 from classifiers.items import ROLE_ORDER, Item
 from classifiers.lines import time_of
+from classifiers.roles import AGAIN
 from classifiers.taxonomy import Role
 
 _MOST: Final = 24
@@ -97,14 +98,15 @@ def put_forward(items: list[Item], rank: int | None) -> None:
 
 
 def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:
-    """Takes back candidates after which the ranks talked on as every day, and startup words that many ranks say alike.
+    """Takes back candidates after which the ranks talked on as every day, tries that are made again, and startup words
+    that many ranks say alike.
 
     They become context where anything else speaks for a beginning or tells of an end; else they stand behind the rest.
     `talks`: the daily talk by stream, None where a stream has no words.
     """
     doubted = []
     for item in items:
-        if item.role in {"initiating", "cascade"} and _is_past(item, items, talks):
+        if item.role in {"initiating", "cascade"} and (item.bucket == AGAIN or _is_past(item, items, talks)):
             doubted.append(item)
     if not doubted:
         return

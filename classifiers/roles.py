@@ -76,7 +76,7 @@ _ECHOES: Final = frozenset(
     }
 )  # fmt: skip
 _ECHO: Final = 2.4
-_LATER: Final = 2.6
+AGAIN: Final = 2.6
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 
 
@@ -94,12 +94,12 @@ def role_of(
         return "initiating", _NOT_SURE
     role, bucket = _by_itself(found, bare, hits, trace, exception)
     if role in {"initiating", "cascade"} and bucket > 0 and trace is None and _OVERCOME.search(bare, 0, 300):
-        bucket, role = max(bucket, _LATER), "initiating" if role == "initiating" else "context"
+        return "context", 9
     if role == "initiating":
         if (bucket > 0 and _WITNESS.search(bare, 0, 400)) or _PEER_LOST.search(bare, 0, 600):
             return "cascade", 9
         if _AGAIN.search(bare, 0, 300):
-            bucket = max(bucket, _LATER)
+            bucket = max(bucket, AGAIN)
         elif bucket > 0 and (exception in _ECHOES or _WAITED.search(bare, 0, 400)):
             bucket = max(bucket, _ECHO)
     return role, bucket

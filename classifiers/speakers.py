@@ -10,6 +10,7 @@ Sources: MPICH `-l`, Slurm `srun --label`, Open MPI and Horovod `--tag-output`, 
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -59,6 +60,9 @@ _LOCAL: Final = re.compile(
     r"\[default(?P<l1>\d{1,4})\]:[^\n]{0,60}?\[rank ?(?P<r1>\d{1,6})\]|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
 _ENOUGH: Final = 20
+_FEW: Final = 3
+_WIDE: Final = 600
+_STRETCH: Final = 60_000
 _WHOLE: Final = 0.85
 _MOST: Final = 0.5
 _FAR: Final = 48_000
@@ -89,12 +93,44 @@ def sample(text: str) -> list[list[str]]:
     return out
 
 
-def learn(samples: list[list[str]], *, master: bool = False) -> Way:
-    """How the lines of a text are marked; `master`: a pod of that name is among its writers."""
+def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> Way:
+    """How the lines of a text are marked.
+
+    A few sampled lines tell whether any are; then as many of `text` are read as it takes for marks of many ranks to
+    come back. `master`: a pod of that name is among the writers.
+    """
     lines = [line for part in samples for line in part]
-    lines = lines[:: max(1, len(lines) // _ENOUGH)]
-    if len(lines) < 3:  # noqa: PLR2004 - two lines bear nothing out
+    if len(lines) < _FEW:
         return Way()
+    found, own = _marks_of(lines[:: max(1, len(lines) // _ENOUGH)])
+    likely = [way for way, marks in found.items() if marks.total() >= _FEW]
+    if not likely and own.total() < _FEW:
+        return Way()
+    name = ""
+    for more in (lines, _stretch(text)):
+        if not more:
+            continue
+        found, own = _marks_of(more)
+        ordered = sorted(found.items(), key=lambda one: -one[1].total())
+        name = next((way for way, marks in ordered if _bears_out(way, marks, len(more))), "")
+        tells = len(own) > 1 and own.total() > max(_FEW, 2 * len(own) - 1)  # they come back
+        if name or tells:
+            break
+    if name == "pod" and not _are_ranks(found["pod"]):
+        found = _marks_of(_stretch(text))[0]
+        name = "pod" if _are_ranks(found.get("pod", ())) else "host"
+    ranks: frozenset[int] = frozenset()
+    if name in {"square", "colon", "round", "angle", "bar"}:
+        ranks = frozenset(int(one) for one in found[name])
+    elif name == "pod":
+        ranks = frozenset(one for one in (_pod_rank(word, master=master) for word in found[name]) if one is not None)
+    elif name == "place":
+        ranks = frozenset(int(one.rpartition(":")[2]) for one in found[name])
+    return Way(name, tells, ranks | (frozenset(own) if tells else frozenset()), master)
+
+
+def _marks_of(lines: list[str]) -> tuple[dict[str, Counter[str]], Counter[int]]:
+    """The marks of lines by way, and the ranks that loggers tell."""
     found: dict[str, Counter[str]] = {}
     own: Counter[int] = Counter()
     for line in lines:
@@ -103,36 +139,25 @@ def learn(samples: list[list[str]], *, master: bool = False) -> Way:
             found.setdefault(hit.lastgroup, Counter())[hit[hit.lastgroup]] += 1
     if _OWN_HINT.search("\n".join(lines)):
         own.update(number for number in map(_own, lines) if number is not None)
-    name = next(
-        (
-            way
-            for way, marks in sorted(found.items(), key=lambda one: -one[1].total())
-            if _bears_out(way, marks, len(lines))
-        ),
-        "",
-    )
-    if name == "pod" and not _are_ranks([_POD_NUMBER.search(one) for one in found["pod"]]):
-        name = "host"
-    ranks: frozenset[int] = frozenset()
-    if name in {"square", "colon", "round", "angle", "bar"}:
-        ranks = frozenset(int(one) for one in found[name])
-    elif name == "pod":
-        ranks = frozenset(one for one in (_pod_rank(word, master=master) for word in found[name]) if one is not None)
-    elif name == "place":
-        ranks = frozenset(int(one.rpartition(":")[2]) for one in found[name])
-    tells = len(own) > 1 and own.total() >= 4 and own.total() > 2 * len(own) - 1  # noqa: PLR2004 - they come back
-    return Way(name, tells, ranks | (frozenset(own) if tells else frozenset()), master)
+    return found, own
 
 
-def _are_ranks(hits: list[re.Match[str] | None]) -> bool:
+def _stretch(text: str) -> list[str]:
+    """Lines that follow one another in the midst of a long text."""
+    begin = max(0, len(text) // 2 - _STRETCH // 2)
+    return [line for line in text[begin : begin + _STRETCH].split("\n")[1:-1] if line.strip()][:_WIDE]
+
+
+def _are_ranks(names: Iterable[str]) -> bool:
     """Whether the numbers of names count up from 0 or 1, as replicas do and hosts rarely."""
+    hits = (_POD_NUMBER.search(one) for one in names)
     numbers = {int(hit["n"]) for hit in hits if hit is not None}
     return bool(numbers) and min(numbers) <= 1 and max(numbers) < 2 * len(numbers) + 2
 
 
 def _bears_out(way: str, marks: Counter[str], lines: int) -> bool:
     total = marks.total()
-    if total < 3 or total < _MOST * lines:  # noqa: PLR2004 - as above
+    if total < _FEW or total < _MOST * lines:
         return False
     if way in {"host", "pod"}:
         return total > _WHOLE * lines and len(marks) <= max(2, total // 3)
@@ -166,7 +191,7 @@ class Speakers:
         """How the lines are marked; learned at the first asking."""
         if self._way is None:
             master = "-master-0" in self._text or "-chief-0" in self._text
-            self._way = learn(self.samples, master=master) if self._mixed else Way()
+            self._way = learn(self.samples, self._text, master=master) if self._mixed else Way()
         return self._way
 
     @property
