@@ -283,7 +283,7 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
 
 def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Request) -> Settled | None:
     """What the Job's owner, or its controller, has against it."""
-    wish = meta.labels.get(OPT_IN)
+    wish = _wish(meta, spec)
     manager = spec.get("managedBy")
     why = None
     if wish in {"never", "advise"}:
@@ -297,6 +297,14 @@ def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Reque
     elif meta.deleted_at is not None:
         why = "the Job is being deleted"
     return None if why is None else Settled("refused", why)
+
+
+def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
+    """What the Job's owner wants, said on the Job or on its pods; of two words the more careful one."""
+    template = fields.mapping(fields.mapping(spec, "template", "spec."), "metadata", "spec.template.")
+    pods = [fields.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")]
+    said = [meta.labels.get(OPT_IN), *pods]
+    return next((word for word in ("never", "advise") if word in said), meta.labels.get(OPT_IN) or pods[0] or pods[1])
 
 
 def _uncounted(status: Mapping[str, Any]) -> bool:

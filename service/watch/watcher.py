@@ -40,6 +40,8 @@ SAVE_EVERY_S = 5.0
 REFUSED_PAUSE_S = 60.0
 SHORT = 1_000
 _NODE, _EVENT = "Node", "Event"
+# Pods of these are to run for ever: where one ends, another takes its place, and no job has ended.
+SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Node"})
 
 
 def collections(namespaces: Sequence[str], labels: str | None, *, with_nodes: bool) -> list[Collection]:
@@ -219,6 +221,8 @@ class Watcher:
     def _end(self, seen: Seen, found: _Batch, told: set[str]) -> None:
         kind, obj, deleted = seen.of.kind, seen.object, seen.what == "deleted"
         meta = kubernetes_meta.read_meta(obj)
+        if kind == "Pod" and meta.owner is not None and meta.owner[0] in SERVICES:
+            return
         self._track(seen, kind, meta, deleted=deleted)
         event = ends.read(kind, obj, self._cluster, deleted=deleted)
         own_id = f"kubernetes:{kind}:{meta.uid}"
@@ -277,7 +281,8 @@ class Watcher:
                 found.notes.append(nodes.told_gone(name, self._cluster, now))
             return
         before, after = self._nodes.put(seen.object, now)
-        if after is not None and before is not None and after.complaints != before.complaints:
+        known = () if before is None else before.complaints
+        if after is not None and after.complaints != known:
             found.notes.append(nodes.told(seen.object, self._cluster))
 
     def _told(self, events: Sequence[JobCompletion], stop: Stop) -> bool:

@@ -69,6 +69,17 @@ def test_a_job_that_does_not_want_to_is_left_alone(wish: str) -> None:
     assert wish in seen.detail
 
 
+def test_a_word_on_the_pods_counts_too() -> None:
+    careful = job()
+    careful["spec"]["template"]["metadata"]["annotations"] = {"faultline/resubmit": "never"}
+    seen = look(careful)
+    assert isinstance(seen, Settled)
+    assert seen.result == "refused"
+    willing = with_annotation(None)
+    willing["spec"]["template"]["metadata"]["labels"]["faultline/resubmit"] = "auto"
+    assert isinstance(look(willing, extra={"ask_scheduler": True}), Go)
+
+
 def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
     asked = {"extra": {"ask_scheduler": True}}
     refused = look(with_annotation(None), **asked)

@@ -4,7 +4,7 @@ import pytest
 
 from service.formats import kubernetes_containers
 from service.kubernetes.errors import Absent, ClusterAway, Refused
-from service.watch.logs import CONTAINERS_MOST, LogTails
+from service.watch.logs import CONTAINERS_MOST, SILENT_S, LogTails
 from tests.service.watch.objects import ended_container, pod
 
 
@@ -65,6 +65,20 @@ def test_a_node_that_does_not_answer_is_not_asked() -> None:
     [found] = tails(api, pod(), silent="node gpu1 does not answer")
     assert found.missing == "node gpu1 does not answer"
     assert not api.asked
+
+
+def test_a_kubelet_that_gave_nothing_is_left_alone_for_a_while() -> None:
+    api, now = Texts(ClusterAway("timeout")), [0.0]
+    reader = LogTails(api, lambda _: None, lambda: now[0])
+    containers = kubernetes_containers.read(pod()["status"])
+    for _ in range(3):
+        [found] = reader.of(pod(), containers, None)
+    assert len(api.asked) == 1
+    assert found.missing is not None
+    assert "a moment ago" in found.missing
+    now[0] += SILENT_S + 1
+    reader.of(pod(), containers, None)
+    assert len(api.asked) == 2
 
 
 def test_a_pod_that_never_ran_has_no_log() -> None:

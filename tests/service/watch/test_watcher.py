@@ -232,8 +232,10 @@ def test_what_a_pod_waited_for_is_said_at_its_job_s_deadline(world: World) -> No
 
 
 def test_nodes_are_told_when_they_change_and_their_events_as_they_come(world: World) -> None:
-    world.see("listed", node())
-    world.see("changed", node())
+    world.see("listed", node(), node("gpu2", "Unknown"))
+    assert [one["metadata"]["name"] for one in world.notes] == ["gpu2"]  # it went while nobody watched
+    world.notes.clear()
+    world.see("changed", node(), node("gpu2", "Unknown"))
     assert not world.notes
     event = {
         "kind": "Event",
@@ -274,6 +276,14 @@ def test_what_is_too_large_even_then_is_given_up_and_stops_nothing(world: World)
     world.sent.largest = None
     world.see("changed", pod("p2"))
     assert len(world.sent.events) == 1
+
+
+def test_pods_of_services_are_no_jobs(world: World) -> None:
+    served = pod()
+    served["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
+    world.see("changed", served)
+    world.see("deleted", served)
+    assert not world.sent.events
 
 
 def test_pods_of_a_running_job_are_not_missed(world: World) -> None:
