@@ -75,6 +75,10 @@ def respond(request: Request, error: Exception) -> Response:
         headers = dict(error.headers or {})
         if status == HTTPStatus.NOT_FOUND:
             detail = f"there is nothing at {request.url.path}"
+        elif status == HTTPStatus.BAD_REQUEST:  # a body that is no text, which the framework tells apart
+            status, title = HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid input"
+            detail = "the body can't be read: expected JSON in UTF-8"
+            errors = (FieldError("(body)", "JSON in UTF-8"),)
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
             detail = f"{request.method} is not answered at {request.url.path}"
             allowed = headers.get("Allow", "another method")
