@@ -1,0 +1,98 @@
+"""The pages of automation: sentences first, buttons that say what they do, nothing that needs a script."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.automation.world import job
+from tests.service.web.test_automation_api import GONE, XID, acting, hook, lease, tell
+from tests.service.web.world import World
+
+__all__ = ["acting", "hook"]  # fixtures
+
+
+def post(client: TestClient, path: str, **form: Any) -> str:
+    """Send a form as a browser does, and follow it."""
+    client.get("/automation")
+    token = (
+        client.cookies["faultline_form"] if "faultline_form" in client.cookies else next(iter(client.cookies.values()))
+    )
+    answer = client.post(path, data={"form_token": token, **form}, headers={"Origin": "http://127.0.0.1:8080"})
+    assert answer.status_code == 303, answer.text[:400]
+    return client.get(answer.headers["location"]).text
+
+
+def words(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+
+
+def test_the_switch_is_on_every_page_and_stops_everything(hook: TestClient) -> None:
+    tell(hook, job("1", XID))
+    for path in ("/", "/failures", "/incidents", "/automation"):
+        assert 'action="/automation/stop"' in hook.get(path).text
+    page = post(hook, "/automation/stop", reason="storage work")
+    assert "Automation is stopped: nothing is resubmitted by itself." in page
+    assert "storage work" in page
+    assert lease(hook) == []
+    page = post(hook, "/automation/start")
+    assert "Automation is on: 1 waiting" in page
+
+
+def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(hook: TestClient) -> None:
+    tell(hook, job("1", XID))
+    [failure] = [one["id"] for one in hook.get("/api/v1/failures").json()["items"]]
+    page = words(hook.get(f"/failures/{failure}").text)
+    assert "Automation: start it again without gpu018 – waits for its time" in page
+    page = post(hook, f"/failures/{failure}/hold", comment="I look at it")
+    assert "held by a person" in words(page)
+    page = post(hook, f"/failures/{failure}/resubmit")
+    assert "Asked for: the next hook that looks takes it." in page
+    [given] = lease(hook)
+    page = hook.get(f"/failures/{failure}").text
+    assert "in a hook&#39;s hands" in page
+    assert f"/failures/{failure}/hold" not in page
+    hook.post(
+        f"/api/v1/resubmissions/{given['request_id']}:ack",
+        json={"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"},
+    )
+    assert "resubmitted as job 2" in words(hook.get(f"/failures/{failure}").text)
+
+
+def test_what_would_have_been_done_is_said_so(client: TestClient) -> None:
+    tell(client, job("1", "NVRM: Xid 79"))
+    [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
+    assert "Would have: start it again without" in words(client.get(f"/failures/{failure}").text)
+    assert "would have been asked for" in client.get("/automation?state=shadow").text
+
+
+def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook: TestClient) -> None:
+    tell(hook, *(job(str(n), GONE.format(n=n), nodes=[f"n{n}", "m"], user=f"u{n}") for n in range(6)))
+    page = words(hook.get("/incidents").text)
+    assert "1 incident is open." in page
+    assert "File system /scratch fails jobs" in page
+    page = words(hook.get("/incidents/1").text)
+    assert "6 jobs of 6 users" in page
+    assert "6 resubmits are held" in page
+    assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
+    assert "team storage" in post(hook, "/incidents/1/release")
+    assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")
+    acting.clock.at += timedelta(minutes=10)
+    assert len(lease(hook)) == 6
+    page = post(hook, "/incidents/open", cluster="orion", kind="rack", value="r7")
+    assert "Rack r7 fails jobs" in page
+
+
+@pytest.mark.parametrize("path", ["/automation?cursor=x", "/incidents?cursor=x"])
+def test_a_cursor_of_nowhere_is_said(hook: TestClient, path: str) -> None:
+    assert hook.get(path).status_code == 422
+
+
+def test_hostile_names_are_shown_and_do_nothing(hook: TestClient) -> None:
+    name = "<script>alert(1)</script>"
+    tell(hook, job("1", XID, user=name, nodes=[name, "gpu2"]))
+    page = hook.get("/automation").text
+    assert name not in page
+    assert "&lt;script&gt;" in page
