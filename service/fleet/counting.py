@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from service.fleet.bayes import Prior, decayed, fit, ratio
 from service.fleet.blame import blame
 from service.fleet.settings import FleetSettings
+from service.fleet.times import bounded
 from service.store.fleet_records import Blame, DaySums, FleetPrior, Judged, NodeDay, NodeRow, RanJob
 from service.store.session import UnitOfWork
 from service.store.suspicion import Key
@@ -51,7 +52,8 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
     repaired = work.repairs.last(keys)
     sums: Sums = defaultdict(DaySums)
     for job in ran:
-        _exposure(job, repaired, sums)
+        if bounded(job.ended_at) == job.ended_at:
+            _exposure(job, repaired, sums)
     now: list[Blame] = []
     for one in judged:
         added = blame(one)
@@ -89,7 +91,7 @@ def _exposure(job: RanJob, repaired: Mapping[Key, datetime], sums: Sums) -> None
 def _blame(one: Blame, sign: float, repaired: Mapping[Key, datetime], sums: Sums) -> None:
     for node, weight in one.weights.items():
         since = repaired.get((one.cluster, node))
-        if since is None or one.ended_at > since:
+        if bounded(one.ended_at) == one.ended_at and (since is None or one.ended_at > since):
             _add(sums, (one.cluster, node, day_of(one.ended_at)), DaySums(blame=sign * weight))
 
 

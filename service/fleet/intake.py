@@ -12,12 +12,14 @@ from service.clock import Clock
 from service.errors import FieldError, InvalidInput
 from service.fleet.repair import clear
 from service.fleet.settings import FleetSettings
+from service.fleet.times import bounded
 from service.formats.node_events import Report, Said
 from service.store.fleet_records import NewNodeEvent
 from service.store.records import DeadLetter
 from service.store.session import Store, UnitOfWork
 
 CLOCK_TOLERANCE = timedelta(days=1)
+TOO_LATE = timedelta(days=30)  # what was longer ago revises nothing
 NOTE_MOST = 500  # characters
 
 
@@ -52,7 +54,7 @@ class NodeEventIntake:
             fresh = [one for one, is_new in zip(said, new, strict=True) if is_new]
             for one in fresh:
                 if one.kind == "repaired":
-                    at = min(one.at, self._clock.now())
+                    at = min(bounded(one.at), self._clock.now())
                     clear(
                         work,
                         one.cluster,
@@ -80,7 +82,7 @@ class NodeEventIntake:
             Unavailable: the database does not answer.
         """
         now = self._clock.now()
-        when = at or now
+        when = bounded(at or now)
         if when > now:
             expected = "a time that is not ahead of now"
             raise InvalidInput(f"at: expected {expected}", (FieldError("at", expected, when.isoformat()),))
@@ -97,14 +99,16 @@ class NodeEventIntake:
     def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
         """Failures that these events may say something of are to be looked at again: by node and time."""
         data = context_data.load()
+        now = self._clock.now()
         spans: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)
         for one in fresh:
             kind = data.kinds.get(one.kind)
-            if kind is None or kind.side is None or one.at > self._clock.now() + CLOCK_TOLERANCE:
+            begun, ended = bounded(one.at), bounded(one.until or one.at)
+            if kind is None or kind.side is None or begun > now + CLOCK_TOLERANCE or ended < now - TOO_LATE:
                 continue
             spans[one.cluster, one.node] += [
-                one.at - timedelta(seconds=kind.after_s),
-                (one.until or one.at) + timedelta(seconds=kind.before_s),
+                begun - timedelta(seconds=kind.after_s),
+                ended + timedelta(seconds=kind.before_s),
             ]
         work.fleet_work.add(
             "events",

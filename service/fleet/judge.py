@@ -6,6 +6,7 @@ from classifiers.case import Verdict
 from classifiers.context import update
 from service.events import JobCompletion
 from service.fleet.evidence import Around, read
+from service.fleet.times import bounded
 from service.store.session import Store
 
 
@@ -18,7 +19,7 @@ def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence
     if not events:
         return list(verdicts)
     attempts = [
-        Around(event.cluster, event.job_id, event.nodes, event.user, event.ended_at, verdict)
+        Around(event.cluster, event.job_id, event.nodes, event.user, bounded(event.ended_at), verdict)
         for event, verdict in zip(events, verdicts, strict=True)
     ]
     with store.reading() as reading:

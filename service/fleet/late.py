@@ -8,6 +8,7 @@ from classifiers.context import as_logged, update
 from service.clock import Clock
 from service.fleet.evidence import Around, read
 from service.fleet.settings import FleetSettings
+from service.fleet.times import bounded
 from service.fleet.wire import verdict_of
 from service.store.fleet_records import Judged
 from service.store.session import Store
@@ -77,9 +78,9 @@ class Late:
             return
         now = self._clock.now()
         once_more = {
-            number: judged[number].ended_at + self._settings.last
+            number: bounded(judged[number].ended_at) + self._settings.last
             for number in failures
-            if number in judged and now < judged[number].ended_at + self._settings.last
+            if number in judged and abs(now - bounded(judged[number].ended_at)) < self._settings.last
         }
         with self._store.unit_of_work() as work:
             work.fleet_work.checked(failures)
@@ -87,7 +88,7 @@ class Late:
 
 
 def _around(one: Judged, verdict: Verdict) -> Around:
-    return Around(one.cluster, one.job_id, one.nodes, one.user, one.ended_at, as_logged(verdict))
+    return Around(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), as_logged(verdict))
 
 
 def _is_news(before: Verdict, now: Verdict) -> bool:

@@ -57,6 +57,7 @@ class Tending:
         with self._store.unit_of_work() as work:
             if self._settings.keep_events is not None:
                 work.node_events.remove(now - self._settings.keep_events)
+            work.fleet_facts.remove_blames()
             work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:

@@ -125,6 +125,12 @@ class FleetFacts:
                 out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
         return out
 
+    def remove_blames(self) -> None:
+        """Remove what failures add that retention removed: those before the oldest attempt."""
+        oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
+        if oldest is not None:
+            self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
+
     def put_blames(self, new: Sequence[Blame]) -> None:
         """What these failures add from now on; one without weights adds nothing."""
         empty = [one.failure_id for one in new if not one.weights]

@@ -185,3 +185,20 @@ def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock
     assert verdict.suspect.gpu == 3
     assert verdict.log_said is not None
     assert verdict.log_said.cause == OPEN.cause
+
+
+@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
+def test_clocks_that_are_centuries_off_stop_nothing(store: Store, clock: FixedClock, year: str) -> None:
+    bench = Bench(store, clock)
+    at = f"{year}T00:00:00Z"
+    for kind in ("gpu_lost", "maintenance", "repaired"):
+        bench.say(at=at, until=at, kind=kind)
+        bench.say(at="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z", kind=kind)
+    bench.diagnose([ended(ended_at=at, started_at=at), ended(2, ended_at=at, started_at=None), ended(3)])
+    for _ in range(3):
+        bench.idle()
+        clock.at += timedelta(hours=1)
+    with store.reading() as reading:
+        assert not reading.fleet_work.any()
+        assert not reading.fleet_work.any_due()
+        assert reading.suspicion.of("orion", ["gpu1"])["gpu1"].exposure_h <= 1
