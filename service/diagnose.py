@@ -22,7 +22,6 @@ from service.events import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
 from service.fleet.judge import in_context
 from service.fleet.late import Again, Late
 from service.fleet.settings import FleetSettings
-from service.fleet.wire import verdict_of
 from service.groups.refine import refine
 from service.logs.fetch import Fetched
 from service.recommend import gather
@@ -33,6 +32,7 @@ from service.store.records import DeadLetter, JobOutcome, NewFailure, NewJob, Ou
 from service.store.session import Store, UnitOfWork
 from service.telemetry import Telemetry
 from service.verdict import Diagnosis, to_wire
+from service.verdict_of import verdict_of
 
 PENDING_FIRST_TRY = timedelta(seconds=15)
 PENDING_UNTIL = timedelta(minutes=30)

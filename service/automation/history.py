@@ -7,11 +7,11 @@ from typing import Any
 from classifiers.case import Evidence, JobFacts, Progress, Suspect, Verdict
 from service.errors import NotFound
 from service.events import JobCompletion
-from service.fleet.wire import verdict_of
 from service.recommend import facts_wire
 from service.recommend.replay import Past
 from service.store.decided import Decided
 from service.store.session import UnitOfWork
+from service.verdict_of import verdict_of
 
 
 def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> Past:

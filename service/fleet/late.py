@@ -9,9 +9,9 @@ from service.clock import Clock
 from service.fleet.evidence import Around, read
 from service.fleet.settings import FleetSettings
 from service.fleet.times import bounded
-from service.fleet.wire import verdict_of
 from service.store.fleet_records import Judged
 from service.store.session import Store
+from service.verdict_of import verdict_of
 
 LEAST_CHANGE = 0.05  # of the confidence: less is no news
 

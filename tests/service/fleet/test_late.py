@@ -14,13 +14,13 @@ from service.events import JobCompletion, from_object
 from service.fleet.intake import NodeEventIntake
 from service.fleet.settings import FleetSettings
 from service.fleet.tend import Tending
-from service.fleet.wire import verdict_of
 from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.recommend import policy
 from service.store.records import FailureDetail
 from service.store.session import Store
 from service.telemetry import Telemetry
+from service.verdict_of import verdict_of
 from tests.service.store.conftest import FixedClock
 from tests.service.store.made import NOON
 from tests.service.web.world import GUESS, OPEN
