@@ -1,0 +1,60 @@
+"""POST /policy:replay: another policy is asked about what was decided."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.automation.automation import Automation
+from service.diagnose import Diagnose
+from service.logs.fetch import LogFetcher
+from service.store.session import Store
+from service.telemetry import Telemetry
+from service.web.app import create_app
+from service.web.services import Services
+from tests.service.automation.world import ByWord, job, rules
+from tests.service.frozen_clock import FrozenClock
+from tests.service.web.world import HERE, NOW, World, lines
+
+REPLAY = "/api/v1/policy:replay"
+SHY = 'version = "shy"\n[limits]\ninfra_per_lineage = 0\n'
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[TestClient]:
+    store, clock, policy = Store(f"sqlite:///{tmp_path}/s.sqlite3", clock=FrozenClock(NOW)), FrozenClock(NOW), rules()
+    store.upgrade()
+    automation = Automation(store, policy, clock, Telemetry())
+    handle = Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation)
+    services = Services(store, handle, clock, Telemetry(), automation=automation)
+    with World(store, clock, services, create_app(services)).client(base_url=HERE) as client:
+        yield client
+    store.close()
+
+
+def asked(api: TestClient, **body: Any) -> dict[str, Any]:
+    answer = api.post(REPLAY, json=body)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def test_what_would_change_is_told_with_its_reasons(api: TestClient) -> None:
+    told = lines(job("1", XID), job("2", "ModuleNotFoundError: No module named 'x'"))
+    assert api.post("/api/v1/events", content=told).status_code == 200
+    found = asked(api, policy=SHY)
+    assert (found["asked"], found["changed"], found["resubmits"]) == (2, 1, {"more": 0, "fewer": 1})
+    assert found["kinds"] == [{"before": "resubmit_now (act)", "after": "stop", "count": 1}]
+    assert found["items"][0]["reasons"][-1].startswith("resubmits of this job: ")
+    assert asked(api, policy=SHY, failures=1)["asked"] == 1
+    assert asked(api, policy=SHY, since="2031-01-01T00:00:00Z")["asked"] == 0
+
+
+def test_a_wrong_policy_is_refused_with_its_place(api: TestClient) -> None:
+    answer = api.post(REPLAY, json={"policy": 'version = "x"\n[limits]\ninfra_per_lineage = -1\n'})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "limits.infra_per_lineage (line 3)"
+    assert api.post(REPLAY, json={"policy": "", "limit": 3}).status_code == 422
