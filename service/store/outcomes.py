@@ -164,8 +164,9 @@ class Outcomes:
                 floor=one.floor,
             )
             .on_conflict_do_nothing()
+            .returning(demotions.c.cause)
         )
-        return bool(made.rowcount == 1)
+        return made.first() is not None
 
     def promote(self, one: Demotion) -> None:
         """The figures no longer stand against it."""

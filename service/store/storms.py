@@ -42,8 +42,9 @@ class Storms:
                 reason=short(reason, 300),
             )
             .on_conflict_do_nothing()
+            .returning(storms.c.storm_key)
         )
-        return bool(made.rowcount == 1)
+        return made.first() is not None
 
     def trial(self, key: str, request: int | None, at: datetime | None) -> None:
         """Remember the one that was let go, or that there is none any more."""

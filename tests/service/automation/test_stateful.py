@@ -204,7 +204,7 @@ def test_whatever_happens_the_rules_hold(tmp_path: Path, clock: FrozenClock) -> 
         return Automated()
 
     run_state_machine_as_test(
-        machine,
+        machine,  # type: ignore[arg-type]  # any callable that makes one, as its own documentation says
         settings=settings(
             max_examples=20,
             stateful_step_count=20,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
 from tests.service.web.test_automation_api import GONE, XID, acting, hook, lease, tell
 from tests.service.web.world import World
@@ -17,9 +18,7 @@ __all__ = ["acting", "hook"]  # fixtures
 def post(client: TestClient, path: str, **form: Any) -> str:
     """Send a form as a browser does, and follow it."""
     client.get("/automation")
-    token = (
-        client.cookies["faultline_form"] if "faultline_form" in client.cookies else next(iter(client.cookies.values()))
-    )
+    token = client.cookies[FORM_COOKIE]
     answer = client.post(path, data={"form_token": token, **form}, headers={"Origin": "http://127.0.0.1:8080"})
     assert answer.status_code == 303, answer.text[:400]
     return client.get(answer.headers["location"]).text
