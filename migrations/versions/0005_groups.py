@@ -136,10 +136,11 @@ def upgrade() -> None:
         sa.Column("disputed", sa.Boolean(), nullable=False),
         sa.Column("contested", sa.Boolean(), nullable=False),
         sa.Column("golden", sa.Boolean(), nullable=False),
+        sa.Column("waiting", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("failure_id", name=op.f("pk_labels")),
     )
     op.create_index("ix_labels_at", "labels", ["at", "failure_id"])
-    op.create_index("ix_labels_queue", "labels", ["at", "failure_id"], **where("disputed OR contested"))
+    op.create_index("ix_labels_queue", "labels", ["at", "failure_id"], **where("waiting"))
     op.create_table(
         "saved_views",
         sa.Column("who", sa.String(length=200), nullable=False),

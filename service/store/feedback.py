@@ -4,7 +4,7 @@ import random
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, literal, select, text, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
 
 from service.clock import Clock
 from service.store import cursor as cursors
@@ -72,8 +72,7 @@ class FeedbackRows:
         kind = "labels-open" if open_only else "labels"
         wanted = select(labels).order_by(labels.c.at.desc(), labels.c.failure_id.desc()).limit(limit + 1)
         if open_only:
-            # As the index was made, or SQLite does not see that it serves.
-            wanted = wanted.where(text("disputed OR contested"))
+            wanted = wanted.where(labels.c.waiting)
         if cursor is not None:
             position, last = cursors.decode(cursor, kind, str, int)
             try:
@@ -223,6 +222,7 @@ class FeedbackRows:
             "disputed": made.disputed,
             "contested": made.contested,
             "golden": made.golden,
+            "waiting": made.disputed or made.contested,
             **{axis: getattr(made.labels, axis) for axis in _AXES},
         }
         writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})

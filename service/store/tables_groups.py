@@ -190,13 +190,8 @@ labels = Table(
     Column("disputed", Boolean, nullable=False),
     Column("contested", Boolean, nullable=False),
     Column("golden", Boolean, nullable=False),
-    Index(
-        "ix_labels_queue",
-        "at",
-        "failure_id",
-        postgresql_where=text("disputed OR contested"),
-        sqlite_where=text("disputed OR contested"),
-    ),
+    Column("waiting", Boolean, nullable=False),  # disputed or contested: somebody has to decide
+    Index("ix_labels_queue", "at", "failure_id", postgresql_where=text("waiting"), sqlite_where=text("waiting")),
     Index("ix_labels_at", "at", "failure_id"),
 )
 

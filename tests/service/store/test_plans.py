@@ -10,7 +10,9 @@ from sqlalchemy import Connection, event
 
 from service.store.all_tables import metadata
 from service.store.bulk import is_postgres
+from service.store.feedback_records import NewFeedback
 from service.store.fleet_records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
+from service.store.group_records import GroupFilter
 from service.store.records import FailureFilter
 from service.store.session import Store, UnitOfWork
 from tests.service.store.made import NOON, job, put
@@ -133,6 +135,47 @@ def test_what_else_the_pages_ask_scans_no_table(filled: Store) -> None:
             # Asked for one row of it, and for a page in the order of its row numbers.
             text = plan(reading, statement, parameters)
             assert set(scans(text)) <= {"SCAN retired_events", "SCAN dead_letters"}, text
+
+
+def test_what_the_pages_of_groups_and_feedback_ask_scans_no_table(filled: Store) -> None:
+    with filled.unit_of_work() as work:
+        while work.groups.fold() is not None:
+            pass
+        number = work.groups.page(limit=1).items[0].id
+        failure = work.failures.page(limit=1).items[0]
+        work.groups.note(number, "ana", "comment", "words")
+        for row in work.failures.page(limit=100).items:
+            for kind in ("contest", "confirm", "correct", "import"):
+                work.feedback.add(NewFeedback(row.id, "ana", kind, 1, row.side, row.cause))
+    with filled._engine.connect() as connection:
+        connection.exec_driver_sql("ANALYZE")
+        connection.commit()
+    with filled.reading() as reading, statements(filled) as seen:
+        for sort in ("-last_at", "-gpu_hours_lost"):
+            reading.groups.page(sort=sort)
+            reading.groups.page(GroupFilter(state="new"), sort=sort)
+        reading.groups.page(GroupFilter(user="user7", hidden_from="ana"))
+        reading.groups.get(number, who="ana")
+        reading.groups.of(["v1:3"])
+        reading.groups.due()
+        reading.groups.facts([number], window_h=6, past_d=28)
+        reading.failures.page(FailureFilter(group=str(number)), limit=20)
+        reading.failures.facets(FailureFilter())
+        reading.failures.facets(FailureFilter(q="json", group=str(number)))
+        reading.failures.solved(failure)
+        reading.failures.newest()
+        reading.failures.rows([failure.id])
+        reading.feedback.of(failure.id)
+        reading.feedback.label(failure.id)
+        reading.feedback.labelled(open_only=True)
+        reading.feedback.contests(NOON)
+        reading.feedback.audit("2026-W47")
+        reading.feedback.views("ana", "/failures")
+    with filled.reading() as reading:
+        for statement, parameters in seen:
+            # The words' own index is no table of ours; a group has a note or two.
+            text = plan(reading, statement, parameters)
+            assert set(scans(text)) <= {"SCAN group_mutes"}, (statement, text)
 
 
 NAMES = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
