@@ -213,14 +213,16 @@ class SlurmScheduler:
         self, request: Request, job: SlurmJob, *, begun: bool = False, saved: Saved | None = None
     ) -> _Plan | Settled:
         """The plan, if the nodes that are left are enough."""
-        here = {node.partition(".")[0]: node for node in self._tools.nodes("")}
+        partitions = self._tools.nodes()
+        here = {node.partition(".")[0]: node for nodes in partitions.values() for node in nodes}
         exclude = tuple(here.get(node.partition(".")[0], "") for node in request.exclude_nodes)
         if "" in exclude:
             unknown = request.exclude_nodes[exclude.index("")]
             return Settled("refused", f"{unknown} is to be left out, and is no node that Slurm knows here")
+        own = [partitions[name] for name in job.partition.split(",") if name in partitions]
         out = set(exclude) | set(expand_nodes(job.excluded, "excluded_nodes"))
-        left = len(self._tools.nodes(job.partition) - out)
-        if exclude and left < job.node_count and not begun:
+        left = len(frozenset().union(*own) - out)
+        if own and exclude and left < job.node_count and not begun:
             return Settled(
                 "refused", f"without {', '.join(exclude)} {left} nodes are left; it asks for {job.node_count}"
             )

@@ -98,14 +98,17 @@ class SlurmTools:
         rows = (line.split() for line in said.splitlines())
         return [(row[0], int(row[1])) for row in rows if len(row) == ROW and JOB.fullmatch(row[0]) and row[1].isdigit()]
 
-    def nodes(self, partition: str) -> frozenset[str]:
-        """The nodes of a partition, or of the cluster where it is empty.
+    def nodes(self) -> dict[str, frozenset[str]]:
+        """The nodes of each partition.
 
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        only = (f"--partition={partition}",) if partition else ()
-        return frozenset(self._run("sinfo", "--noheader", "--Node", "--format=%N", *only).split())
+        found: dict[str, set[str]] = {}
+        for line in self._run("sinfo", "--noheader", "--Node", "--format=%N|%R").splitlines():
+            node, _, partition = line.partition("|")
+            found.setdefault(partition.strip(), set()).add(node.strip())
+        return {partition: frozenset(nodes) for partition, nodes in found.items()}
 
     def memory_s(self) -> int:
         """How long an ended job is known: MinJobAge, in seconds.
