@@ -28,10 +28,10 @@ _FLOOR: Final = 0.01
 # are joined as two witnesses, neither ever surer than this, and a category is told from this share on.
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
-_TOLD_CATEGORY: Final = 0.4
+_TOLD_CATEGORY: Final = 0.6
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where one in three would.
-_REPAIR: Final = 0.3
+# Started again before a repair a job waits and fails once more: it is held back where nearly one in two would.
+_REPAIR: Final = 0.45
 _RETRY_VOTES: Final = 0.3
 _FUTILE: Final = 0.3
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact, comparison, dataset, evaluation, html_report, measured, signatures
+from classifiers import artifact, comparison, dataset, evaluation, families, html_report, measured, signatures
 from classifiers.artifact import ModelError
 from classifiers.dataset import DatasetError, LabelledCase
 from classifiers.evaluation import Evaluation
@@ -31,6 +31,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
     parser.add_argument("--json", type=Path, help="write what is taken for what on held-out kinds (not with --cases)")
+    parser.add_argument("--compare", action="store_true", help="families of models on held-out programs; takes minutes")
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
 
 
@@ -86,6 +87,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None and args.cases is not None:
         raise InvalidInput("--json tells of the packaged corpus, held out by kind: leave --cases away")
     catalogue = signatures.packaged()
+    if args.compare:
+        rows = families.compare(dataset.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr))
+        print(families.markdown(rows))
+        return 0
     try:
         model = artifact.load(args.model or settings.read().model_dir)
     except ModelError as error:
