@@ -8,8 +8,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 
+from service.clock import SystemClock
+from service.groups.fold import Fold
 from service.store.session import Store
 from tests.labs import postgres
 
@@ -25,6 +28,12 @@ PAGES = (
     "/api/v1/failures?limit=50",
     "/api/v1/failures?team=team7&limit=50",
     "/",
+    "/?since=7d",
+    "/?since=28d",
+    "/groups",
+    "/nodes",
+    "/automation",
+    "/reports",
 )
 # A year of failures, newest last; the shares of sides and causes are made up, only their spread matters.
 LOAD = """
@@ -43,6 +52,9 @@ SELECT id, cluster, status, user_name, team, queue, ended_at, gpu_hours_lost, tr
 FROM jobs;
 INSERT INTO failure_nodes (failure_id, node, ended_at)
 SELECT id, 'gpu' || lpad((id % 1000)::text, 4, '0'), ended_at FROM jobs;
+INSERT INTO hour_notes (hour) SELECT DISTINCT date_trunc('hour', ended_at, 'UTC') FROM jobs;
+INSERT INTO group_deltas (failure_id, fingerprint, sign)
+SELECT id, fingerprint, 1 FROM failures WHERE id > {count} - 20000;
 ANALYZE;
 """
 
@@ -69,6 +81,20 @@ def milliseconds(url: str) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+def count_hours(url: str) -> int:
+    """What the background does: hours that are over, and groups."""
+    counted = 0
+    with closing(Store(url)) as store:
+        while True:
+            with store.unit_of_work() as work:
+                some = work.rollups.fold(datetime.now(UTC))
+            if not some:
+                break
+            counted += some
+        Fold(store, SystemClock())()
+    return counted
+
+
 def run(count: int = FAILURES) -> None:
     """Print p50 and p95 of each page, each request alone."""
     with postgres.server(shared_buffers="512MB") as database:
@@ -81,6 +107,9 @@ def run(count: int = FAILURES) -> None:
             if statement.strip():
                 database.sql(statement, "pages")
         print(f"{count:,} failures loaded in {time.monotonic() - began:.0f} s")
+        began = time.monotonic()
+        hours = count_hours(url)
+        print(f"{hours:,} hours counted once in {time.monotonic() - began:.0f} s")
         with served(url) as base:
             for page in PAGES:
                 milliseconds(base + page)
