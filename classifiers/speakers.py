@@ -59,8 +59,9 @@ _RAY_TAG: Final = re.compile(r"pid=(?P<pid>\d{2,8})[^)\n]{0,40}\) {0,2}\[[Rr]ank
 _LOCAL: Final = re.compile(
     r"\[default(?P<l1>\d{1,4})\]:[^\n]{0,60}?\[rank ?(?P<r1>\d{1,6})\]|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
-_ENOUGH: Final = 20
+_ENOUGH: Final = 14
 _FEW: Final = 3
+_PROBE: Final = 3
 _WIDE: Final = 600
 _STRETCH: Final = 60_000
 _WHOLE: Final = 0.85
@@ -102,9 +103,9 @@ def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> 
     lines = [line for part in samples for line in part]
     if len(lines) < _FEW:
         return Way()
-    found, own = _marks_of(lines[:: max(1, len(lines) // _ENOUGH)])
-    likely = [way for way, marks in found.items() if marks.total() >= _FEW]
-    if not likely and own.total() < _FEW:
+    some = lines[:: max(1, len(lines) // _ENOUGH)]
+    likely = any(_LINE_MARK.match(line) for line in some[::_PROBE])
+    if not likely and sum(number is not None for number in map(_own, some)) < _FEW:
         return Way()
     name = ""
     for more in (lines, _stretch(text)):

@@ -1,0 +1,85 @@
+"""Shapes of lines that mean the same whatever the catalogue knows: reports, boilerplate, crashes, overcome trouble.
+
+Sources: torchelastic's report, Open MPI's and MPICH's help texts, UCX' and glog's stacks, CPython's and glibc's last
+words, NCCL's and gloo's words on lost peers, `monitored_barrier`, urllib3's and wandb's retries.
+"""
+
+import re
+from typing import Final, Literal
+
+Shape = Literal["report", "boilerplate", "crash", "end"]
+
+# A launcher's report of ends (torchelastic), field by field.
+_REPORT: Final = re.compile(
+    r"(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|Failures:$|\S+ FAILED$|<NO_OTHER_FAILURES>"
+    r"|error_file: |Exit code: |=\s{1,8}EXIT CODE: "
+)
+# Frames of a native stack, and what launchers print around every failure, whatever it was.
+_BOILERPLATE: Final = re.compile(
+    r"\*{3} Check failure stack trace|@ {1,8}0x[0-9a-f]|#\d{1,3} {1,4}0x|\d{1,3} {1,4}/\S{1,200}\.so"
+    r"|\d\. this process (?:called|did not call)|error message you will receive is this one|detect that the abort call was"
+    r"|exiting or it will be considered an|terminated by signals sent by|NOTE: invoking MPI_ABORT|with errorcode -?\d+\.$"
+    r"|a non-zero exit code\.|Primary job +terminated normally|YOUR APPLICATION TERMINATED WITH THE EXIT STRING"
+    r"|=+ {0,3}(?:CLEANING UP|YOU CAN IGNORE|BAD TERMINATION)|={2,} backtrace \(|-{3,} ?Python error"
+    r"|To avoid data inconsistency|Some NCCL operations have failed|CUDA kernel errors might be asynchronously"
+)
+_BOILERPLATE_WORDS: Final = (
+    "ORTE_ERROR_LOG: ", "*** End of error message", "Signal code: ", "Failing at address: ", "MPI_ERRORS_ARE_FATAL",
+    "To avoid data inconsistency", "Some NCCL operations have failed",
+)  # fmt: skip
+# The first that a crashing runtime prints of a crash.
+_CRASH: Final = re.compile(
+    r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
+    r"|munmap_chunk\(\): )|\*{3} stack smashing detected"
+)
+# A process that ended the job, or one's own child that ended: where it began, if nothing tells more.
+_END: Final = re.compile(
+    r"MPI_ABORT was invoked on rank \d+|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
+)
+_CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
+_OVERCOME: Final = re.compile(
+    r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
+    r"|the ipv6 network addresses of"
+)
+_PEERS: Final = re.compile(
+    r"(?:gloo|nccl|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
+    r"(?:closed by (?:remote )?peer|reset by peer|remote process exited|socket closed|broken pipe|has been shut down)"
+    r"|^additional grpc error information from remote target|mpi_err_proc_failed"
+)
+_LOSS: Final = ("by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
+                "proc_failed")  # fmt: skip
+_OVERCOME_WORDS: Final = ("skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network")
+_LOOK: Final = 300
+_FAR: Final = 600
+
+
+def shape_of(bare: str) -> Shape | None:  # noqa: PLR0911 - one return a shape
+    """The shape of a line without its head, None for any other."""
+    if _REPORT.match(bare):
+        return "report"
+    if _BOILERPLATE.match(bare):
+        return "boilerplate"
+    if _CRASH.match(bare):
+        return "crash"
+    if _END.match(bare):
+        return "end"
+    head = bare[:_LOOK]
+    if "*** Process received signal ***" in head or ("] Caught signal " in head and " (" in head):
+        return "crash"
+    if any(words in head for words in _BOILERPLATE_WORDS):
+        return "boilerplate"
+    if "DataLoader worker (" in head and _CHILD.search(head):
+        return "end"
+    return None
+
+
+def is_overcome(bare: str) -> bool:
+    """Whether a line itself calls its trouble overcome."""
+    low = bare[:_LOOK].lower()
+    return any(words in low for words in _OVERCOME_WORDS) and _OVERCOME.search(low) is not None
+
+
+def lost_a_peer(bare: str) -> bool:
+    """Whether a line tells of a collective that lost another process."""
+    low = bare[:_FAR].lower()
+    return any(words in low for words in _LOSS) and _PEERS.search(low) is not None
