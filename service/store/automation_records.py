@@ -1,7 +1,4 @@
-"""What the automation's rooms of the store take and give: plain frozen dataclasses, no SQL.
-
-Times are aware and UTC on the way out.
-"""
+"""What the automation's rooms of the store take and give: plain frozen dataclasses, no SQL. Times are aware and UTC."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +16,6 @@ RequestOutcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwi
 IncidentState = Literal["holding", "probing", "releasing", "closed"]
 IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]
 Mark = Literal["never", "hold"]
-
-OPEN_STATES: tuple[RequestState, ...] = ("held", "waiting", "leased")
 
 
 @dataclass(frozen=True, slots=True)
