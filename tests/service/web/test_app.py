@@ -39,6 +39,7 @@ WANTED = {
     ("GET", "/api/v1/automation"): "read",
     ("POST", "/api/v1/automation:stop"): "act",
     ("POST", "/api/v1/automation:start"): "act",
+    ("POST", "/api/v1/policy:replay"): "act",
     ("GET", "/api/v1/incidents"): "read",
     ("POST", "/api/v1/incidents"): "act",
     ("GET", "/api/v1/incidents/{incident_id}"): "read",
