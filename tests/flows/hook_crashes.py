@@ -32,7 +32,7 @@ Victim = Literal["command hook", "slurm hook", "service"]
 
 VICTIMS: tuple[Victim, ...] = ("command hook", "slurm hook", "service")
 LIKELY = (6, 6, 1)  # a service takes as long to come back as ten hooks
-COMMANDS, REQUEUES, SUBMISSIONS = 4, 2, 1  # requests a round
+COMMANDS, REQUEUES, SUBMISSIONS = 3, 1, 1  # requests a round
 LEASE_S, PROGRAM_S = 4, 3
 BACKLOG = 3 * (COMMANDS + REQUEUES + SUBMISSIONS)
 PATIENCE_S = 60.0  # without anything ending
