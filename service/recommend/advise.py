@@ -62,6 +62,8 @@ def _hold(asked: Asked, standing: Standing, trace: Trace | None) -> None:
 
 def would_resubmit(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
     """Whether this event without any history, as if its job had opted in, is resubmitted."""
+    if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed:
+        return False  # as `NeverAutomatic` would say: most failures are such, and need not be asked about twice
     alone = replace(
         facts,
         lineage=Lineage(),

@@ -21,8 +21,8 @@ def said(name: str, ruling: Ruling) -> str:
     """
     texts = _texts()
     of_all = texts["*"]
-    text = of_all[ruling.text] if ruling.text in of_all else texts[name][ruling.text]
-    return text.format_map(ruling.slots)
+    text = of_all.get(ruling.text) or texts[name][ruling.text]
+    return text.format_map(ruling.slots) if ruling.slots else text
 
 
 def in_words(trace: Trace) -> tuple[RuleAsked, ...]:
