@@ -86,6 +86,8 @@ class Automation:
         histories = kin.histories(work, subjects, related)
         things = {one.attempt_id: shared(one.event, one.verdict) for one in subjects}
         folded = fold.fold(work, subjects, things, self._policy, now, again=again)
+        spoken = {joined.lineage for joined in related.of.values()} if work.lineages.any_marks() else set()
+        marks = work.lineages.marks(spoken)
         facts = collect(
             work,
             subjects,
@@ -94,10 +96,10 @@ class Automation:
             things=things,
             folded=folded,
             figures=self._figures.get(work),
+            marks=marks,
             policy=self._policy,
             now=now,
         )
-        marks = work.lineages.marks({joined.lineage for joined in related.of.values()})
         found: dict[int, Advised] = {}
         for one in subjects:
             event, lineage = one.event, related.of[one.attempt_id].lineage
@@ -203,6 +205,14 @@ class Automation:
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
         """Stop everything, or let it go on."""
         with self._store.unit_of_work() as work:
+            before = work.switch.get().stopped
+            work.audit.append(
+                by,
+                "automation.turned",
+                "automation",
+                before={"stopped": before},
+                after={"stopped": stopped, "why": reason},
+            )
             return work.switch.turn(stopped=stopped, by=by, reason=reason)
 
     def resubmit(self, failure_id: int, by: str, comment: str | None = None) -> Request:

@@ -27,19 +27,19 @@ class Desk:
         now = self._clock.now()
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
-                _live(work, group_id)
+                row = _live(work, group_id)
                 work.groups.change(group_id, state="resolved", state_since=now, resolved_at=now, **_NO_MUTE)
-                work.groups.note(group_id, who, "action", "resolved it")
+                _noted(work, row, who, "resolved it")
 
     def reopen(self, group_ids: Sequence[int], who: str) -> None:
         """Take back that it was resolved, regressed or muted."""
         now = self._clock.now()
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
-                _live(work, group_id)
+                row = _live(work, group_id)
                 values: dict[str, Any] = {"state": "ongoing", "state_since": now, "resolved_at": None, "review_at": now}
                 work.groups.change(group_id, **values, **_NO_MUTE)
-                work.groups.note(group_id, who, "action", "opened it again")
+                _noted(work, row, who, "opened it again")
 
     def mute(
         self,
@@ -84,7 +84,7 @@ class Desk:
                     muted_users=mute.users,
                     review_at=now,
                 )
-                work.groups.note(group_id, who, "action", f"muted it {_until(until, failures, users)}")
+                _noted(work, row, who, f"muted it {_until(until, failures, users)}")
 
     def unmute_for_me(self, group_ids: Sequence[int], who: str) -> None:
         """Show it to this person again."""
@@ -98,9 +98,9 @@ class Desk:
         name = (to or "").strip()[:200] or None
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
-                _live(work, group_id)
+                row = _live(work, group_id)
                 work.groups.change(group_id, assignee=name)
-                work.groups.note(group_id, who, "action", f"gave it to {name}" if name else "gave it to nobody")
+                _noted(work, row, who, f"gave it to {name}" if name else "gave it to nobody")
 
     def link(self, group_id: int, who: str, ticket: str | None) -> None:
         """Link it to a ticket; None or empty: to none.
@@ -118,9 +118,9 @@ class Desk:
             if not good or len(address) > 500 or not address.isprintable() or " " in address:  # noqa: PLR2004 - said below
                 raise _invalid("ticket", "an http or https address of at most 500 characters", address)
         with self._store.unit_of_work() as work:
-            _live(work, group_id)
+            row = _live(work, group_id)
             work.groups.change(group_id, ticket=address or None)
-            work.groups.note(group_id, who, "action", f"linked it to {address}" if address else "removed the link")
+            _noted(work, row, who, f"linked it to {address}" if address else "removed the link")
 
     def comment(self, group_id: int, who: str, text: str) -> None:
         """Say something about it.
@@ -131,8 +131,8 @@ class Desk:
         if not text.strip() or len(text) > LONGEST_COMMENT:
             raise _invalid("text", f"1 to {LONGEST_COMMENT:,} characters", f"{len(text)} characters")
         with self._store.unit_of_work() as work:
-            _live(work, group_id)
-            work.groups.note(group_id, who, "comment", text.strip())
+            row = _live(work, group_id)
+            work.groups.note(row.id, who, "comment", text.strip())
 
     def merge(self, group_id: int, others: Sequence[int], who: str) -> None:
         """Make other groups part of this one; their later failures follow.
@@ -155,8 +155,8 @@ class Desk:
                     raise _invalid("groups", f"groups of at most {MOST_PRINTS} fingerprints together", str(held))
                 work.groups.move(prints, group_id)
                 work.groups.change(other, merged_into=group_id)
-                work.groups.note(other, who, "action", f"merged it into group {group_id}")
-                work.groups.note(group_id, who, "action", f"merged group {other} into it: {row.title[:200]}")
+                _noted(work, row, who, f"merged it into group {group_id}")
+                _noted(work, target, who, f"merged group {other} into it: {row.title[:200]}")
             work.groups.change(group_id, review_at=now, state=target.state)
 
     def take_out(self, group_id: int, fingerprint: str, who: str) -> int:
@@ -166,13 +166,13 @@ class Desk:
             Conflict: the group has no such fingerprint, or it is the one it was made of.
         """
         with self._store.unit_of_work() as work:
-            _live(work, group_id)
+            row = _live(work, group_id)
             found = next((one for one in work.groups.get(group_id).prints if one.fingerprint == fingerprint), None)
             if found is None or found.own_group == group_id:
                 raise Conflict(f"group {group_id} has no fingerprint {fingerprint[:40]} that was merged into it")
             work.groups.change(found.own_group, merged_into=None, review_at=self._clock.now())
             work.groups.move([fingerprint], found.own_group)
-            work.groups.note(group_id, who, "action", f"took group {found.own_group} out of it")
+            _noted(work, row, who, f"took group {found.own_group} out of it")
             work.groups.note(found.own_group, who, "action", f"took it out of group {group_id}")
         return found.own_group
 
@@ -188,12 +188,12 @@ class Desk:
         if not value.strip() or len(value) > 200:  # noqa: PLR2004 - said here
             raise _invalid("value", "1 to 200 characters", value)
         with self._store.unit_of_work() as work:
-            _live(work, group_id)
+            row = _live(work, group_id)
             detail = work.groups.get(group_id)
             if any((one.field, one.value) == (field, value) for one in detail.splits):
                 raise Conflict(f"failures with {field} {value[:80]} were split off group {group_id} before")
             splits = tuple(work.groups.split(one.fingerprint, field, value, who) for one in detail.prints)
-            work.groups.note(group_id, who, "action", f"split off failures with {field} {value}")
+            _noted(work, row, who, f"split off failures with {field} {value}")
         for split in splits:
             self._move(split)
         return splits
@@ -206,6 +206,17 @@ class Desk:
 
 
 _NO_MUTE: dict[str, Any] = {"muted_until": None, "muted_failures": None, "muted_users": None}
+
+
+def _noted(work: UnitOfWork, before: GroupRow, who: str, text: str) -> None:
+    """Write down what was done, for people beside the group and in the audit log."""
+    work.groups.note(before.id, who, "action", text)
+    after = work.groups.row(before.id)
+    said = [
+        {"state": row.state, "assignee": row.assignee, "ticket": row.ticket, "merged_into": row.merged_into}
+        for row in (before, after)
+    ]
+    work.audit.append(who, "group.changed", f"group/{before.id}", before=said[0], after={**said[1], "did": text})
 
 
 def _live(work: UnitOfWork, group_id: int) -> GroupRow:

@@ -5,7 +5,7 @@ hooks and channels are told by `failure.revised`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol, get_args
 
@@ -202,6 +202,13 @@ class Feedback:
                 word.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
             )
+        )
+        work.audit.append(
+            who,
+            f"verdict.{word.kind}",
+            f"failure/{failure_id}",
+            before={"version": row.version, "side": row.side, "cause": row.cause},
+            after={"version": version, **{name: value for name, value in asdict(labels).items() if value is not None}},
         )
         return Taken(failure_id, number, version, changed, label)
 

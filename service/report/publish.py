@@ -75,6 +75,7 @@ class Reports:
             if not work.reports.add(str(week), made.version, by, made.to_wire()):
                 raise Conflict(f"week {week} was published by somebody else at this very moment")
             work.outbox.add([_message(made)])
+            work.audit.append(by, "report.published", f"report/{week}", after={"version": made.version})
         return made
 
     def tend(self) -> Report | None:

@@ -1,0 +1,31 @@
+"""Whatever a person changes leaves an entry with who and what, and the chain holds."""
+
+from fastapi.testclient import TestClient
+
+from tests.service.web.world import World, event, lines
+
+
+def test_every_kind_of_change_is_written_down(world: World, client: TestClient) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    failure = client.get("/api/v1/failures").json()["items"][0]["id"]
+    world.services.fold()
+    group = client.get("/api/v1/groups").json()["items"][0]["id"]
+    correction = {"kind": "correct", "side": "hardware", "cause": "HW.GPU.1"}
+    for path, body in (
+        (f"/failures/{failure}/feedback", correction),
+        (f"/groups/{group}/actions", {"action": "resolve"}),
+        (f"/failures/{failure}:hold", {}),
+        (f"/failures/{failure}:never", {}),
+        ("/automation:stop", {"reason": "drill"}),
+        ("/automation:start", {}),
+    ):
+        answer = client.post(f"/api/v1{path}", json=body)
+        assert answer.status_code < 300, (path, answer.text)
+    with world.store.reading() as reading:
+        entries = reading.audit.page(limit=50).items
+        assert reading.audit.verify()[1] is None
+    told = {entry.what: entry for entry in entries}
+    assert set(told) >= {"verdict.correct", "group.changed", "failure.held", "failure.never", "automation.turned"}
+    assert told["verdict.correct"].before["side"] == "user"
+    assert told["verdict.correct"].after["side"] == "hardware"
+    assert {entry.who for entry in entries} == {"this machine"}
