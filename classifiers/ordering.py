@@ -92,7 +92,7 @@ def put_forward(items: list[Item], rank: int | None) -> None:
     if own and not sure:
         _begin(min(own, key=lambda item: (item.stream, item.offset)))
     elif not sure:
-        seen = next((item for item in items if rank in item.ended and item.role == "teardown"), None)
+        seen = next((item for item in items if rank in item.ended and item.role != "initiating"), None)
         if seen is not None:
             _begin(seen)
 

@@ -61,7 +61,7 @@ _LOCAL: Final = re.compile(
 )
 _ENOUGH: Final = 14
 _FEW: Final = 3
-_PROBE: Final = 3
+_PROBE: Final = 4
 _WIDE: Final = 600
 _STRETCH: Final = 60_000
 _WHOLE: Final = 0.85
@@ -105,6 +105,8 @@ def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> 
         return Way()
     some = lines[:: max(1, len(lines) // _ENOUGH)]
     likely = any(_LINE_MARK.match(line) for line in some[::_PROBE])
+    if not likely and _OWN_HINT.search("\n".join(some)) is None:
+        return Way()
     if not likely and sum(number is not None for number in map(_own, some)) < _FEW:
         return Way()
     name = ""

@@ -92,7 +92,7 @@ def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers], t
     world = raw.job.gpus or 0
     if world > len(talking) and len(there) <= world:
         there |= set(range(world))
-    elif len(there) <= 1:
+    elif len(raw.streams) <= 2:  # noqa: PLR2004 - a text of all, beside a launcher's
         there |= set(range(max(talking) + 1))
     quiet = there - talking
     size = len(quiet)
