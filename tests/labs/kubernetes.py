@@ -39,7 +39,7 @@ NAMESPACE = "ml"
 # Containers by these names have logs, which `write_log` writes.
 LOGGED = ("main", "trainer", "loader")
 # How long a node may be silent until it counts as lost (a busy machine loses no healthy one), and its pods stay then.
-SILENT_SECONDS, STAY_SECONDS = 24, 2
+SILENT_SECONDS, STAY_SECONDS = 40, 2
 
 CLUSTER_WIDE = frozenset({"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
 
