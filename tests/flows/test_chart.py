@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from service.kubernetes.paths import collection, named
-from tests.labs import kubernetes
 from tests.labs.kubernetes import Kubernetes
+from tests.labs.kubernetes_install import installed
 
 CHART = Path(__file__).parents[2] / "deploy" / "kubernetes" / "faultline"
 MANIFESTS = CHART.parents[1] / "hooks" / "kubernetes.yaml"
@@ -47,7 +47,7 @@ VARIANTS: Mapping[str, Sequence[str]] = {
 
 
 def helm(*words: str, values: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    program = kubernetes.installed() / "bin" / "helm"
+    program = installed() / "bin" / "helm"
     given = [part for value in values for part in ("--set", value)]
     return subprocess.run([program, *words, *given], capture_output=True, text=True, check=False, timeout=240)
 
@@ -123,7 +123,7 @@ def test_a_wrong_value_is_named(value: str, field: str) -> None:
 @pytest.mark.lab
 def test_the_objects_are_valid_by_the_api_s_own_schemas(kubernetes_cluster: Kubernetes, tmp_path: Path) -> None:
     schemas(kubernetes_cluster, tmp_path)
-    program = kubernetes.installed() / "bin" / "kubeconform"
+    program = installed() / "bin" / "kubeconform"
     location = f"{tmp_path}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json"
     text = yaml.safe_dump_all(one for variant in VARIANTS.values() for one in rendered(variant))
     done = subprocess.run(
@@ -178,7 +178,7 @@ def test_it_installs_on_a_cluster_that_lets_nobody_s_pods_in_only(
         cluster.apply(volume(f"state-{number}"))
     command = ["install", "site", str(CHART), "--namespace", SPACE, "--kubeconfig", str(cluster.kubeconfig)]
     given = [part for value in EVERYTHING for part in ("--set", value)]
-    program = str(kubernetes.installed() / "bin" / "helm")
+    program = str(installed() / "bin" / "helm")
     log = tmp_path / "helm.log"
     with log.open("wb") as out:
         running = subprocess.Popen([program, *command, "--wait", "--timeout", "150s", *given], stdout=out, stderr=out)

@@ -28,10 +28,9 @@ from service.errors import FaultlineError
 from service.kubernetes.api import KubernetesApi
 from service.kubernetes.connect import connect
 from service.kubernetes.paths import collection, named
-from tests.labs.need import missing, need
+from tests.labs.kubernetes_install import installed
+from tests.labs.need import need
 
-INSTALL = Path(__file__).with_name("install-kubernetes-lab")
-INSTALL_SECONDS = 1500
 START_SECONDS = 90
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 GPUS = 8
@@ -52,21 +51,6 @@ metadata:
 spec:
   logs:
 """
-
-
-def installed() -> Path:
-    """The folder with the programs; skips where they are not there."""
-    where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
-    target = Path(where.stdout.strip())
-    said = "make test-deps"
-    if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
-        done = subprocess.run(
-            [INSTALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=INSTALL_SECONDS
-        )
-        said = done.stdout.strip()[-400:]
-    if not target.is_dir():
-        missing(f"the Kubernetes lab is not installed ({said})")
-    return target
 
 
 @dataclass

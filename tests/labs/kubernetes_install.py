@@ -1,0 +1,25 @@
+"""Where the Kubernetes lab's programs are, built by install-kubernetes-lab once."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.labs.need import missing
+
+INSTALL = Path(__file__).with_name("install-kubernetes-lab")
+INSTALL_SECONDS = 1500
+
+
+def installed() -> Path:
+    """The folder with the programs; skips where they are not there."""
+    where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+    target = Path(where.stdout.strip())
+    said = "make test-deps"
+    if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
+        done = subprocess.run(
+            [INSTALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=INSTALL_SECONDS
+        )
+        said = done.stdout.strip()[-400:]
+    if not target.is_dir():
+        missing(f"the Kubernetes lab is not installed ({said})")
+    return target
