@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from service.automation.kin import checkpoint_of, step_of
 from service.automation.limits import HELD_FOR, TOO_OLD
@@ -11,7 +10,7 @@ from service.automation.subjects import Subject
 from service.recommend import facts_wire
 from service.recommend.advise import advise
 from service.recommend.chain import RESUBMITTING
-from service.recommend.facts import Facts
+from service.recommend.facts import Facts, KnownCheckpoint
 from service.recommend.policy import Policy
 from service.store.automation_records import NewAdvice, NewRequest, RequestState
 from service.store.incoming import gpu_hours_lost
@@ -42,10 +41,10 @@ class _Wanted:
 
 def stored(advised: Advised, version: int) -> NewAdvice:
     """The advice as its own record, with the facts known at the time."""
-    facts: dict[str, Any] = facts_wire.to_wire(advised.facts)
+    facts = advised.facts
     checkpoint = checkpoint_of(advised.subject)
-    if checkpoint is not None:
-        facts["checkpoint"] = {**facts.get("checkpoint", {}), "uri": checkpoint}
+    if checkpoint is not None and (facts.checkpoint is None or facts.checkpoint.uri != checkpoint):
+        facts = replace(facts, checkpoint=replace(facts.checkpoint or KnownCheckpoint(), uri=checkpoint))
     return NewAdvice(
         failure_id=advised.subject.failure_id,
         version=version,
@@ -53,7 +52,7 @@ def stored(advised: Advised, version: int) -> NewAdvice:
         decision=advised.advice.decision,
         mode=advised.advice.mode,
         step=step_of(advised.subject),
-        facts=facts,
+        facts=facts_wire.known(facts),
     )
 
 

@@ -22,7 +22,7 @@ from service.recommend.facts import (
     SwitchState,
 )
 from service.recommend.policy import Policy
-from service.store.automation_records import Acted, Incident, StormHeld
+from service.store.automation_records import Acted, Incident, Mark, StormHeld
 from service.store.session import UnitOfWork
 
 _HELPED = frozenset({"succeeded", "got_past"})
@@ -80,6 +80,7 @@ def collect(
     things: Mapping[int, tuple[Shared, ...]],
     folded: Folded,
     figures: Figures,
+    marks: Mapping[str, tuple[Mark, str, datetime]],
     policy: Policy,
     now: datetime,
 ) -> dict[int, Facts]:
@@ -88,7 +89,6 @@ def collect(
     switch = SwitchState(turned.stopped, turned.by, turned.at, turned.reason)
     clusters = {one.event.cluster for one in subjects}
     near = {cluster: around(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}
-    marks = work.lineages.marks({joined.lineage for joined in kin.of.values()}) if work.lineages.any_marks() else {}
     suspicion = _suspicion(work, subjects)
     found: dict[int, Facts] = {}
     for one in subjects:

@@ -1,6 +1,6 @@
 """Facts as plain JSON and back: stored beside the advice that stood on them, so that it can be asked again later.
 
-Only what differs from knowing nothing is written.
+A part that is the same as knowing nothing is left out.
 """
 
 from collections.abc import Mapping
@@ -10,12 +10,25 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import orjson
+
 from service.recommend.facts import Facts
 
 
 def to_wire(facts: Facts) -> dict[str, Any]:
     """The facts as JSON has them; times as RFC 3339."""
-    return _object(facts)
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(known(facts), default=str))
+    return plain
+
+
+def known(facts: Facts) -> dict[str, Any]:
+    """The same for who writes it as JSON at once (orjson knows dataclasses): parts as they are."""
+    found = {}
+    for name, default in _DEFAULTS:
+        given = getattr(facts, name)
+        if given is not default and given != default:
+            found[name] = given
+    return found
 
 
 def from_wire(data: Mapping[str, Any]) -> Facts:
@@ -28,37 +41,13 @@ def from_wire(data: Mapping[str, Any]) -> Facts:
     return made
 
 
-def _object(value: Any) -> dict[str, Any]:
-    out = {}
-    kind: type = type(value)
-    for name, default in _fields(kind):
-        given = getattr(value, name)
-        if given is not default and given != default:
-            out[name] = _plain(given)
-    return out
-
-
-@cache
-def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
-    return tuple((one.name, _default(one)) for one in fields(kind))
-
-
 def _default(one: "Field[Any]") -> Any:
     if one.default is not MISSING:
         return one.default
     return one.default_factory() if one.default_factory is not MISSING else MISSING
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if is_dataclass(value):
-        return _object(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
+_DEFAULTS = tuple((one.name, _default(one)) for one in fields(Facts))
 
 
 @cache

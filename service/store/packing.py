@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import orjson
@@ -88,6 +89,8 @@ def _encodable(value: Any) -> Any:
         return {str(_encodable(key)): _encodable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_encodable(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _encodable(getattr(value, one.name)) for one in fields(value)}
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int) and -(2**63) <= value < 2**64:

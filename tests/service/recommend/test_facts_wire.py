@@ -1,0 +1,51 @@
+"""Facts go to JSON and come back the same, whatever is known."""
+
+from datetime import UTC, datetime
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.recommend import facts_wire
+from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, Suspicion
+from service.store.packing import pack, unpack
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+AT = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive here
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+SPAN = st.floats(0, 1e6)
+
+
+def test_knowing_nothing_is_short() -> None:
+    assert facts_wire.to_wire(Facts(NOW)) == {"now": "2026-11-20T12:00:00+00:00"}
+
+
+@given(
+    facts=st.builds(
+        Facts,
+        now=AT,
+        lineage=st.builds(
+            Lineage, key=TEXT, first_at=st.none() | AT, gpu_hours_spent=SPAN, last_checkpoint=st.none() | TEXT
+        ),
+        history=st.just(History()) | st.builds(History, resolved_by=st.dictionaries(TEXT, st.integers(0, 99))),
+        suspicion=st.dictionaries(
+            TEXT, st.builds(Suspicion, rate_ratio=SPAN, low=SPAN, high=SPAN, exposure_h=SPAN, failures=SPAN)
+        ),
+        incident=st.none()
+        | st.builds(OpenIncident, id=st.integers(1, 99), key=TEXT, opened_at=AT, turn_at=st.none() | AT),
+        opt_in=st.builds(OptIn, mode=st.sampled_from(["auto", "never"]), source=TEXT),
+        dependents=st.lists(TEXT, max_size=3).map(tuple),
+        checkpoint=st.none()
+        | st.builds(KnownCheckpoint, uri=st.none() | TEXT, step=st.none() | st.integers(0, 9), at=st.none() | AT),
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_they_come_back_as_they_were(facts: Facts) -> None:
+    assert facts_wire.from_wire(facts_wire.to_wire(facts)) == facts
+    assert facts_wire.from_wire(orjson.loads(orjson.dumps(facts_wire.known(facts)))) == facts
+
+
+def test_text_that_no_database_holds_is_mended_and_the_rest_comes_back() -> None:
+    known = Facts(NOW, opt_in=OptIn("advise", "label \ud800"), lineage=Lineage(key="l1", first_at=NOW))
+    back = facts_wire.from_wire(unpack(pack(facts_wire.known(known))))
+    assert (back.lineage, back.opt_in.mode) == (known.lineage, "advise")
