@@ -141,7 +141,9 @@ class Client:
         found = []
         for item in self._items(answer):
             try:
-                found.append(read_request(item, self._good_until(item, asked_at, answer.at, seconds)))
+                request = read_request(item, self._good_until(item, asked_at, answer.at, seconds))
+                _refuse_expired(item, request, answer.at or asked_at)
+                found.append(request)
             except Unreadable as error:
                 log.error("a request can't be used: %s", error)  # noqa: TRY400 - the text says it all
                 self._refuse(error)
@@ -218,6 +220,12 @@ class Client:
             raise ServiceAway(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
         told = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
         return _checked(self._shown, _answer(response.status, body, told))
+
+
+def _refuse_expired(item: Any, request: Request, now: datetime) -> None:
+    valid_until = end_of(item, "valid_until")
+    if valid_until is not None and valid_until <= now:
+        raise Unreadable("it has expired", request.request_id, request.lease_token)
 
 
 def _answer(status: int, body: bytes, headers: Mapping[str, str]) -> Answer:

@@ -1,9 +1,9 @@
 """The hook's memory: what it is about to do, on disk before it is done.
 
 One file a request, written whole under another name, synced, renamed, and its folder synced. A file says `intended`
-(about to act), `acted` (with its outcome; the service is not told yet) or `told`, which is kept for a while so that a
-request that comes back is answered from memory and not carried out again. A file that is not what was written is
-moved to `set-aside/` and reported; its request counts as begun.
+(about to act), `acted` (with its outcome; the service is not told yet) or `told`. Told ones lie in `told/` for a while,
+so that a request that comes back is answered from memory and not carried out again. A file that is not what was
+written is moved to `set-aside/` and reported; its request counts as begun.
 """
 
 import fcntl
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 FORMAT = "faultline-intent/1"
 KEPT = timedelta(days=7)
 LOOK_AGAIN_S = 0.1
+PRUNE_EVERY_S = 600.0
 State = Literal["intended", "acted", "told"]
 
 
@@ -61,16 +62,19 @@ class Journal:
     def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
         self._folder = folder
         self._aside = folder / "set-aside"
+        self._told = folder / "told"
+        self._prune_at = clock.monotonic()
         self._kind = kind
         self._clock = clock
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._aside.mkdir(mode=0o700, exist_ok=True)
+            for below in (self._aside, self._told):
+                below.mkdir(mode=0o700, exist_ok=True)
             self._lock = (folder / "lock").open("w")
             self._take(patience_s)
         except OSError as error:
             raise ConfigurationError(f"{folder} can't be used for the hook's memory: {error.strerror}") from None
-        for leftover in folder.glob("*.tmp"):  # never renamed: nothing was begun
+        for leftover in (*folder.glob("*.tmp"), *self._told.glob("*.tmp")):  # never renamed: nothing was begun
             leftover.unlink()
 
     def fileno(self) -> int:
@@ -79,14 +83,14 @@ class Journal:
 
     def get(self, request_id: str) -> Intent | None:
         """What is known of a request."""
-        return self._read(self._path(request_id))
+        return self._read(self._path(request_id)) or self._read(self._path(request_id, told=True))
 
     def tainted(self, request_id: str) -> bool:
         """Whether the request's file was set aside: it was begun, and nothing more is known."""
         return any(self._aside.glob(f"{request_id}.json*"))
 
     def all(self) -> list[Intent]:
-        """Every readable file, oldest first."""
+        """What was not told yet, oldest first."""
         found = (self._read(path) for path in self._folder.glob("*.json"))
         return sorted((one for one in found if one is not None), key=lambda one: (one.at, one.request_id))
 
@@ -96,7 +100,7 @@ class Journal:
         Raises:
             OSError: it could not be written; what was known before still is.
         """
-        path = self._path(intent.request_id)
+        path = self._path(intent.request_id, told=intent.state == "told")
         content = _encode(intent)
         fresh = path.with_suffix(".tmp")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -106,18 +110,24 @@ class Journal:
             os.fsync(file.fileno())
         fresh.replace(path)
         self._sync()
+        if intent.state == "told":
+            self._path(intent.request_id).unlink(missing_ok=True)
 
     def forget(self, request_id: str) -> None:
         """Nothing is known of the request any more: it may be begun anew."""
-        self._path(request_id).unlink(missing_ok=True)
+        for told in (False, True):
+            self._path(request_id, told=told).unlink(missing_ok=True)
         self._sync()
 
     def prune(self) -> None:
-        """Forget what was told long ago."""
-        oldest = self._clock.now() - KEPT
-        for intent in self.all():
-            if intent.state == "told" and intent.at < oldest:
-                self._path(intent.request_id).unlink(missing_ok=True)
+        """Now and then, forget what was told long ago."""
+        if self._clock.monotonic() < self._prune_at:
+            return
+        self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
+        oldest = (self._clock.now() - KEPT).timestamp()
+        for path in self._told.glob("*.json"):
+            if path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Leave the folder to others."""
@@ -138,8 +148,8 @@ class Journal:
             else:
                 return
 
-    def _path(self, request_id: str) -> Path:
-        return self._folder / f"{request_id}.json"
+    def _path(self, request_id: str, *, told: bool = False) -> Path:
+        return (self._told if told else self._folder) / f"{request_id}.json"
 
     def _read(self, path: Path) -> Intent | None:
         try:
@@ -165,7 +175,7 @@ class Journal:
         log.error("%s is not as it was written (%s); it was moved to %s", path.name, why, place)
 
     def _sync(self) -> None:
-        for folder in (self._folder, self._aside):
+        for folder in (self._folder, self._told, self._aside):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(descriptor)

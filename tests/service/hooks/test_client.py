@@ -111,6 +111,13 @@ def test_a_request_that_ends_before_its_lease_counts_as_ended(server: Answering,
     assert (request.good_until - datetime.now(UTC)).total_seconds() <= 6
 
 
+def test_what_has_expired_is_refused(server: Answering, client: Client) -> None:
+    server.body = [item(valid_until=(datetime.now(UTC) - timedelta(seconds=10)).isoformat())]
+    assert client.lease(1, 60) == []
+    assert server.asked[-1][2]["result"] == "refused"
+    assert "expired" in server.asked[-1][2]["detail"]
+
+
 def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answering, client: Client) -> None:
     server.body = [item(exclude_nodes=["--uid=0"]), item(request_id="r2"), item(request_id="../x")]
     assert [one.request_id for one in client.lease(3, 60)] == ["r2"]
