@@ -85,12 +85,12 @@ def _encodable(value: Any) -> Any:
     """The same, of what JSON knows: broken strings mended, integers beyond 64 bits and foreign things as text."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {one.name: getattr(value, one.name) for one in fields(value)}
     if isinstance(value, Mapping):
         return {str(_encodable(key)): _encodable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_encodable(item) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _encodable(getattr(value, one.name)) for one in fields(value)}
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int) and -(2**63) <= value < 2**64:
