@@ -23,7 +23,7 @@ $(VENV)/bin/python:
 
 $(STAMP): pyproject.toml | $(VENV)/bin/python
 	@echo "installing Faultline into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[postgres]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[postgres,pdf]'
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml | $(STAMP)
