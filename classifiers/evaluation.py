@@ -76,7 +76,10 @@ class Mistake:
 
 @dataclass(slots=True)
 class Evaluation:
-    """All figures of one predictor on one set of cases."""
+    """All figures of one predictor on one set of cases.
+
+    `root_rank`, `root_line`: share right and cases measured; `many_rank`, `many_line` those of several ranks alone.
+    """
 
     name: str
     cases: int
@@ -89,6 +92,8 @@ class Evaluation:
     coverage: list[tuple[float, float]] = field(default_factory=list)
     root_rank: tuple[float, int] = (0.0, 0)
     root_line: tuple[float, int] = (0.0, 0)
+    many_rank: tuple[float, int] = (0.0, 0)
+    many_line: tuple[float, int] = (0.0, 0)
     mistakes: list[Mistake] = field(default_factory=list)
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -127,7 +132,7 @@ def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
         group=str(raw.get("group") or raw["id"]),
         kind=str(raw.get("group") or raw["id"]),
         raw=dataset.raw_case(event),
-        labels=Labels(best=best, allowed=allowed),
+        labels=Labels(best=best, allowed=allowed, root_rank=raw.get("root_rank"), root_line=raw.get("root_line")),
         provenance={"origin": "measured"},
         event=event,
     )
@@ -276,6 +281,34 @@ def _same_line(root: str, shown: Sequence[str]) -> bool:
     return any(core in one or (len(one) > 20 and one in core) for one in shown)  # noqa: PLR2004 - not by a few letters
 
 
+def is_of_many_ranks(case: LabelledCase) -> bool:
+    """Whether a case is a run of more than one rank: by its provenance, else by its streams."""
+    told = case.provenance.get("ranks")
+    if isinstance(told, int):
+        return told > 1
+    return len({stream.rank for stream in case.raw.streams if stream.rank is not None}) > 1
+
+
+def _share(right: Sequence[bool]) -> tuple[float, int]:
+    return (sum(right) / len(right) if right else float("nan"), len(right))
+
+
+def _ranks_right(pairs: Sequence[tuple[LabelledCase, Answer]]) -> tuple[float, int]:
+    return _share(
+        [
+            answer.rank == case.labels.root_rank
+            for case, answer in pairs
+            if case.labels.root_rank is not None and case.raw.streams
+        ]
+    )
+
+
+def _lines_right(pairs: Sequence[tuple[LabelledCase, Answer]]) -> tuple[float, int]:
+    return _share(
+        [_same_line(case.labels.root_line, answer.initiating) for case, answer in pairs if case.labels.root_line]
+    )
+
+
 def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> Evaluation:
     """All figures of one predictor."""
     out = Evaluation(name=name, cases=len(cases))
@@ -291,18 +324,10 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
         sure = [right for (_, right), (_, answer) in zip(points, pairs, strict=True) if not answer.abstained]
         out.answered = len(sure) / len(points)
         out.right_when_answered = sum(sure) / len(sure) if sure else float("nan")
-    ranked = [
-        answer.rank == case.labels.root_rank
-        for case, answer in zip(cases, answers, strict=True)
-        if case.labels.root_rank is not None and case.raw.streams
-    ]
-    out.root_rank = (sum(ranked) / len(ranked) if ranked else float("nan"), len(ranked))
-    lines = [
-        _same_line(case.labels.root_line, answer.initiating)
-        for case, answer in zip(cases, answers, strict=True)
-        if case.labels.root_line
-    ]
-    out.root_line = (sum(lines) / len(lines) if lines else float("nan"), len(lines))
+    both = list(zip(cases, answers, strict=True))
+    many = [(case, answer) for case, answer in both if is_of_many_ranks(case)]
+    out.root_rank, out.root_line = _ranks_right(both), _lines_right(both)
+    out.many_rank, out.many_line = _ranks_right(many), _lines_right(many)
     out.mistakes = _mistakes(pairs)
     out.weak = {
         axis: {row.code: row.cases for row in out.axes[axis].classes if row.cases < WEAK_CLASS} for axis in AXES

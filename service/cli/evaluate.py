@@ -66,6 +66,10 @@ def table(evaluations: Sequence[Evaluation]) -> str:
         single[f"root rank named, of {first.root_rank[1]}"] = first.root_rank[0]
     if first.root_line[1]:
         single[f"first line found, of {first.root_line[1]}"] = first.root_line[0]
+    if first.many_rank[1]:
+        single[f"root rank named, of {first.many_rank[1]} of several ranks"] = first.many_rank[0]
+    if first.many_line[1]:
+        single[f"first line found, of {first.many_line[1]} of several ranks"] = first.many_line[0]
     lines += [f"{name:34s}{value:26.3f}" for name, value in single.items()]
     weak = [
         f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()

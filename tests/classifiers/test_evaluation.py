@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import orjson
 import pytest
 
 from classifiers import evaluation, html_report, signatures
-from classifiers.dataset import DatasetError, LabelledCase
+from classifiers.dataset import AXES, DatasetError, LabelledCase
 from classifiers.evaluation import answer_of, measure
 from classifiers.pipeline import Diagnoser
 
@@ -66,3 +68,21 @@ def test_any_label_an_expert_could_defend_is_right(cases: list[LabelledCase]) ->
     figures = measure("majority", cases[:1], evaluation.majority(cases[:1]))
     assert figures.axes["cause"].accuracy == 1
     assert figures.weak["cause"] == {"USER.1": 1}
+
+
+def test_runs_of_several_ranks_are_measured_apart() -> None:
+    def case(number: int, ranks: int, root: int) -> LabelledCase:
+        line = f"KeyError: 'y{number}'"
+        flat = {**FLAT, "id": f"c{number}", "log": line, "root_rank": root, "root_line": line}
+        return replace(evaluation.from_measured(flat, "x"), provenance={"origin": "measured", "ranks": ranks})
+
+    cases = [case(0, 1, 0), case(1, 4, 2), case(2, 4, 3)]
+    answers = [
+        evaluation.Answer(labels=dict.fromkeys(AXES, "none"), top={}, rank=2, initiating=(f"KeyError: 'y{number}'",))
+        for number in (0, 1, 9)
+    ]
+    figures = measure("x", cases, answers)
+    assert figures.many_rank == (0.5, 2)
+    assert figures.many_line == (0.5, 2)
+    assert figures.root_rank[1] == 3
+    assert figures.root_rank[0] == pytest.approx(1 / 3)

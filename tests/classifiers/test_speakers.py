@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from classifiers.speakers import Speakers, learn, process_of, sample
 
-WORDS = ("loading shards", "step 10 loss 2.1", "warming up", "step 11 loss 2.0", "checkpoint written", "step 12 loss 1.9")
+WORDS = (
+    "loading shards",
+    "step 10 loss 2.1",
+    "warming up",
+    "step 11 loss 2.0",
+    "checkpoint written",
+    "step 12 loss 1.9",
+)
 MARKS: dict[str, Callable[[int], str]] = {
     "mpiexec -l": lambda rank: f"[{rank}] ",
     "srun --label": lambda rank: f"{rank}: ",
@@ -71,7 +78,9 @@ def test_hosts_are_no_ranks_and_what_stands_behind_them_is_read() -> None:
 
 
 def test_workers_count_from_one_beside_a_master() -> None:
-    text = "".join(f"[pod/t5-{pod}/pytorch] {words}\n" for words in WORDS for pod in ("master-0", "worker-0", "worker-1"))
+    text = "".join(
+        f"[pod/t5-{pod}/pytorch] {words}\n" for words in WORDS for pod in ("master-0", "worker-0", "worker-1")
+    )
     assert speakers(text).head("[pod/t5-worker-1/pytorch] KeyError: 1").rank == 2
     assert speakers(text).head("[pod/t5-master-0/pytorch] KeyError: 1").rank == 0
 
