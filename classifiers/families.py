@@ -34,10 +34,10 @@ from classifiers.signatures import Catalogue
 AXES: Final = ("side", "cause", "category", "symptom")
 FOLDS: Final = 3
 _COMPONENTS: Final = 200
-_LANDMARKS: Final = 400
-_CHARS: Final = 40_000
-_ROUNDS: Final = 15
-_TREES: Final = 40
+_LANDMARKS: Final = 300
+_CHARS: Final = 30_000
+_ROUNDS: Final = 10
+_TREES: Final = 20
 _DENSE: Final = ("s:", "sc:", "sk:", "sy:", "sr:", "e:", "d:")
 
 Scores = NDArray[np.floating[Any]]
@@ -115,9 +115,9 @@ def _kernel(fold: _Fold, axis: str) -> Fitted:
 def _boosted(fold: _Fold, axis: str) -> Fitted:
     picked, labels, weights = targets(fold.table.samples, fold.inside, axis)
     matrix = _columns(fold, lambda name: name.startswith(_DENSE))
-    common = np.argsort(-np.asarray(matrix[fold.inside].getnnz(axis=0)))[:200]
+    common = np.argsort(-np.asarray(matrix[fold.inside].getnnz(axis=0)))[:150]
     dense = np.asarray(matrix[:, common].todense())
-    model = HistGradientBoostingClassifier(max_iter=_TREES, max_leaf_nodes=15, learning_rate=0.15, random_state=0)
+    model = HistGradientBoostingClassifier(max_iter=_TREES, max_leaf_nodes=12, learning_rate=0.25, random_state=0)
     model.fit(dense[picked], labels, sample_weight=np.asarray(weights) * len(weights) / sum(weights))
     return np.log(np.maximum(model.predict_proba(dense[fold.outside]), 1e-9)), tuple(str(c) for c in model.classes_)
 

@@ -32,7 +32,7 @@ SITE_CASES: Final = 20
 FOLD_ITERATIONS: Final = 10
 CALIBRATED_AXES: Final = ("side", "cause", "retry")
 _ANSWER_RIGHT: Final = 0.965
-_MOST_ABSTAINED: Final = 0.08
+_MOST_ABSTAINED: Final = 0.1
 
 
 @dataclass(slots=True)
@@ -193,8 +193,21 @@ def _calibrated(held: Sequence[tuple[Sample, judge.Judgement]]) -> Calibration:
     return calibrate(
         [held[place][1].signals for place in known],
         [right[place] for place in known],
-        [held[place][0].weight for place in known],
+        _as_met([held[place][0] for place in known]),
     )
+
+
+def _as_met(outside: Sequence[Sample]) -> list[float]:
+    """The samples' weights, causes counted as often as they are met (Gao et al. 2023), not as the corpus has them."""
+    mass: dict[str, float] = defaultdict(float)
+    for one in outside:
+        mass[str(one.case.labels.best["cause"])] += one.weight
+    shares = {code: entry.share or 1.0 for code, entry in taxonomy.load().causes.items()}
+    return [
+        one.weight * shares.get(cause, 1.0) / mass[cause]
+        for one in outside
+        for cause in (str(one.case.labels.best["cause"]),)
+    ]
 
 
 def held_out_figures(held: Sequence[tuple[Sample, judge.Judgement]], calibration: Calibration) -> dict[str, float]:
