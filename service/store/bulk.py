@@ -5,6 +5,7 @@ PostgreSQL: COPY where rows only come in, one JSON parameter where some of them 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -83,6 +84,38 @@ _PLAIN = {
     "BYTEA": "bytea",
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A statement for many rows at once: `{given}` stands for them, as a table `given` of these columns.
+
+    `columns` says PostgreSQL's type of each; `{least}` and `{greatest}` stand for what each database calls them.
+    """
+
+    columns: Mapping[str, str]
+    statement: str
+
+
+def write(connection: Connection, what: Write, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run a statement over `rows` (each with a value for every column)."""
+    if not rows:
+        return
+    if is_postgres(connection):
+        typed = ", ".join(f"{name} {kind}" for name, kind in what.columns.items())
+        given = f"json_to_recordset(%s::json) AS given ({typed})"
+        statement = what.statement.format(given=given, least="least", greatest="greatest")
+        connection.exec_driver_sql(statement, (orjson.dumps(list(rows)).decode(),))
+        return
+    # SQLite's own JSON: one statement, so that its text is prepared once whatever the number of rows.
+    picked = ", ".join(f"json_extract(value, '$.{name}') AS {name}" for name in what.columns)
+    given = f"(SELECT {picked} FROM json_each(?)) AS given"  # noqa: S608 - names of our own columns
+    statement = what.statement.format(given=given, least="min", greatest="max")
+    plain = [
+        {name: sqlite_time(value) if isinstance(value, datetime) else value for name, value in row.items()}
+        for row in rows
+    ]
+    connection.exec_driver_sql(statement, (orjson.dumps(plain).decode(),))
 
 
 def insert_jobs(connection: Connection, columns: Sequence[str], rows: Sequence[Row]) -> dict[str, int]:
