@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from service import settings
 from service.errors import ConfigurationError
 from service.hooks.options import read
 
@@ -44,3 +45,7 @@ def test_a_certificate_file_that_is_none_is_said(tmp_path: Path) -> None:
 def test_an_address_in_brackets() -> None:
     options = read({"cluster": "c", "listen": "[::1]:8099", "webhook_secret_file": "/s"}, {})
     assert options.listens_on() == ("::1", 8099)
+
+
+def test_the_services_own_settings_leave_a_hooks_alone() -> None:
+    assert settings.read({"FAULTLINE_HOOK_CLUSTER": "orion"}).port == 8080
