@@ -1,6 +1,7 @@
 """Where ends of jobs go: onto the topic, or to the API. Both return only once what they were given has arrived."""
 
 import json
+import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -11,6 +12,8 @@ import httpcore2
 from service.errors import ConfigurationError, TooLarge, Unavailable
 from service.events import JobCompletion
 from service.kafka.record import Message
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S = 60.0
 # The API takes 16 MiB at once.
@@ -96,7 +99,10 @@ class ApiSender:
             while count < len(lines) and (count == 0 or size + len(lines[count]) < BODY_BYTES):
                 size += len(lines[count])
                 count += 1
-            self.post("/events", b"\n".join(lines[:count]), "application/x-ndjson")
+            answer = self.post("/events", b"\n".join(lines[:count]), "application/x-ndjson")
+            rejected = answer.get("rejected") if isinstance(answer, Mapping) else None
+            if rejected:  # they lie among the dead letters, from where they can be sent again
+                log.error("%s rejected %d of %d ends: %s", self._shown, len(rejected), count, str(rejected[0])[:300])
             lines = lines[count:]
 
     def post(self, path: str, body: bytes, content_type: str = "application/json") -> Any:

@@ -1,6 +1,6 @@
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -18,6 +18,7 @@ class Service(ThreadingHTTPServer):
 
     daemon_threads = True
     status = 200
+    answer: Mapping[str, Any] = {"detail": "the reason"}
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -34,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.came.append((self.path, self.headers.get("authorization"), body))
-        answer = json.dumps({"detail": "the reason"}).encode()
+        answer = json.dumps(self.server.answer).encode()
         self.send_response(self.server.status)
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
@@ -93,6 +94,15 @@ def test_each_answer_is_what_it_is(service: Service, status: int, error: type[Ex
     with pytest.raises(error, match="the reason"):
         sender.send([event()])
     sender.close()
+
+
+def test_what_the_service_rejects_is_said(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    service.answer = {"accepted": 1, "rejected": [{"line": 2, "field": "status", "expected": "a status"}]}
+    sender = ApiSender(service.url, None)
+    sender.send([event(1), event(2)])
+    sender.close()
+    assert "rejected 1 of 2 ends" in caplog.text
+    assert "a status" in caplog.text
 
 
 def test_nobody_there_is_unavailable() -> None:
