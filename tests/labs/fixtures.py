@@ -38,9 +38,9 @@ def postgres_server() -> "Iterator[Postgres]":
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def kubernetes_cluster() -> "Iterator[Kubernetes]":
-    """A real Kubernetes control plane that all tests share: take names of your own, lose no node."""
+    """A real Kubernetes control plane that the tests of a file share: take names of your own, lose no node."""
     from tests.labs.kubernetes import cluster  # noqa: PLC0415 - as above
 
     with cluster() as made:
