@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Collection
-from typing import Any
 
 from service.clock import Clock
 from service.groups.states import Judged, judge, levels
-from service.store.group_records import GroupRow
+from service.store.group_records import GroupRow, NewState
 from service.store.session import Store, UnitOfWork
 
 _log = logging.getLogger(__name__)
@@ -49,20 +48,20 @@ class Fold:
         if not group_ids:
             return
         given, now = levels(), self._clock.now()
+        judged: list[NewState] = []
         for facts in work.groups.facts(group_ids, window_h=given.window_h, past_d=given.past_d):
             found = judge(facts, now, given)
-            values: dict[str, Any] = {
-                "recent": found.recent,
-                "expected": found.expected,
-                "chance": found.chance,
-                "review_at": found.review_at,
-            }
-            if found.state != facts.row.state:
-                values |= {"state": found.state, "state_since": now}
-                if facts.row.state == "muted":
-                    values |= {"muted_until": None, "muted_failures": None, "muted_users": None}
-                work.groups.note(facts.row.id, SERVICE, "state", said(facts.row, found, given.window_h))
-            work.groups.change(facts.row.id, **values)
+            before = facts.row
+            since = before.state_since if found.state == before.state else now
+            judged.append(
+                NewState(before.id, found.state, since, found.recent, found.expected, found.chance, found.review_at)
+            )
+            if found.state != before.state:
+                if before.state == "muted":
+                    work.groups.change(before.id, muted_until=None, muted_failures=None, muted_users=None)
+                if (before.state, found.state) != ("new", "ongoing"):  # that is the course of things
+                    work.groups.note(before.id, SERVICE, "state", said(before, found, given.window_h))
+        work.groups.judged(judged)
 
 
 def said(before: GroupRow, found: Judged, hours: float) -> str:

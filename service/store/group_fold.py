@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.store import bulk
-from service.store.group_records import Split
+from service.store.group_records import NewState, Split
 from service.store.tables import failures
 from service.store.tables_groups import group_deltas, group_facets, group_fingerprints, groups
 
@@ -73,6 +74,27 @@ _GROUPS = bulk.Write(
     "last_id = {greatest}(groups.last_id, given.last_id), review_at = given.review_at "
     "FROM {given} WHERE groups.id = given.id",
 )
+
+
+_STATES = bulk.Write(
+    {
+        "id": "bigint",
+        "state": "text",
+        "state_since": "timestamptz",
+        "recent": "bigint",
+        "expected": "float8",
+        "chance": "float8",
+        "review_at": "timestamptz",
+    },
+    "UPDATE groups SET state = given.state, state_since = given.state_since, recent = given.recent, "
+    "expected = given.expected, chance = given.chance, review_at = given.review_at FROM {given} "
+    "WHERE groups.id = given.id",
+)
+
+
+def write_states(connection: Connection, found: Sequence[NewState]) -> None:
+    """Write what groups were judged to be."""
+    bulk.write(connection, _STATES, [asdict(one) for one in found])
 
 
 def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int] | None:

@@ -48,6 +48,19 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NewState:
+    """What a group was judged to be; see `GroupRow`. `review_at`: when time alone may change it."""
+
+    id: int
+    state: GroupState
+    state_since: datetime
+    recent: int
+    expected: float | None
+    chance: float | None
+    review_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPrint:
     """One fingerprint of a group; `own_group` is the group it made and goes back to when it is taken out."""
 

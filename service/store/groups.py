@@ -21,6 +21,7 @@ from service.store.group_records import (
     GroupSort,
     GroupState,
     Mute,
+    NewState,
     Note,
     Split,
 )
@@ -235,6 +236,10 @@ class Groups:
     def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
         """Count what was appended since; the groups that changed, None where there was nothing to do."""
         return group_fold.fold(self._connection, self._clock.now(), limit=limit)
+
+    def judged(self, found: Sequence[NewState]) -> None:
+        """Write the states of groups."""
+        group_fold.write_states(self._connection, found)
 
     def due(self, *, limit: int = 500) -> set[int]:
         """Groups whose state may have changed by time alone."""
