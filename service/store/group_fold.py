@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -94,7 +93,7 @@ _STATES = bulk.Write(
 
 def write_states(connection: Connection, found: Sequence[NewState]) -> None:
     """Write what groups were judged to be."""
-    bulk.write(connection, _STATES, [asdict(one) for one in found])
+    bulk.write(connection, _STATES, [{name: getattr(one, name) for name in _STATES.columns} for one in found])
 
 
 def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int] | None:
