@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 AWAY_RETRY_S = 30.0
 REFUSED_PAUSE_S = 60.0
+LEAST_PAUSE_S = 1.0
 MOST_A_ROUND = 200
 LONGEST = 2_000  # characters of an error
 EARLY = timedelta(seconds=1)
@@ -66,7 +67,7 @@ class Runner:
             try:
                 self.round(stop.is_set)
             except ServiceAway as away:
-                seconds = backoff.next() if away.retry_after_s is None else away.retry_after_s
+                seconds = backoff.next() if away.retry_after_s is None else max(away.retry_after_s, LEAST_PAUSE_S)
                 log.warning("%s; trying again in %.0f s", away, seconds)
             except ServiceRefused as error:
                 seconds = REFUSED_PAUSE_S

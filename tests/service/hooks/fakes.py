@@ -20,6 +20,7 @@ class FakeService:
     told: list[tuple[str, Settled | Failed]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     away: bool = False
+    retry_after_s: float = 7.0
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
         del seconds
@@ -45,7 +46,7 @@ class FakeService:
 
     def _answer(self) -> None:
         if self.away:
-            raise ServiceAway("no answer", 7.0)
+            raise ServiceAway("no answer", self.retry_after_s)
 
 
 @dataclass

@@ -270,6 +270,9 @@ def test_the_loop_waits_as_long_as_the_service_asks(hook: Hook) -> None:
     hook.service.away = True
     hook.runner.run(stop, Paused(stop))
     assert stop.waited == [7.0, 7.0]
+    stop, hook.service.retry_after_s = OneRound(1), 0.0
+    hook.runner.run(stop, Paused(stop))
+    assert stop.waited == [1.0]  # and never round and round
     hook.service.away = False
     stop = OneRound(1)
     hook.runner.run(stop, Paused(stop))
