@@ -110,7 +110,7 @@ def _anchors(samples: list[list[str]]) -> list[tuple[tuple[str, ...], str]]:
         if len(set(lines)) < len(lines) // 2:
             continue
         counts = Counter(part for line in lines for part in set(_SEGMENT.findall(line[:300])))
-        common = [part for part, count in counts.items() if count >= 0.9 * len(lines)]  # noqa: PLR2004 - nearly all
+        common = [part for part, count in counts.items() if count >= 0.9 * len(lines)]
         if common:
             others = "\n".join(line for name, some in shapes.items() if name != shape for line in some)
             out.append((shape, min(common, key=lambda part: (others.count(part), -len(part)))))

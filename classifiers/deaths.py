@@ -123,7 +123,7 @@ def _by_words(how: str) -> tuple[int | None, int | None]:
     return code, signal_of(code)
 
 
-def deaths(line: str, following: str = "") -> Iterator[Death]:
+def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 - one return a launcher
     """The deaths that a launcher's line tells; `following`: the text behind it, for notices of two lines."""
     hit = _ELASTIC.search(line) or _DEEPSPEED.search(line)
     if hit is not None:

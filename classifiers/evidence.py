@@ -27,6 +27,7 @@ _MOST_TRACES: Final = 48
 _FEW_LINES: Final = 8
 _BACK: Final = 2_000
 _MANY: Final = 60
+_LEADING: Final = 4
 _SAME: Final = 8
 _WORDS_OF_DEATH: Final = frozenset(
     {
@@ -95,7 +96,7 @@ def _is_mixed(text: str, rank: int | None) -> bool:
 
 
 def _unsettle(raw: RawCase, items: Sequence[Item], told: Sequence[Death], texts: Sequence[str]) -> None:
-    """Of a lone stream that several processes wrote to, the stream's rank is only a likely writer of an unmarked line."""
+    """A lone stream of several processes: its rank is only the likely writer of an unmarked line."""
     full = [index for index, stream in enumerate(raw.streams) if texts[index].strip()]
     if len(full) != 1 or raw.streams[full[0]].rank is None:
         return
@@ -107,6 +108,21 @@ def _unsettle(raw: RawCase, items: Sequence[Item], told: Sequence[Death], texts:
     for item in items:
         if item.stream == full[0] and item.unmarked:
             item.rank, item.likely = None, item.rank
+
+
+def _guess(items: Iterable[Item], speakers: Sequence[Speakers | None]) -> None:
+    """The likely writers of leading lines that do not tell theirs."""
+    for item in items:
+        told = speakers[item.stream] if item.stream < len(speakers) else None
+        if told is not None and item.role == "initiating" and item.rank is None and item.number is not None:
+            near = told.near(item.begin)
+            item.likely = near if near is not None else item.likely
+
+
+def _who(ended: Iterable[Death]) -> tuple[int, ...]:
+    """The ranks, or else local ranks, whose ends are told."""
+    ranks = (one.rank if one.rank is not None else one.local for one in ended)
+    return tuple(rank for rank in ranks if rank is not None)
 
 
 def _carried(line: str) -> str | None:
@@ -144,6 +160,7 @@ class Extractor:
         demote(items, [one.chatter if one is not None else None for one in speakers])
         promote(items)
         items.sort(key=order_of)
+        _guess(items[:_LEADING], speakers)
         _unsettle(raw, items, told, [text for text, _ in texts])
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
         voices = [one for one in speakers if one is not None]
@@ -163,7 +180,7 @@ class Extractor:
         lines = sum(text.count("\n") + 1 for text, stream in texts if stream.stream != SCHEDULER and text)
         return Extracted(case=case, items=kept, deaths=told, chars=chars, lines=lines)
 
-    def _read_stream(  # noqa: C901 - one pass over a stream, a step a branch
+    def _read_stream(  # noqa: C901, PLR0912, PLR0915 - one pass over a stream, a step a branch
         self,
         raw: RawCase,
         index: int,
@@ -249,10 +266,8 @@ class Extractor:
                     scheduler=stream.stream == SCHEDULER,
                     about=tuple(about),
                     death=any(one.signal != SIGTERM for one in ended),
-                    ended=tuple(who for one in ended if (who := one.rank if one.rank is not None else one.local) is not None),
-                    likely=speakers.near(trace_here.head if trace_here is not None else offset)
-                    if shared and rank is None and role == "initiating"
-                    else None,
+                    ended=_who(ended),
+                    begin=trace_here.head if trace_here is not None else offset,
                     ends=trace_here is not None or bucket == 0,
                     unmarked=rank is not None and head.rank is None and own is None,
                     place=trace_here.place if trace_here is not None else "",

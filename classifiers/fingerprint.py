@@ -1,10 +1,11 @@
 """What makes two failures the same kind: a short hash over what began it, without ids, paths, hosts and numbers.
 
-Versioned: a fingerprint compares only with one of the same version. It is made of the cause, the exception class and the
-first line that began the failure (the leading line of any role where nothing did). Where the user's side began it, the
-line counts with its masked words and with the function and code that raised it: the same exception from another place is
-another failure. Elsewhere the catalogue entry that knows the line stands for it, so that one fault of the platform that
-meets many programs has one fingerprint. Lines longer than 160 masked characters count with their first 160.
+Versioned: a fingerprint compares only with one of the same version. It is made of the cause, the exception class and
+the first line that began the failure (the leading line of any role where nothing did). Where the user's side began it,
+the line counts with its masked words and with the function and code that raised it: the same exception from another
+place is another failure. Elsewhere the catalogue entry that knows the line stands for it, so that one fault of the
+platform that meets many programs has one fingerprint. Lines longer than 160 masked characters count with their first
+160.
 """
 
 import hashlib

@@ -21,7 +21,8 @@ class Item:
     `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
     line that tells how one process ended, other than by being told to; `ended`: the ranks or local ranks of all
     ends it tells. `likely`: the rank that most likely wrote a line
-    which does not tell its own. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
+    which does not tell its own; `begin`: where its traceback
+    begins, else its own offset. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
     `unmarked`: the rank is only that of the stream. `place`: function and code where an exception was raised.
     """
 
@@ -46,6 +47,7 @@ class Item:
     death: bool = False
     ended: tuple[int, ...] = ()
     likely: int | None = None
+    begin: int = 0
     ends: bool = False
     unmarked: bool = False
     place: str = ""

@@ -1,6 +1,7 @@
 """Orders a case's items: repeats folded, a beginning found where none is plain, what did not end the run put back."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -98,16 +99,24 @@ def put_forward(items: list[Item], rank: int | None) -> None:
 
 
 def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:
-    """Takes back candidates after which the ranks talked on as every day, tries that are made again, and startup words
-    that many ranks say alike.
+    """Takes back what did not end the run.
+
+    That is: candidates after which the ranks talked on as every day, tries that are made again, and startup words that
+    many ranks say alike.
 
     They become context where anything else speaks for a beginning or tells of an end; else they stand behind the rest.
     `talks`: the daily talk by stream, None where a stream has no words.
     """
-    doubted = []
+    alike: dict[str, set[int]] = defaultdict(set)
     for item in items:
-        if item.role in {"initiating", "cascade"} and (item.bucket == AGAIN or _is_past(item, items, talks)):
-            doubted.append(item)
+        if item.role == "initiating" and item.rank is not None and item.bucket >= _WEAK:
+            alike[_key(item)].add(item.rank)
+    many = {key for key, ranks in alike.items() if len(ranks) >= _MANY_RANKS}
+    doubted = [
+        item
+        for item in items
+        if item.role in {"initiating", "cascade"} and (item.bucket == AGAIN or _is_past(item, many, talks))
+    ]
     if not doubted:
         return
     rest = [one for one in items if one not in doubted and not one.scheduler]
@@ -119,7 +128,13 @@ def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:
             item.bucket += 3
 
 
-def _is_past(item: Item, items: Sequence[Item], talks: Sequence[Chatter | None]) -> bool:
+def _key(item: Item) -> str:
+    return _NUMBER.sub("#", item.bare[:120])
+
+
+def _is_past(  # noqa: PLR0911 - one return a reason
+    item: Item, many: set[str], talks: Sequence[Chatter | None]
+) -> bool:
     if item.scheduler or item.stream >= len(talks):
         return False
     talk = talks[item.stream]
@@ -129,11 +144,8 @@ def _is_past(item: Item, items: Sequence[Item], talks: Sequence[Chatter | None])
         return True
     if item.ends:
         return False
-    if item.bucket >= _WEAK and item.rank is not None:
-        key = _NUMBER.sub("#", item.bare[:120])
-        alike = {one.rank for one in items if one.role == "initiating" and _NUMBER.sub("#", one.bare[:120]) == key}
-        if len(alike) >= _MANY_RANKS:
-            return True
+    if item.role == "initiating" and item.bucket >= _WEAK and item.rank is not None and _key(item) in many:
+        return True
     own = time_of(item.text)  # a time of its own: that of a line before it may be much older
     if own is None:
         return False

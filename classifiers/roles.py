@@ -35,7 +35,8 @@ _ECHOES: Final = frozenset(
     {
         "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
         "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
-        "KeyboardInterrupt", "UnavailableError", "DeadlineExceededError", "CancelledError", "AbortedError", "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
+        "KeyboardInterrupt", "UnavailableError", "DeadlineExceededError", "CancelledError", "AbortedError",
+        "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
     }
 )  # fmt: skip
 _ECHO: Final = 2.4
@@ -43,7 +44,7 @@ AGAIN: Final = 2.6
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 
 
-def role_of(
+def role_of(  # noqa: PLR0911 - one return a shape
     found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
 ) -> tuple[Role, float]:
     """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""

@@ -17,9 +17,9 @@ _REPORT: Final = re.compile(
 # Frames of a native stack, and what launchers print around every failure, whatever it was.
 _BOILERPLATE: Final = re.compile(
     r"\*{3} Check failure stack trace|@ {1,8}0x[0-9a-f]|#\d{1,3} {1,4}0x|\d{1,3} {1,4}/\S{1,200}\.so"
-    r"|\d\. this process (?:called|did not call)|error message you will receive is this one|detect that the abort call was"
-    r"|exiting or it will be considered an|terminated by signals sent by|NOTE: invoking MPI_ABORT|with errorcode -?\d+\.$"
-    r"|a non-zero exit code\.|Primary job +terminated normally|YOUR APPLICATION TERMINATED WITH THE EXIT STRING"
+    r"|\d\. this process (?:called|did not call)|error message you will receive is this one|detect that the abort call"
+    r"|exiting or it will be considered|terminated by signals sent by|NOTE: invoking MPI_ABORT|with errorcode -?\d+\.$"
+    r"|a non-zero exit code\.|Primary job +terminated normally|YOUR APPLICATION TERMINATED WITH"
     r"|=+ {0,3}(?:CLEANING UP|YOU CAN IGNORE|BAD TERMINATION)|={2,} backtrace \(|-{3,} ?Python error"
     r"|To avoid data inconsistency|Some NCCL operations have failed|CUDA kernel errors might be asynchronously"
 )
@@ -46,8 +46,10 @@ _PEERS: Final = re.compile(
     r"(?:closed by (?:remote )?peer|reset by peer|remote process exited|socket closed|broken pipe|has been shut down)"
     r"|^additional grpc error information from remote target|mpi_err_proc_failed"
 )
-_LOSS: Final = ("by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
-                "proc_failed")  # fmt: skip
+_LOSS: Final = (
+    "by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
+    "proc_failed",
+)  # fmt: skip
 _OVERCOME_WORDS: Final = ("skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network")
 _LOOK: Final = 300
 _FAR: Final = 600

@@ -62,7 +62,9 @@ def _end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def follow(text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of) -> Trace | None:
+def follow(  # noqa: C901, PLR0912 - one pass over a traceback, a kind of line a branch
+    text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of
+) -> Trace | None:
     """The traceback that begins with the line at `head_offset`, None if its final line is not in the text.
 
     `head_at` reads the head of a line; lines of other writers than the first one's are passed over.
@@ -138,7 +140,5 @@ def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:
         if out and trace.head > out[-1].final:
             between = text[out[-1].final : trace.head]
             joined = len(between) < 6_000 and any(words in between for words in _CHAIN)  # noqa: PLR2004 - a long message
-        out.append(
-            replace(trace, chained=True) if joined else trace
-        )
+        out.append(replace(trace, chained=True) if joined else trace)
     return out

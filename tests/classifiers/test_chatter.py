@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.chatter import Chatter
-from classifiers.speakers import sample
+from classifiers.marks import sample
 
 STEPS = {
     "plain": "step {0} loss {1:.3f}\n",

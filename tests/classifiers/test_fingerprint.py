@@ -82,7 +82,8 @@ def test_prints_and_kinds_of_captured_runs_agree(half: int, capsys: pytest.Captu
     homogeneity, completeness, _ = homogeneity_completeness_v_measure(kinds, prints)
     with capsys.disabled():
         print(
-            f"\nfingerprints, half {half}: homogeneity {homogeneity:.3f}, completeness {completeness:.3f}, {len(kinds)} runs"
+        figures = f"{homogeneity:.3f} homogeneous, {completeness:.3f} complete"
+        print(f"\nfingerprints, half {half}: {len(kinds)} runs, {figures}")
         )
     assert homogeneity >= 0.9
     assert completeness >= 0.9

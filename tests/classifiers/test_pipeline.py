@@ -35,7 +35,7 @@ def test_a_verdict_s_axes_agree(diagnoser: Diagnoser, cases: list[LabelledCase])
         assert 0 <= verdict.confidence <= 1
         assert verdict.category is None or verdict.category in axes.categories
         assert all(code in axes.symptoms for code in verdict.symptom_top)
-        assert verdict.fingerprint.startswith("v1:")
+        assert verdict.fingerprint.startswith("v2:")
         assert verdict.explanation
 
 

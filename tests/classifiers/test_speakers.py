@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.speakers import Speakers, learn, process_of, sample
+from classifiers.marks import learn, sample
+from classifiers.speakers import Speakers, process_of
 
 WORDS = (
     "loading shards",
