@@ -198,7 +198,7 @@ class Judge:
         items = extracted.items
         codes, sides = self._classes["cause"], self._classes["side"]
         causes, pull = self._joined(text["cause"], "cause", items)
-        shares = (causes @ self._to_side) ** 0.3 * text["side"] ** 0.7
+        shares = np.sqrt((causes @ self._to_side) * text["side"])
         ordered = _ranked(shares / shares.sum(), sides)
         side, best = ordered[0]
         second = ordered[1][1] if len(ordered) > 1 else 0.0
