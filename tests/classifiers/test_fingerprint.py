@@ -80,10 +80,8 @@ def test_prints_and_kinds_of_captured_runs_agree(half: int, capsys: pytest.Captu
             kinds.append(case.kind)
             prints.append(fingerprint(EXTRACTOR.extract(case.raw), case.labels.best["cause"] or ""))
     homogeneity, completeness, _ = homogeneity_completeness_v_measure(kinds, prints)
+    figures = f"{homogeneity:.3f} homogeneous, {completeness:.3f} complete"
     with capsys.disabled():
-        print(
-        figures = f"{homogeneity:.3f} homogeneous, {completeness:.3f} complete"
         print(f"\nfingerprints, half {half}: {len(kinds)} runs, {figures}")
-        )
     assert homogeneity >= 0.9
     assert completeness >= 0.9
