@@ -205,10 +205,10 @@ def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left
     assert site.end("hook", signal.SIGKILL) == -signal.SIGKILL
     cluster.restart_api_server()
     cluster.compact()  # the watcher's place in history is gone: 410
-    cluster.give_up_node(lost_on)
     site.watch()
     site.wait(lambda: "listing anew" in site.said("watch"), "a new list")
     site.hook()
+    cluster.give_up_node(lost_on)
     a_lost_node_is_left(site, lost_on)
     assert site.end("watch", signal.SIGTERM) == 0
     assert site.end("hook", signal.SIGTERM) == 0

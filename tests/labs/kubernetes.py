@@ -253,11 +253,18 @@ class Kubernetes:
         self.end(f"kubelet-{node}", signal.SIGKILL)
 
     def give_up_node(self, node: str) -> None:
-        """What an administrator does for a node that does not come back, so that its pods are let go."""
+        """What an administrator does for a node that does not come back; returns once its pods are let go."""
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
-        found = self.api.get(named("v1", "nodes", None, node))
-        taints = [*found["spec"].get("taints", []), taint]
-        self.api.patch(named("v1", "nodes", None, node), {"spec": {"taints": taints}})
+        place = named("v1", "nodes", None, node)
+
+        def let_go() -> bool:
+            taints = self.api.get(place)["spec"].get("taints", [])
+            if taint["key"] not in {one["key"] for one in taints}:  # a controller that writes its own may undo ours
+                self.api.patch(place, {"spec": {"taints": [*taints, taint]}})
+            pods = self.api.get(collection("v1", "pods", NAMESPACE), {"fieldSelector": f"spec.nodeName={node}"})
+            return not pods["items"]
+
+        self.wait(let_go, f"the pods of {node} to be let go")
 
     def account(self, name: str, *objects: Mapping[str, Any]) -> Path:
         """A kubeconfig for a service account of NAMESPACE, once `objects` (its rights) are applied."""
