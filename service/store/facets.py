@@ -20,6 +20,14 @@ _COLUMNS = {"user": "user_name", "node": "suspect_node"}
 
 
 @dataclass(frozen=True, slots=True)
+class FacetValue:
+    """One value of a filter, and how many failures have it."""
+
+    value: str
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
 class FacetCounts:
     """By filter its commonest values among the newest `of` failures that fit, most first.
 
@@ -30,7 +38,7 @@ class FacetCounts:
     of: int
     whole: bool
     since: datetime | None
-    counts: dict[str, tuple[tuple[str, int], ...]]
+    counts: dict[str, tuple[FacetValue, ...]]
 
 
 def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -> FacetCounts:
@@ -82,7 +90,10 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
         whole,
         min((row.ended_at for row in counted), default=None),
         {
-            name: tuple(sorted(tally.items(), key=lambda item: (-item[1], item[0]))[:SHOWN])
+            name: tuple(
+                FacetValue(value, many)
+                for value, many in sorted(tally.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
+            )
             for name, tally in tallies.items()
         },
     )

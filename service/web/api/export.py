@@ -1,6 +1,6 @@
 """GET /failures/export.csv and .json: what fits, as a file that is made while it is sent."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
@@ -41,7 +41,12 @@ def get_failures_csv(
     return CsvResponse(export.as_csv(parts), headers=_file("failures.csv"), media_type="text/csv; charset=utf-8")
 
 
-@router.get("/failures/export.json", response_class=JsonResponse, responses=answers(401, 403, 422, 503))
+_ARRAY: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": {"type": "array", "items": {"type": "object"}}}}}
+}
+
+
+@router.get("/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 503)})
 def get_failures_json(
     services: Given, filters: Annotated[Narrowed, Depends(narrowed)], sort: FailureSort = "-ended_at"
 ) -> StreamingResponse:

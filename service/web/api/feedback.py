@@ -106,7 +106,7 @@ def put_view(services: Given, reader: Annotated[Principal, OWN], view: Saved) ->
     return view
 
 
-@router.delete("/views/{name:path}", status_code=204, responses=answers(401, 403, 422, 503))
+@router.delete("/views/{name:path}", status_code=204, responses=answers(401, 403, 404, 422, 503))
 def delete_view(
     services: Given, reader: Annotated[Principal, OWN], name: Annotated[str, Path(min_length=1, max_length=100)]
 ) -> None:
