@@ -7,7 +7,7 @@ import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.errors import Forbidden, NotFound
+from service.errors import Forbidden, InvalidInput, NotFound
 from service.people.config import Provider
 from service.people.identity import admit
 from service.web.pages.forms import Text
@@ -50,12 +50,13 @@ def callback(
     """Back from the provider: who it is, if they may come in.
 
     Raises:
-        Forbidden: the provider refused, the answer belongs to no login of this browser, or no role is theirs.
+        Forbidden: the provider refused, the answer belongs to another login, or no role is theirs.
+        InvalidInput: no login is under way in this browser.
     """
     try:
         wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(request.cookies.get(OIDC_COOKIE, "")))
     except ValueError:
-        raise Forbidden("no login is under way in this browser: start again at /login") from None
+        raise InvalidInput("no login is under way in this browser: start again at /login") from None
     if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
         raise Forbidden("the identity provider refused, or its answer belongs to another login: start again at /login")
     people = services.people

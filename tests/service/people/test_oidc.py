@@ -80,7 +80,7 @@ def test_an_answer_of_another_login_is_refused(world: World, issuer: IdentityPro
         code = issuer.grant(away.headers["location"], preferred_username="ana", groups=["sre"])
         assert client.get(f"/login/oidc/callback?code={code}&state=guess").status_code == 403
     with world.client() as other:
-        assert other.get(f"/login/oidc/callback?code={code}&state=guess").status_code == 403
+        assert other.get(f"/login/oidc/callback?code={code}&state=guess").status_code == 422
 
 
 def test_a_provider_that_is_away_or_calls_itself_otherwise_is_told(issuer: IdentityProvider) -> None:

@@ -27,7 +27,7 @@ WANTED = {
     ("GET", "/api/v1/failures/{failure_id}/feedback"): "own",
     ("POST", "/api/v1/failures/{failure_id}/feedback"): "own",
     ("PUT", "/api/v1/failures/{failure_id}/golden"): "admin",
-    ("GET", "/api/v1/facets"): "read",
+    ("GET", "/api/v1/facets"): "own",
     ("POST", "/api/v1/failures/{failure_id}:resubmit"): "act",
     ("POST", "/api/v1/failures/{failure_id}:hold"): "act",
     ("POST", "/api/v1/failures/{failure_id}:never"): "act",
@@ -67,6 +67,11 @@ WANTED = {
     ("POST", "/api/v1/nodes/{cluster}/{node:path}:repaired"): "act",
     ("GET", "/api/v1/dead-letters"): "read",
     ("POST", "/api/v1/dead-letters/{letter_id}:resend"): "act",
+    ("GET", "/api/v1/deliveries"): "read",
+    ("POST", "/api/v1/deliveries/{message_id}/{endpoint}:resend"): "act",
+    ("GET", "/api/v1/reports"): "read",
+    ("GET", "/api/v1/reports/{week}"): "read",
+    ("POST", "/api/v1/reports/{week}:publish"): "act",
     ("GET", "/api/v1/schemas"): "read",
     ("GET", "/api/v1/schemas/{name:path}"): "read",
     ("GET", "/api/v1/health/live"): PUBLIC,
@@ -76,7 +81,7 @@ WANTED = {
     ("GET", "/health/live"): PUBLIC,
     ("GET", "/health/ready"): PUBLIC,
     ("GET", "/metrics"): "read",
-    ("GET", "/"): "read",
+    ("GET", "/"): "own",
     ("GET", "/failures"): "own",
     ("GET", "/failures/{failure_id}"): "own",
     ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}"): "own",
@@ -110,11 +115,20 @@ WANTED = {
     ("POST", "/nodes/{cluster}/{node:path}/repaired"): "act",
     ("GET", "/dead-letters"): "read",
     ("POST", "/dead-letters/{letter_id}/resend"): "act",
+    ("GET", "/deliveries"): "read",
+    ("POST", "/deliveries/{message_id}/{endpoint}/resend"): "act",
+    ("GET", "/reports"): "read",
+    ("GET", "/reports/{week}"): "read",
+    ("GET", "/reports/{week}.md"): "read",
+    ("GET", "/reports/{week}.pdf"): "read",
+    ("POST", "/reports/{week}/publish"): "act",
     ("GET", "/model"): "read",
     ("GET", "/settings"): "admin",
     ("GET", "/login"): PUBLIC,
     ("POST", "/login"): PUBLIC,
     ("POST", "/logout"): PUBLIC,
+    ("GET", "/login/oidc"): PUBLIC,
+    ("GET", "/login/oidc/callback"): PUBLIC,
     ("GET", "/favicon.ico"): PUBLIC,
 }
 VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0", "week": "2026-W46"}
@@ -182,7 +196,7 @@ def test_each_route_wants_its_scope_and_no_other_opens_it(
             assert status == 303  # to the login
     with world.client("flt_wrong") as stranger:
         status = ask(stranger, method, path)
-        assert status in ({200, 303, 401} if wanted == PUBLIC else {401, 303})
+        assert status in ({200, 303, 401, 404, 422} if wanted == PUBLIC else {401, 303})
     for scope in SCOPES:
         with world.client(tokens[scope]) as client:
             status = ask(client, method, path)
