@@ -1,0 +1,21 @@
+from classifiers import families, signatures
+from classifiers.dataset import LabelledCase
+
+
+def test_every_family_of_models_answers_for_programs_it_has_not_seen(cases: list[LabelledCase]) -> None:
+    rows = families.compare(cases, signatures.packaged())
+    names = [row.name for row in rows]
+    assert names[:2] == ["majority", "signatures alone"]
+    assert names[-1] == "faultline: linear, then rules"
+    assert len(names) == len(set(names)) == 10
+    for row in rows:
+        assert all(0.0 <= value <= 1.0 for value in row.right.values())
+    table = families.markdown(rows)
+    assert table.count("\n") == len(rows) + 1
+    assert "| majority |" in table
+
+
+def test_a_family_is_the_program_a_case_is_from(cases: list[LabelledCase]) -> None:
+    case = cases[0]
+    told = str(case.provenance.get("program") or case.group)
+    assert families.family_of(case) == told
