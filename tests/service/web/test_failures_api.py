@@ -16,7 +16,14 @@ def stocked(client: TestClient) -> TestClient:
     events = [
         event("1", ended_at=(NOW - timedelta(hours=1)).isoformat()),
         event("2", ended_at=(NOW - timedelta(hours=2)).isoformat(), logs=XID, nodes=["gpu018", "gpu019"], user="bo"),
-        event("3", ended_at=(NOW - timedelta(hours=2, minutes=30)).isoformat(), logs=[], team=None, status="timeout"),
+        event(
+            "3",
+            ended_at=(NOW - timedelta(hours=2, minutes=30)).isoformat(),
+            logs=[],
+            team=None,
+            status="timeout",
+            nodes=["gpu7"],
+        ),
         event("a/b/c", status="succeeded", logs=[]),
         event("2", attempt=1, status="succeeded", logs=[]),
         event("4", status="cancelled", logs=[]),
