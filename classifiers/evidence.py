@@ -22,6 +22,7 @@ from classifiers.roles import hits_of, is_code, role_of
 from classifiers.scan import Found, Scanner, tidy
 from classifiers.speakers import Speakers
 from classifiers.traces import Trace, exception_type, follow, mark_chains
+from classifiers.writers import guess, placed, unsettle, who
 
 _MOST_TRACES: Final = 48
 _FEW_LINES: Final = 8
@@ -95,36 +96,6 @@ def _is_mixed(text: str, rank: int | None) -> bool:
     return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
 
 
-def _unsettle(raw: RawCase, items: Sequence[Item], told: Sequence[Death], texts: Sequence[str]) -> None:
-    """A lone stream of several processes: its rank is only the likely writer of an unmarked line."""
-    full = [index for index, stream in enumerate(raw.streams) if texts[index].strip()]
-    if len(full) != 1 or raw.streams[full[0]].rank is None:
-        return
-    rank = raw.streams[full[0]].rank
-    others = any(one.rank not in {None, rank} or one.local not in {None, rank} for one in told)
-    others = others or any(item.rank not in {None, rank} for item in items)
-    if not others and (raw.job.gpus or 1) <= 1:
-        return
-    for item in items:
-        if item.stream == full[0] and item.unmarked:
-            item.rank, item.likely = None, item.rank
-
-
-def _guess(items: Iterable[Item], speakers: Sequence[Speakers | None]) -> None:
-    """The likely writers of leading lines that do not tell theirs."""
-    for item in items:
-        told = speakers[item.stream] if item.stream < len(speakers) else None
-        if told is not None and item.role == "initiating" and item.rank is None and item.number is not None:
-            near = told.near(item.begin)
-            item.likely = near if near is not None else item.likely
-
-
-def _who(ended: Iterable[Death]) -> tuple[int, ...]:
-    """The ranks, or else local ranks, whose ends are told."""
-    ranks = (one.rank if one.rank is not None else one.local for one in ended)
-    return tuple(rank for rank in ranks if rank is not None)
-
-
 def _carried(line: str) -> str | None:
     """The exception of a traceback that one line carries whole, its line ends escaped (JSON logs), None without one."""
     parts = line.split("\\n")
@@ -160,8 +131,8 @@ class Extractor:
         demote(items, [one.chatter if one is not None else None for one in speakers])
         promote(items)
         items.sort(key=order_of)
-        _guess(items[:_LEADING], speakers)
-        _unsettle(raw, items, told, [text for text, _ in texts])
+        guess(items[:_LEADING], speakers)
+        unsettle(raw, items, told, [text for text, _ in texts])
         found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
         voices = [one for one in speakers if one is not None]
         suspect = suspects.find(raw, items, told, missing_ranks, voices)
@@ -242,7 +213,7 @@ class Extractor:
                 told += [one] if one is not None else []
             elif not found.words.isdisjoint(_WORDS_OF_DEATH) or any(hit.role == "teardown" for hit in hits):
                 after = text[offset + len(found.text) : offset + len(found.text) + 400]
-                ended = list(deaths(found.text, after))
+                ended = placed(deaths(found.text, after), speakers)
                 told += ended
                 about = absent(found.text, after)
                 missing_ranks += about
@@ -266,7 +237,7 @@ class Extractor:
                     scheduler=stream.stream == SCHEDULER,
                     about=tuple(about),
                     death=any(one.signal != SIGTERM for one in ended),
-                    ended=_who(ended),
+                    ended=who(ended),
                     begin=trace_here.head if trace_here is not None else offset,
                     ends=trace_here is not None or bucket == 0,
                     unmarked=rank is not None and head.rank is None and own is None,

@@ -56,7 +56,8 @@ def promote(items: list[Item]) -> None:
             first = min(complaints, key=_when)
             _begin(first)
             ranks = {first.rank}
-            for item in sorted(complaints, key=_when):
+            at_once = [one for one in complaints if _when(one)[0] <= _when(first)[0] + _AT_ONCE]
+            for item in [*at_once[:1], *sorted(complaints, key=_when)]:
                 if item.rank in ranks or (item.rank is None and not item.about):
                     continue
                 if item.about or (len(ranks) < _FIRST_RANKS and _when(item)[0] <= _when(first)[0] + _AT_ONCE):

@@ -125,7 +125,7 @@ def is_code(text: str, offset: int, body: str) -> bool:
     """Whether the line is a frame of a traceback or the source that stands below one."""
     bare = body.lstrip()
     if bare.startswith(('File "', "raise ", *_CHAIN_WORDS)):
-        return True
+        return shape_of(bare) is None
     if bare == body:
         return False
     before = text.rfind("\n", 0, max(0, offset - 1)) + 1

@@ -34,7 +34,8 @@ _CRASH: Final = re.compile(
 )
 # A process that ended the job, or one's own child that ended: where it began, if nothing tells more.
 _END: Final = re.compile(
-    r"MPI_ABORT was invoked on rank \d+|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
+    r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
+    r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
 )
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(

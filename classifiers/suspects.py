@@ -30,7 +30,8 @@ _PROCESS: Final = re.compile(
     r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
 )
 _MENTION: Final = re.compile(
-    r"(?i)\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}(?P<rank>\d{1,5})\b(?! (?:of|steps|workers)|:\d)"
+    r"(?i)(?<!sending )(?<!subprocess )\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}"
+    r"(?P<rank>\d{1,3})\b(?! (?:of|steps|workers)|:\d)"
 )
 
 

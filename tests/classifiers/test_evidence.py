@@ -10,6 +10,7 @@ from classifiers.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 JOB = JobFacts(status="failed", exit_code=1, gpus=4, nodes=("n1",))
+TWO = JobFacts(status="failed", exit_code=1, gpus=2)
 WATCHDOG = (
     "[rank{0}]:[E1120 03:51:{0:02d}.061727749 ProcessGroupNCCL.cpp:683] [Rank {0}] Watchdog caught "
     "collective operation timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, Timeout(ms)=600000) "
@@ -166,3 +167,72 @@ def test_frames_of_a_native_stack_begin_nothing() -> None:
     text = "*** Check failure stack trace: ***\n    @     0x7fb5221040ee  xla::SetError()\nF0101 a.cc:1] Check failed\n"
     case = extract(LogStream(text))
     assert all("0x7fb5" not in line.text for line in case.evidence if line.role == "initiating")
+
+
+def test_trouble_that_was_overcome_in_a_long_run_begins_nothing() -> None:
+    steps = [f"[rank {rank}] step {step} loss 1.0\n" for step in range(300) for rank in range(4)]
+    steps[400] = "[rank 2] upload of metrics failed (attempt 1/5): 503 Server Error: Service Unavailable, retrying\n"
+    steps[700] = "[rank 1] ERROR cannot reach the metrics server\n"
+    text = "".join(steps) + "[rank 3] ERROR loss is not finite\nFloatingPointError: loss is nan\n"
+    case = extract(LogStream(text=text))
+    assert "FloatingPointError: loss is nan" in beginnings(case)
+    assert all("metrics" not in line for line in beginnings(case))
+
+
+WAITED = "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 30000ms for recv operation"
+CLOSED = "RuntimeError: [gloo/transport/tcp/pair.cc:561] Connection closed by peer [10.0.0.1]:4711"
+
+
+def test_the_one_rank_of_two_that_does_not_complain_is_suspected() -> None:
+    case = extract(LogStream(text="step 1\n", rank=0), LogStream(text=f"step 1\n{WAITED}\n", rank=1), job=TWO)
+    assert case.suspect is not None
+    assert case.suspect.rank == 0
+
+
+def test_who_came_late_is_suspected_where_the_others_gave_up() -> None:
+    streams = [LogStream(text=f"{CLOSED if rank == 2 else WAITED}\n", rank=rank) for rank in range(4)]
+    case = extract(*streams)
+    assert case.suspect is not None
+    assert case.suspect.rank == 2
+
+
+def report(rank: int, local: int, code: int, second: int) -> str:
+    return (
+        f"E1120 03:41:{second}.000000 99 torch/distributed/elastic/multiprocessing/api.py:869] failed "
+        f"(exitcode: {code}) local_rank: {local} (pid: {4700 + rank}) of binary: python\n"
+        "Root Cause (first observed failure):\n[0]:\n"
+        f"  time      : 2026-11-20_03:41:{second}\n  host      : n{rank // 4}\n"
+        f"  rank      : {rank} (local_rank: {local})\n  exitcode  : {code} (pid: {4700 + rank})\n"
+    )
+
+
+def test_of_two_nodes_reports_the_killed_rank_is_suspected_and_its_end_is_shown() -> None:
+    first = LogStream(text=f"[rank1]: {CLOSED}\n" + report(1, 1, 1, 55), rank=None, node="n0")
+    second = LogStream(text=f"[rank4]: {CLOSED}\n" + report(6, 2, -9, 57), rank=None, node="n1")
+    case = extract(first, second, job=JobFacts(status="failed", gpus=8, nodes=("n0", "n1")))
+    assert case.suspect is not None
+    assert case.suspect.rank == 6
+    assert any("exitcode: -9" in line for line in beginnings(case))
+
+
+def test_a_kernel_s_line_leads_to_the_rank_of_the_process_it_names() -> None:
+    text = (
+        "step 1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -15 (pid: 4711)\n"
+        "  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: 4712)\n"
+    )
+    event = NodeEvent(text="Memory cgroup out of memory: Killed process 4712 (python) total-vm:1kB", node="n7")
+    case = extract(LogStream(text=text), events=(event,))
+    assert case.suspect is not None
+    assert case.suspect.rank == 2
+
+
+def test_a_launcher_s_mark_tells_the_suspect_and_keeps_tracebacks_apart() -> None:
+    daily = "".join(f"[{rank}] step {step}\n" for step in range(20) for rank in range(3))
+    text = daily + (
+        '[1] Traceback (most recent call last):\n[2] step 20\n[1]   File "t.py", line 3, in main\n'
+        "[0] step 20\n[1]     x = batch['y']\n[1] KeyError: 'y'\n"
+    )
+    case = extract(LogStream(text=text, rank=0))
+    assert case.suspect is not None
+    assert case.suspect.rank == 1
+    assert beginnings(case) == ["[1] KeyError: 'y'"]
