@@ -33,6 +33,8 @@ _NO_SYMPTOM: Final = 0.6
 # Started again before a repair a job waits and fails once more: it is held back where nearly one in two would.
 _REPAIR: Final = 0.45
 _RETRY_VOTES: Final = 0.3
+# An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
+_SYMPTOM_VOTES: Final = 0.3
 _FUTILE: Final = 0.3
 
 
@@ -161,7 +163,8 @@ class Judge:
 
     def _leading(self, axis: str, text: Mapping[str, Floats], items: Sequence[Item]) -> list[tuple[str, float]]:
         """The first classes of an axis after the votes."""
-        return _ranked(self._joined(text[axis], axis, items)[0], self._classes[axis], 4)
+        say = _SYMPTOM_VOTES if axis == "symptom" else 1.0
+        return _ranked(self._joined(text[axis], axis, items, say)[0], self._classes[axis], 4)
 
     def _category(self, text: Mapping[str, Floats], items: Sequence[Item], causes: Floats) -> str:
         """The likeliest category, or "none" where the cause is more likely no program's own."""
