@@ -31,3 +31,8 @@ def span(seconds: float) -> str:
         elif parts:
             break
     return " ".join(parts[:2]) or "0\u00a0s"
+
+
+def sureness(share: float) -> str:
+    """A verdict's confidence as people read it: nothing is ever 100 % sure."""
+    return "over 99\u00a0%" if share > 0.995 else percent(share, 0)  # noqa: PLR2004 - what would be written as 100

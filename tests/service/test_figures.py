@@ -21,3 +21,8 @@ def test_gpu_hours_have_the_digits_that_mean_something(value: float, shown: str)
 def test_shares() -> None:
     assert figures.percent(0.0403) == "4.0\u00a0%"
     assert figures.percent(None) == "–"
+
+
+def test_nothing_is_ever_wholly_sure() -> None:
+    assert figures.sureness(0.9999) == "over 99\u00a0%"
+    assert figures.sureness(0.97) == "97\u00a0%"

@@ -38,6 +38,7 @@ def environment() -> Environment:
         "number": figures.number,
         "gpu_hours": figures.gpu_hours,
         "percent": figures.percent,
+        "sureness": figures.sureness,
         "span": figures.span,
         "plain": legible.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
