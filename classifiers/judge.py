@@ -34,7 +34,7 @@ _NO_SYMPTOM: Final = 0.6
 _REPAIR: Final = 0.45
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
-_SYMPTOM_VOTES: Final = 0.3
+_SYMPTOM_VOTES: Final = 0.6
 _FUTILE: Final = 0.3
 
 
@@ -201,7 +201,7 @@ class Judge:
         items = extracted.items
         codes, sides = self._classes["cause"], self._classes["side"]
         causes, pull = self._joined(text["cause"], "cause", items)
-        shares = np.sqrt((causes @ self._to_side) * text["side"])
+        shares = (causes @ self._to_side) ** 0.3 * text["side"] ** 0.7
         ordered = _ranked(shares / shares.sum(), sides)
         side, best = ordered[0]
         second = ordered[1][1] if len(ordered) > 1 else 0.0
