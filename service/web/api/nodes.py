@@ -83,7 +83,9 @@ def get_node(
     )
 
 
-@router.post("/nodes/{cluster}/{node:path}:repaired", dependencies=[ACT], responses=answers(400, 401, 403, 404, 422, 503))
+@router.post(
+    "/nodes/{cluster}/{node:path}:repaired", dependencies=[ACT], responses=answers(400, 401, 403, 404, 422, 503)
+)
 def repaired(
     request: Request, services: Given, cluster: Cluster, node: Node, body: Repaired | None = None
 ) -> RepairedAnswer:

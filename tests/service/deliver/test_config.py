@@ -101,4 +101,10 @@ def test_the_example_is_sound(tmp_path: Path) -> None:
     for name in ("hook.secret", "pagerduty.key", "owners.url"):
         (tmp_path / name).write_text(SECRET)
         text = text.replace(f"/etc/faultline/{name}", str(tmp_path / name))
-    assert {one.kind for one in config.parse(text).endpoint} == {"webhook", "pagerduty", "alertmanager", "kafka", "chat"}
+    assert {one.kind for one in config.parse(text).endpoint} == {
+        "webhook",
+        "pagerduty",
+        "alertmanager",
+        "kafka",
+        "chat",
+    }

@@ -195,7 +195,7 @@ def test_a_page_is_a_page_s_work(filled: Store) -> None:
         with filled.reading() as reading:
             connection = reading.jobs._connection
             if is_postgres(connection):
-                # To read a table this small whole costs no more than 21 look-ups; one that grows is what is asked about.
+                # A table this small is read whole for what 21 look-ups cost; one that grows is what is asked about.
                 connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
                 explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
                 assert most_rows(explained.scalar_one()[0]["Plan"]) <= 3 * ROWS / 97, filters

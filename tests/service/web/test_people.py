@@ -10,6 +10,7 @@ from service.people import passwords
 from service.people.config import People, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
+from service.store.records import FailureDetail
 from service.web.auth import PROXY_SECRET
 from tests.service.web.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
@@ -58,7 +59,7 @@ def test_an_owner_sees_their_own_failures_and_nothing_else(busy: World) -> None:
         assert client.get("/").headers["location"] == "/failures"
 
 
-def details(world: World) -> list[object]:
+def details(world: World) -> list[FailureDetail]:
     with world.store.reading() as reading:
         return [reading.failures.get(number) for number in (1, 2, 3)]
 
