@@ -1,5 +1,6 @@
 """What stands around a failure: its group, others on its node and in its hour, the nearest that was solved."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -61,12 +62,20 @@ def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around
         if group is not None:
             wanted = [("of this group", {"group": str(group.id)})]
     if node is not None:
-        week = {"since": _at(row.ended_at - WEEK), "until": _at(row.ended_at + WEEK)}
-        wanted.append((f"on {node}, within a week", {"node": node, **week}))
-    hour = {"since": _at(row.ended_at - HOUR), "until": _at(row.ended_at + HOUR)}
+        wanted.append((f"on {node}, within a week", {"node": node, **_within(row.ended_at, WEEK)}))
+    hour = _within(row.ended_at, HOUR)
     wanted.append((f"on {row.cluster}, within half an hour", {"cluster": row.cluster, **hour}))
     others = tuple(_others(services, row.id, words, filters) for words, filters in wanted)
     return Around(group, others, solved, "" if solved is None else _fixed(solved))
+
+
+def _within(at: datetime, span: timedelta) -> dict[str, str]:
+    """A span to both sides, as filters; of a clock at the edge of the calendar, the one side that is there."""
+    found = {}
+    for name, shift in (("since", -span), ("until", span)):
+        with suppress(OverflowError):
+            found[name] = _at(at + shift)
+    return found
 
 
 def said(services: Services, failure_id: int) -> Words:

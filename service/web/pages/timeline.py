@@ -65,11 +65,17 @@ def timeline(detail: FailureDetail) -> Timeline | None:
         for line in (event.get("node_events") or ())[:NODE_EVENTS]
         if (at := _instant(line.get("at"))) is not None
     )
-    told, hours = _of_logs(detail, kept.streams if kept is not None else ())
+    try:
+        told, hours = _of_logs(detail, kept.streams if kept is not None else ())
+    except OverflowError:
+        told, hours = [], 0.0
     marks += told
     if len(marks) < 2:  # noqa: PLR2004 - a single mark says nothing
         return None
-    return _drawn(sorted(marks, key=lambda mark: mark.at), row.ended_at, hours)
+    try:
+        return _drawn(sorted(marks, key=lambda mark: mark.at), row.ended_at, hours)
+    except OverflowError:  # a clock at the edge of the calendar: no picture, the times stand in the text
+        return None
 
 
 def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[Mark], float]:
