@@ -105,9 +105,9 @@ class Settings(BaseModel):
 def without_credentials(url: str) -> str:
     """`scheme://user:secret@host/...` as `scheme://***@host/...`."""
     scheme, separator, rest = url.partition("://")
-    head, slash, tail = rest.partition("/")
-    _, at, host = head.rpartition("@")
-    return f"{scheme}{separator}{'***@' if at else ''}{host}{slash}{tail.partition('?')[0]}"
+    # A password may hold a slash or a question mark; a path without a host in front of it has none.
+    _, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
+    return f"{scheme}{separator}{'***@' if at else ''}{place.partition('?')[0]}"
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:

@@ -56,6 +56,9 @@ def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
         ("sqlite:///var/x.sqlite3", "sqlite:///var/x.sqlite3"),
         ("postgresql://db/x", "postgresql://db/x"),
         ("postgresql://u:p@ss@db:5432/x?password=p", "postgresql://***@db:5432/x"),
+        ("postgresql://u:p/a?ss@db/x", "postgresql://***@db/x"),
+        ("postgresql://db?password=p", "postgresql://db"),
+        ("sqlite:////home/a@b/x.sqlite3", "sqlite:////home/a@b/x.sqlite3"),
     ],
 )
 def test_credentials_are_cut_from_urls(url: str, shown: str) -> None:
