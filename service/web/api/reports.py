@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.report import week as weeks
 from service.web import views
 from service.web.api.parameters import Cursor, Limit
-from service.web.auth import ACT, READ
+from service.web.auth import ACT, READ, Principal
 from service.web.problems import answers
 from service.web.services import Given
 
@@ -68,7 +68,7 @@ def get_report(
     return ReportBody.model_validate(services.reports.read(weeks.parse(week), version).to_wire())
 
 
-@router.post("/reports/{week}:publish", dependencies=[ACT], responses=answers(401, 403, 409, 422, 503))
-def publish_report(services: Given, week: WeekName) -> ReportBody:
+@router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))
+def publish_report(services: Given, speaker: Annotated[Principal, ACT], week: WeekName) -> ReportBody:
     """Freeze a week that is over as it is now; where nothing moved since, the version that is there is answered."""
-    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), "the API").to_wire())
+    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), speaker.name).to_wire())

@@ -14,6 +14,7 @@ from service.web.pages.templating import render
 from service.web.services import Given
 
 router = APIRouter()
+Version = Annotated[int | None, Query(ge=1, le=1_000_000)]
 RECENT = 8  # weeks that are offered whether they were published or not
 
 
@@ -31,23 +32,21 @@ def reports(request: Request, services: Given, cursor: Text = None) -> HTMLRespo
 
 
 @router.get("/reports/{week}.pdf", dependencies=[READ])
-def report_pdf(services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None) -> Response:
+def report_pdf(services: Given, week: str, version: Version = None) -> Response:
     """In print."""
     report = services.reports.read(weeks.parse(week), version)
     return Response(pdf.render(report), media_type="application/pdf", headers=_named(report.week, "pdf"))
 
 
 @router.get("/reports/{week}.md", dependencies=[READ])
-def report_markdown(services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None) -> Response:
+def report_markdown(services: Given, week: str, version: Version = None) -> Response:
     """For a chat or a wiki."""
     report = services.reports.read(weeks.parse(week), version)
     return Response(markdown.render(report), media_type="text/markdown", headers=_named(report.week, "md"))
 
 
 @router.get("/reports/{week}", dependencies=[READ])
-def report(
-    request: Request, services: Given, week: str, version: Annotated[int | None, Query(ge=1)] = None
-) -> HTMLResponse:
+def report(request: Request, services: Given, week: str, version: Version = None) -> HTMLResponse:
     """One week."""
     wanted = weeks.parse(week)
     found = services.reports.read(wanted, version)

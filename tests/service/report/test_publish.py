@@ -83,8 +83,10 @@ def test_pages_and_api_show_the_same(world: World) -> None:
     for sentence in told["sentences"]:
         assert sentence in page
     assert client.post("/api/v1/reports/2026-W47:publish").json()["version"] == 1
-    assert [one["week"] for one in client.get("/api/v1/reports").json()["items"]] == ["2026-W47"]
+    [listed] = client.get("/api/v1/reports").json()["items"]
+    assert (listed["week"], listed["by"]) == ("2026-W47", "this machine")
     assert "2026-W47" in client.get("/reports").text
     assert client.get("/api/v1/reports/2026-W99").status_code == 422
     assert client.get("/api/v1/reports/2026-W46?version=3").status_code == 404
+    assert client.get("/reports/2026-W46?version=99999999999999999999").status_code == 422
     assert client.get("/reports/2026-W47.md").text.startswith("# Quality report")
