@@ -26,4 +26,6 @@ class Attempts:
 
 
 def _keys(address: str, name: str) -> tuple[tuple[RateLimitItem, tuple[str, str]], ...]:
-    return (BY_ADDRESS, ("address", address)), (BY_NAME, ("name", name.casefold()[:200]))
+    by_address = (BY_ADDRESS, ("address", address))
+    # Without a name it is a token: one who guesses must not shut out everybody who has one.
+    return (by_address, (BY_NAME, ("name", name.casefold()[:200]))) if name else (by_address,)

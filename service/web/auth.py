@@ -86,7 +86,7 @@ def _of_theirs(request: Request, services: Services, visible: Visible) -> None:
         Forbidden: it is no single failure, or not one of theirs.
     """
     number = str(request.path_params.get("failure_id", ""))
-    if number.isdigit() and int(number) < 2**63:
+    if number.isascii() and number.isdigit() and int(number) < 2**63:
         with suppress(NotFound), services.store.reading() as reading:
             row = reading.failures.get(int(number)).row
             if sees(visible, row.cluster, row.user, row.team):

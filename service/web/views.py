@@ -1,7 +1,7 @@
 """What pages and API show; both call these, so that they cannot say different things."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -134,10 +134,17 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
     """
     with services.store.reading() as reading:
         found = reading.failures.get(failure_id)
-    row = found.row
-    if not sees(services.viewer(), row.cluster, row.user, row.team):
+    row, viewer = found.row, services.viewer()
+    if not sees(viewer, row.cluster, row.user, row.team):
         raise NotFound(f"no failure {failure_id}")
-    return found
+    if viewer is None:
+        return found
+    # Where a scheduler gives a job's id again, another attempt may be somebody else's.
+    attempts = tuple(
+        one for one in found.attempts if one.user in {None, row.user} or sees(viewer, one.cluster, one.user, one.team)
+    )
+    theirs = {one.id for one in found.attempts} - {one.id for one in attempts}
+    return replace(found, attempts=attempts, logs=tuple(one for one in found.logs if one.attempt_id not in theirs))
 
 
 def job(services: Services, cluster: str, job_id: str) -> Job:

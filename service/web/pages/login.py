@@ -36,11 +36,11 @@ def log_in(
 ) -> HTMLResponse | RedirectResponse:
     """Check who it is; then on to the page that was wanted."""
     check_form(request, form_token)
-    address = request.client.host if request.client else ""
+    address, name = request.client.host if request.client else "", name.strip()
     attempts = services.people.attempts
     if not attempts.allowed(address, name):
         return _form(request, services, here(next), "too_many", 429)
-    session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name.strip(), password)
+    session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name, password)
     if session is None:
         attempts.failed(address, name)
         return _form(request, services, here(next), "token" if token.strip() else "password", 401)

@@ -91,6 +91,46 @@ def test_guessing_is_slowed_down(guarded: World) -> None:
         assert log_in(client, "ana") == 429
 
 
+def test_blanks_around_a_name_give_no_further_guesses(guarded: World) -> None:
+    person(guarded, "ana", "viewer")
+    with guarded.client() as client:
+        codes = [log_in(client, " " * number + "ana", "a wrong password") for number in range(11)]
+    assert codes == [401] * 10 + [429]
+
+
+def test_who_guesses_tokens_shuts_out_nobody_else(guarded: World) -> None:
+    secret = guarded.token("read", name="reader")
+    for number in range(10):
+        guarded.services.people.attempts.failed(f"192.0.2.{number}", "")
+    with guarded.client() as client:
+        form = {"token": secret, "form_token": form_token(client)}
+        assert client.post("/login", data=form).status_code == 303
+
+
+def test_a_job_id_given_again_shows_nothing_of_who_has_it_now(guarded: World) -> None:
+    later = {"started_at": "2026-11-20T11:35:00Z", "ended_at": "2026-11-20T11:50:00Z"}
+    again = event("1", attempt=1, user="bob", team="speech", **later)
+    with guarded.client(guarded.token("ingest", name="sender")) as client:
+        assert client.post("/api/v1/events", content=lines(event("1"), again)).json()["accepted"] == 2
+    person(guarded, "ana", "owner", users=("ana",))
+    person(guarded, "root", "admin")
+    with guarded.client() as client:
+        assert log_in(client, "root") == 303
+        assert [one["user"] for one in client.get("/api/v1/failures/1").json()["attempts"]] == ["ana", "bob"]
+        assert log_in(client, "ana") == 303
+        told = client.get("/api/v1/failures/1?logs=true")
+        assert [one["user"] for one in told.json()["attempts"]] == ["ana"]
+        assert "bob" not in told.text
+
+
+def test_a_number_that_is_none_is_no_failure_of_ones_team(guarded: World) -> None:
+    person(guarded, "eve", "operator", teams=("speech",))
+    with guarded.client() as client:
+        assert log_in(client, "eve") == 303
+        answer = client.post("/api/v1/failures/\u00b2:hold", headers={"Origin": "http://127.0.0.1:8080"})
+        assert answer.status_code == 403
+
+
 def test_a_proxy_vouches_only_with_its_secret(tmp_path: Path) -> None:
     world = make_world(tmp_path, people=PROXY)
     with world.client() as client:
