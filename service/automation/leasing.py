@@ -64,7 +64,10 @@ def lease(
 
 
 def _due(current: _Round) -> None:
-    for row in current.work.leases.due(current.cluster, limit=_LOOKED_AT):
+    # Left out beforehand, so that what one user's rate keeps waiting stands in nobody else's way, however much it is.
+    users = {one.user for one in current.near.acted if one.user is not None}
+    resting = [user for user in users if not _room_for(current, user)]
+    for row in current.work.leases.due(current.cluster, limit=_LOOKED_AT, resting=resting):
         if len(current.taken) >= current.room:
             return
         incident = next((current.open[key] for key in keys_of(row) if key in current.open), None)
@@ -137,10 +140,12 @@ def _stormy(current: _Round, row: Any) -> bool:
 
 
 def _room_for_user(current: _Round, row: Any) -> bool:
-    if row.origin != "policy" or row.user_name is None:
-        return True
+    return row.origin != "policy" or row.user_name is None or _room_for(current, row.user_name)
+
+
+def _room_for(current: _Round, user: str) -> bool:
     limits = current.policy.limits
-    before = current.near.rate(row.user_name, current.now - timedelta(minutes=limits.rate_minutes)).user
+    before = current.near.rate(user, current.now - timedelta(minutes=limits.rate_minutes)).user
     return before < limits.rate_per_user
 
 

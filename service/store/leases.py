@@ -42,8 +42,11 @@ class Leases:
         digest = blake2b(f"lease\0{short(cluster)}".encode(), digest_size=8).digest()
         bulk.lock(self._connection, [int.from_bytes(digest, "big", signed=True)])
 
-    def due(self, cluster: str, *, limit: int) -> list[Row[Any]]:
-        """Rows that may go now by their own time: waiting ones, and leased ones whose lease ran out; oldest first."""
+    def due(self, cluster: str, *, limit: int, resting: Collection[str] = ()) -> list[Row[Any]]:
+        """Rows that may go now by their own time: waiting ones, and leased ones whose lease ran out; oldest first.
+
+        Of users who are `resting` only what a person asked for.
+        """
         now = self._clock.now()
         free = or_(
             requests.c.state == "waiting",
@@ -57,6 +60,11 @@ class Leases:
                 requests.c.not_before <= now,
                 requests.c.expires_at > now,
                 free,
+                or_(
+                    requests.c.origin != "policy",
+                    requests.c.user_name.is_(None),
+                    requests.c.user_name.not_in([short(user) for user in resting]),
+                ),
             )
             .order_by(requests.c.not_before, requests.c.id)
             .limit(limit)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from service.automation import leasing
 from service.errors import Conflict, NotFound
 from service.store.session import Store
 from tests.service.automation.world import AUTO, World, job, world
@@ -44,6 +45,19 @@ def test_what_its_owner_has_to_change_is_never_resubmitted(here: World) -> None:
     here.tell(job("1", "ModuleNotFoundError: No module named 'flash_attn'"), job("2", "what is this"))
     assert here.requests() == []
     assert here.lease() == []
+
+
+def test_much_of_one_user_that_has_to_wait_stands_in_nobody_s_way(
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leasing, "_LOOKED_AT", 4)
+    text = AUTO + "[incident]\njobs = 1000\n[storm]\nmost = 1000\n[limits]\nrate_per_user = 2\n"
+    here = world(store, clock, text)
+    here.tell(*(job(str(number), XID, nodes=[f"gpu{number:03}"]) for number in range(1, 9)))
+    here.wait(minutes=1)
+    here.tell(job("9", XID, user="bob", nodes=["gpu009"]))
+    assert len(here.lease()) == 2
+    assert [one.job_id for one in here.lease()] == ["9"]
 
 
 def test_a_fresh_install_only_says_what_it_would_have_done(store: Store, clock: FrozenClock) -> None:
