@@ -6,7 +6,7 @@ from typing import Any
 
 from service.errors import Forbidden
 from service.people.roles import RoleMap
-from service.store.accounts import Account, AccountSource
+from service.store.accounts import Account, Accounts, AccountSource, Role
 from service.store.session import UnitOfWork
 
 
@@ -27,24 +27,13 @@ def admit(
     Raises:
         Forbidden: no claim names the person, no role is theirs, the account was disabled here or is another kind's.
     """
-    name = claims.get(names.user)
-    if not isinstance(name, str) or not name.strip():
-        raise Forbidden(f"the identity provider sends no {names.user}")
-    role = roles.of(listed(claims.get(names.groups)))
-    if role is None:
-        raise Forbidden(f"{name[:80]} is in no group that may come in (FAULTLINE_ROLES)")
-    teams = listed(claims.get(names.teams)) if names.teams else ()
-    users = (name,)
-    known = next((one for one in work.accounts.list() if one.name == name), None)
+    name, role, users, teams = _told(claims, names, roles)
+    known = _known(work.accounts, source, name)
     if known is None:
         made = work.accounts.create(name, role, source=source, users=users, teams=teams)
         work.audit.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
         return made
-    if known.disabled_at is not None:
-        raise Forbidden(f"the account {name[:80]} is disabled")
-    if known.source != source:
-        raise Forbidden(f"{name[:80]} is a {known.source} account")
-    if (known.role, known.users, known.teams) == (role, users, tuple(sorted(teams))):
+    if _same(known, role, users, teams):
         return known
     work.audit.append(
         name,
@@ -54,6 +43,45 @@ def admit(
         after={"role": role, "teams": teams},
     )
     return work.accounts.change(name, role=role, users=users, teams=teams)
+
+
+def standing(
+    accounts: Accounts, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
+) -> Account | None:
+    """The account of a person where it says what these claims say; None where `admit` has something to write.
+
+    Raises:
+        Forbidden: as `admit`.
+    """
+    name, role, users, teams = _told(claims, names, roles)
+    known = _known(accounts, source, name)
+    return known if known is not None and _same(known, role, users, teams) else None
+
+
+def _told(
+    claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
+) -> tuple[str, Role, tuple[str, ...], tuple[str, ...]]:
+    """Name, role, users and teams."""
+    name = claims.get(names.user)
+    if not isinstance(name, str) or not name.strip():
+        raise Forbidden(f"the identity provider sends no {names.user}")
+    role = roles.of(listed(claims.get(names.groups)))
+    if role is None:
+        raise Forbidden(f"{name[:80]} is in no group that may come in (FAULTLINE_ROLES)")
+    return name, role, (name,), listed(claims.get(names.teams)) if names.teams else ()
+
+
+def _known(accounts: Accounts, source: AccountSource, name: str) -> Account | None:
+    known = next((one for one in accounts.list() if one.name == name), None)
+    if known is not None and known.disabled_at is not None:
+        raise Forbidden(f"the account {name[:80]} is disabled")
+    if known is not None and known.source != source:
+        raise Forbidden(f"{name[:80]} is a {known.source} account")
+    return known
+
+
+def _same(known: Account, role: Role, users: tuple[str, ...], teams: tuple[str, ...]) -> bool:
+    return (known.role, known.users, known.teams) == (role, users, tuple(sorted(teams)))
 
 
 def listed(value: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
-from service.people.identity import admit
+from service.people.identity import admit, standing
 from service.people.roles import scopes_of, sees, visible_to
 from service.store.accounts import Account
 from service.store.records import Scope, Token, Visible
@@ -151,6 +151,10 @@ def by_proxy(request: Request, services: Services) -> Account | None:
     claims = {name: request.headers.get(name) for name in (proxy.claims.user, proxy.claims.groups)}
     if proxy.claims.teams is not None:
         claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
+    with services.store.reading() as reading:  # a busy database must not refuse a reader
+        known = standing(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
+    if known is not None:
+        return known
     with services.store.unit_of_work() as work:
         return admit(work, "proxy", claims, proxy.claims, services.people.roles)
 
