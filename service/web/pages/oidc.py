@@ -55,7 +55,7 @@ def callback(
     """
     try:
         wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(request.cookies.get(OIDC_COOKIE, "")))
-    except ValueError:
+    except (ValueError, TypeError):  # a cookie that this server did not make
         raise InvalidInput("no login is under way in this browser: start again at /login") from None
     if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
         raise Forbidden("the identity provider refused, or its answer belongs to another login: start again at /login")

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from service.web.auth import ADMIN
+from service.web.auth import ADMIN, tokens_required
 from service.web.pages.templating import render
 from service.web.services import Given
 
@@ -15,4 +15,8 @@ def settings(request: Request, services: Given) -> HTMLResponse:
     """The settings in force, and the API tokens without their secrets."""
     with services.store.reading() as reading:
         tokens = reading.tokens.list()
-    return render(request, "settings.html", {"settings": services.settings, "tokens": tokens})
+    return render(
+        request,
+        "settings.html",
+        {"settings": services.settings, "tokens": tokens, "open": not tokens_required(services)},
+    )

@@ -91,6 +91,26 @@ def test_guessing_is_slowed_down(guarded: World) -> None:
         assert log_in(client, "ana") == 429
 
 
+def test_a_server_without_accounts_is_called_open(world: World) -> None:
+    with world.client() as client:
+        assert "may do everything" in client.get("/settings").text
+
+
+def test_a_server_with_accounts_and_no_token_is_not_called_open(guarded: World) -> None:
+    person(guarded, "root", "admin")
+    with guarded.client() as client:
+        assert log_in(client, "root") == 303
+        page = client.get("/settings")
+        assert page.status_code == 200
+        assert "may do everything" not in page.text
+
+
+def test_a_cookie_of_a_login_that_nobody_began_is_told(world: World) -> None:
+    with world.client() as client:
+        client.cookies.set("faultline_oidc", b"5".hex())
+        assert client.get("/login/oidc/callback?code=1&state=1").status_code == 422
+
+
 def test_blanks_around_a_name_give_no_further_guesses(guarded: World) -> None:
     person(guarded, "ana", "viewer")
     with guarded.client() as client:
