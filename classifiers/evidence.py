@@ -91,7 +91,7 @@ def _traces_of(text: str, founds: Sequence[Found], speakers: Speakers) -> list[T
 
 def _is_mixed(text: str, rank: int | None) -> bool:
     """Whether lines of other ranks than the stream's own stand in it: then an unmarked line is nobody's."""
-    if rank is None or not any(mark in text for mark in _MARKS):
+    if rank is None or "[" not in text or not any(mark in text for mark in _MARKS):
         return False
     return any(int(hit["a"] or hit["b"]) != rank for hit in islice(_TAGS.finditer(text), 200))
 

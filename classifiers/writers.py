@@ -41,10 +41,13 @@ def who(ended: Iterable[Death]) -> tuple[int, ...]:
 
 def placed(ended: Iterable[Death], speakers: Speakers) -> list[Death]:
     """Ends with the rank of their local rank, where the text ties the two together."""
+    out = list(ended)
+    if all(one.rank is not None or one.local is None for one in out):
+        return out
     known = speakers.locals()
     return [
         replace(one, rank=known[one.local])
         if one.rank is None and one.local is not None and one.local in known
         else one
-        for one in ended
+        for one in out
     ]
