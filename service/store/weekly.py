@@ -5,11 +5,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 
 from service.events import FAILURE_STATUSES, Status
 from service.store import bulk
 from service.store.tables import failures, jobs, verdicts
+from service.store.tables_groups import feedback
 from service.store.types import utc
 
 UNKNOWN = "unknown"
@@ -171,13 +185,25 @@ class Weekly:
         return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
 
     def trust(self, since: datetime, until: datetime) -> Trust:
-        """How the verdicts of a period fared."""
+        """How the verdicts of a period fared; one that people only agreed with is neither corrected nor made again."""
+        said = feedback.c.failure_id == failures.c.id
+        other = or_(
+            func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
+            func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
+        )
+        by_person = failures.c.source == "person"
+        agreed = and_(
+            by_person,
+            exists().where(said, feedback.c.kind.in_(("confirm", "audit", "import"))),
+            ~exists().where(said, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
+        )
+        again = failures.c.version > case((agreed, 2), else_=1)  # agreeing wrote a version of its own
         row = self._connection.execute(
             select(
                 func.count().label("diagnosed"),
                 func.coalesce(func.sum(case((failures.c.abstained, 1), else_=0)), 0).label("abstained"),
-                func.coalesce(func.sum(case((failures.c.version > 1, 1), else_=0)), 0).label("revised"),
-                func.coalesce(func.sum(case((failures.c.source == "person", 1), else_=0)), 0).label("corrected"),
+                func.coalesce(func.sum(case((again, 1), else_=0)), 0).label("revised"),
+                func.coalesce(func.sum(case((and_(by_person, ~agreed), 1), else_=0)), 0).label("corrected"),
                 func.avg(case((~failures.c.abstained, failures.c.confidence))).label("confidence"),
             ).where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until))
         ).one()

@@ -73,6 +73,15 @@ def test_of_many_processes_one_publishes_when_the_week_is_six_hours_over(world: 
         assert [one.type for one in work.outbox.lease("test", limit=10, seconds=60)].count("report.published") == 1
 
 
+def test_a_verdict_that_was_only_confirmed_is_not_called_corrected(world: World) -> None:
+    post(world, "1", "2", "3")
+    client = world.client()
+    for failure, word in ((1, {"kind": "confirm"}), (2, {"kind": "correct", "cause": "SYS.5"})):
+        assert client.post(f"/api/v1/failures/{failure}/feedback", json=word).status_code == 200
+    figures = client.get("/api/v1/reports/2026-W47").json()["figures"]
+    assert (figures["corrected"], figures["revised"]) == (1, 0)
+
+
 def test_pages_and_api_show_the_same(world: World) -> None:
     post(world, "1")
     world.clock.at = MONDAY
