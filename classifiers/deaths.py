@@ -52,6 +52,11 @@ _ABSENT: Final = (
     re.compile(r"while rank (?P<ranks>\d+) has inconsistent"),
     re.compile(r"(?i)\bTask (?P<ranks>\d+) heartbeat timeout"),
 )  # fmt: skip
+# One of these stands in all that these find in ASCII (elsewhere letters of other alphabets may stand for ours).
+_ABSENT_PARTS: Final = (
+    "rank", "missing worker", "missing task", "absent worker", "absent task", " not join", " not respon",
+    "/default_pg/", "heartbeat timeout",
+)  # fmt: skip
 _REPORT: Final = "Root Cause (first observed failure)"
 _REPORT_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
 _STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
@@ -125,7 +130,7 @@ def _by_words(how: str) -> tuple[int | None, int | None]:
 
 def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 - one return a launcher
     """The deaths that a launcher's line tells; `following`: the text behind it, for notices of two lines."""
-    hit = _ELASTIC.search(line) or _DEEPSPEED.search(line)
+    hit = (_ELASTIC.search(line) or _DEEPSPEED.search(line)) if "local_rank" in line else None
     if hit is not None:
         code = int(hit["code"])
         yield Death(local=int(hit["local"]), code=code, signal=signal_of(code), time=time_of(line))
@@ -136,11 +141,11 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 
         for rank in _ranks(hit["ranks"]):
             yield Death(rank=rank, node=hit["node"], code=left, signal=number, time=time_of(line))
         return
-    hit = _MPI_SIGNAL.search(line)
+    hit = _MPI_SIGNAL.search(line) if "exited on signal" in line else None
     if hit is not None:
         yield Death(rank=int(hit["rank"]), node=hit["node"], signal=int(hit["signal"]), told=True, sure=True)
         return
-    hit = _LIGHTNING.search(line)
+    hit = _LIGHTNING.search(line) if "Child process" in line else None
     if hit is not None:
         code = int(hit["code"])
         yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True, sure=True)
@@ -159,7 +164,7 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 
     if hit is not None:
         yield Death(rank=int(hit["rank"]), told=True, sure=True)
         return
-    hit = _HOROVOD.search(line)
+    hit = _HOROVOD.search(line) if "exit with status" in line else None
     if hit is not None:
         left = int(hit["code"])
         yield Death(rank=int(hit["rank"]), code=left, signal=signal_of(left), sure=True)
@@ -200,14 +205,15 @@ def is_report(line: str) -> bool:
 
 def absent(line: str, following: str = "") -> list[int]:
     """The ranks that a line says did not come, did not answer or died elsewhere."""
-    for pattern in _ABSENT:
-        hit = pattern.search(line, 0, 1_500)
-        if hit is not None:
-            return _ranks(hit["ranks"] or hit["slow"])
+    low = line.lower()
+    if not line.isascii() or any(part in low for part in _ABSENT_PARTS):
+        for pattern in _ABSENT:
+            hit = pattern.search(line, 0, 1_500)
+            if hit is not None:
+                return _ranks(hit["ranks"] or hit["slow"])
     hit = _STALLED.search(line + "\n" + following[:400]) if "Missing ranks" in line else None
     if hit is not None:
         return [int(hit["rank"])]
-    low = line.lower()
     if any(word in low for word in _LOST_WORDS):
         tasks = [int(one["rank"]) for one in _TASK.finditer(line + "\n" + following[:300])]
         if tasks:

@@ -42,6 +42,8 @@ _OWN_MARK: Final = re.compile(
     r"[ :=#._-]{0,3}|[.-] ?r)"
     r"(?P<rank>\d{1,4})(?:/\d{1,5})?[\"']?(?!:\d)(?=[\])>|:,}\s])(?! of\b| steps| workers| \w+ (?:of|finished))",
 )
+_OWN_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker")
+_OWN_LETTER: Final = re.compile(r"[.-] ?r\d")
 _OWN_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
 _OWN_LOOK: Final = 110
 _POD: Final = re.compile(
@@ -92,7 +94,7 @@ def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> 
         return Way()
     some = lines[:: max(1, len(lines) // _ENOUGH)]
     likely = any(LINE_MARK.match(line) for line in some[::_PROBE])
-    if not likely and _OWN_HINT.search("\n".join(some)) is None:
+    if not likely and not _hints("\n".join(some)):
         return Way()
     if not likely and sum(number is not None for number in map(own_rank, some)) < _FEW:
         return Way()
@@ -119,6 +121,11 @@ def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> 
     return Way(name, tells, ranks | (frozenset(own) if tells else frozenset()), master)
 
 
+def _hints(text: str) -> bool:
+    """Whether `_OWN_HINT` is found in a text, the words looked for first: several times faster on a text without."""
+    return any(word in text for word in _OWN_WORDS) or _OWN_LETTER.search(text) is not None
+
+
 def _marks_of(lines: list[str]) -> tuple[dict[str, Counter[str]], Counter[int]]:
     """The marks of lines by way, and the ranks that loggers tell."""
     found: dict[str, Counter[str]] = {}
@@ -127,7 +134,7 @@ def _marks_of(lines: list[str]) -> tuple[dict[str, Counter[str]], Counter[int]]:
         hit = LINE_MARK.match(line)
         if hit is not None and hit.lastgroup is not None:
             found.setdefault(hit.lastgroup, Counter())[hit[hit.lastgroup]] += 1
-    if _OWN_HINT.search("\n".join(lines)):
+    if _hints("\n".join(lines)):
         own.update(number for number in map(own_rank, lines) if number is not None)
     return found, own
 

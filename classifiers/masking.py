@@ -5,22 +5,23 @@ from typing import Final
 
 VERSION: Final = 1
 
-# In this order: what is longer and more particular first.
+# In this order: what is longer and more particular first. With each what stands in all it matches, and how often: a
+# line without is not searched.
 _MASKS: Final = tuple(
-    (re.compile(pattern), name)
-    for pattern, name in (
-        (r"\x1b\[[0-9;]*[A-Za-z]", ""),
-        (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)\]]+", "<url>"),
-        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
-        (r"\b20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", "<time>"),
-        (r"\b[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d+)?", "<time>"),
-        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
-        (r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b", "<addr>"),
-        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?", "<addr>"),
-        (r"\b0x[0-9a-fA-F]+\b", "<hex>"),
-        (r"(?:(?<=[\s'\"=(:,\[])|^)(?:[A-Za-z]:)?[~.]{0,2}[/\\](?:[\w.@+ -]{1,80}[/\\])*[\w.@+-]*", "<path>"),
-        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "<hex>"),
-        (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#"),
+    (re.compile(pattern), name, part, least)
+    for pattern, name, part, least in (
+        (r"\x1b\[[0-9;]*[A-Za-z]", "", "\x1b", 1),
+        (r"\b[a-z][a-z0-9+.-]{1,20}://[^\s'\"<>)\]]+", "<url>", "://", 1),
+        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>", "-", 4),
+        (r"\b20\d\d[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", "<time>", ":", 2),
+        (r"\b[EWIFD][01]\d[0-3]\d \d\d:\d\d:\d\d(?:\.\d+)?", "<time>", ":", 2),
+        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>", ":", 2),
+        (r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b", "<addr>", ":", 3),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?", "<addr>", ".", 3),
+        (r"\b0x[0-9a-fA-F]+\b", "<hex>", "0x", 1),
+        (r"(?:(?<=[\s'\"=(:,\[])|^)(?:[A-Za-z]:)?[~.]{0,2}[/\\](?:[\w.@+ -]{1,80}[/\\])*[\w.@+-]*", "<path>", "", 0),
+        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "<hex>", "", 0),
+        (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", "", 0),
     )
 )
 _SPACE: Final = re.compile(r"\s+")
@@ -28,6 +29,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 def mask(line: str) -> str:
     """The line with every changing part replaced by a name in angle brackets, numbers by `#`, runs of space by one."""
-    for pattern, name in _MASKS:
-        line = pattern.sub(name, line)
+    for pattern, name, part, least in _MASKS:
+        if not part or line.count(part) >= least:
+            line = pattern.sub(name, line)
     return _SPACE.sub(" ", line).strip()

@@ -20,7 +20,7 @@ _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s{0,8}[\"'`]?(?P<path>[\w.:/@+-]{0,1000}[\w/]\.?[\w/-]{1,1000})"
 )
-_CHECKPOINT_WORDS: Final = ("checkpoint", "ckpt", "saved model", "saving model", "saving state")
+_SAVED_WORDS: Final = ("saved model", "saving model", "saving state")
 _LOOK: Final = 65_536
 
 
@@ -50,8 +50,8 @@ def _last_step(text: str, low: str, begin: int) -> int | None:
     for word in _WORDS:
         at = len(low)
         for _ in range(_TRIES):
-            at = low.rfind(word, 0, at)
-            if at < 0 or (best is not None and at < best[0]):
+            at = low.rfind(word, 0 if best is None else best[0], at)
+            if at < 0:
                 break
             hit = _STEP_AT.match(text, begin + at)
             if hit is not None:
@@ -72,7 +72,7 @@ def find(texts: list[str]) -> Progress | None:
         found = _last_step(text, low, begin)
         if found is not None and (step is None or found > step):
             step = found
-        if any(word in low for word in _CHECKPOINT_WORDS):
+        if "ckpt" in low or "checkpoint" in low or ("sav" in low and any(word in low for word in _SAVED_WORDS)):
             for hit in _CHECKPOINT.finditer(text, begin):
                 if "/" in hit["path"] or "." in hit["path"]:
                     checkpoint = hit["path"]
