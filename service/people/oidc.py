@@ -92,7 +92,13 @@ class Provider:
             metadata = self._get(f"{self._issuer}/.well-known/openid-configuration")
             if metadata.get("issuer", "").rstrip("/") != self._issuer:
                 raise Unavailable(f"the identity provider calls itself {str(metadata.get('issuer'))[:120]}")
-            keys = KeySet.import_key_set(self._get(metadata["jwks_uri"]))  # type: ignore[arg-type]  # JSON from outside
+            missing = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
+            if missing:
+                raise Unavailable(f"the identity provider does not say its {', '.join(sorted(missing))}")
+            try:
+                keys = KeySet.import_key_set(self._get(metadata["jwks_uri"]))  # type: ignore[arg-type]  # JSON from outside
+            except (JoseError, ValueError, KeyError, TypeError) as error:
+                raise Unavailable(f"the identity provider's keys can't be read: {type(error).__name__}") from None
             self._known = (time.monotonic(), metadata, keys)
             return metadata, keys
 
@@ -100,9 +106,11 @@ class Provider:
         try:
             answer = requests.get(url, timeout=TIMEOUT_S, allow_redirects=False)
             answer.raise_for_status()
-            found: dict[str, Any] = answer.json()
+            found = answer.json()
         except (requests.RequestException, ValueError) as error:
             raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
+        if not isinstance(found, dict):
+            raise Unavailable("the identity provider answers with something else than an object")
         return found
 
     def _forget(self) -> None:
