@@ -168,13 +168,14 @@ class Judge:
 
     def _category(self, text: Mapping[str, Floats], items: Sequence[Item], causes: Floats) -> str:
         """The likeliest category, or "none" where the cause is more likely no program's own."""
-        shares = dict(zip(self._classes["category"], self._joined(text["category"], "category", items)[0], strict=True))
-        none = float(shares.pop(NONE, 0.0))
+        joined: list[float] = self._joined(text["category"], "category", items)[0].tolist()
+        shares = dict(zip(self._classes["category"], joined, strict=True))
+        none = shares.pop(NONE, 0.0)
         program = float(causes[self._of_program].sum()) + _WITNESS
         told, silent = (1 - none) * program, none * (1 + 2 * _WITNESS - program)
         if not shares or told < _TOLD_CATEGORY * (told + silent):
             return NONE
-        return max(shares, key=lambda code: shares[code])
+        return max(shares, key=shares.__getitem__)
 
     def _outlook(self, text: Floats, items: Sequence[Item], causes: Floats, own_side: Floats, side: str) -> str:
         """The likeliest outlook under the causes of the chosen side.
