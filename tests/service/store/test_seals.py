@@ -11,7 +11,8 @@ LATER = NOON + timedelta(days=365)
 
 
 def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> None:
-    put(store, [job(str(number)) for number in range(7)])
+    outcomes = put(store, [job(str(number)) for number in range(7)])
+    third, fourth = (outcomes[number].failure_id or 0 for number in (2, 3))
     with store.unit_of_work() as work:
         assert work.seals.seal(LATER) == 7
         assert work.seals.seal(LATER) == 0
@@ -22,10 +23,12 @@ def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> 
         found = reading.seals.check()
     assert (found.intact, found.removed, found.changed, found.broken) == (8, 0, (), ())
     with store._connection(store._writing) as connection:
-        connection.execute(text("UPDATE verdicts SET model = 'another' WHERE failure_id = 3"))
-        connection.execute(text("UPDATE logs SET event = :other WHERE failure_id = 4"), {"other": b"{}"})
+        connection.execute(text("UPDATE verdicts SET model = 'another' WHERE failure_id = :id"), {"id": third})
+        connection.execute(
+            text("UPDATE logs SET event = :other WHERE failure_id = :id"), {"other": b"{}", "id": fourth}
+        )
     with store.reading() as reading:
-        assert reading.seals.check().changed == ((3, 1), (4, 1))
+        assert reading.seals.check().changed == ((third, 1), (fourth, 1))
 
 
 def test_what_retention_removed_counts_as_removed(store: Store) -> None:
