@@ -31,6 +31,7 @@ FAILED = 1
 USAGE = 2
 TOO_MANY_DEAD_LETTERS = 5
 MOST_PROCESSES = 64
+GC_THRESHOLDS = (100_000, 50, 50)
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -114,6 +115,7 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
         if not _ready(services.store.check, stop):
             return
         _make_dead_letter_topic(config)
+        settle_memory()
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
         with services.delivering(), services.upkeep(), listening(services, stop, name) as either:
             consumer.run(either)
@@ -139,6 +141,16 @@ def listening(services: compose.Services, stop: Stop, member: str | None) -> Ite
     log.info("%s-nodes reads %s", member, ", ".join(config.topics))
     with Second(second.run, stop) as beside:
         yield beside.stop
+
+
+def settle_memory() -> None:
+    """What was loaded stays; a batch makes and drops a million objects, which nobody need look through so often.
+
+    Measured: an eighth of a batch's processor time at Python's own thresholds.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def _make_dead_letter_topic(config: KafkaConfig) -> None:
