@@ -24,6 +24,7 @@ from service.fleet.late import Again, Late
 from service.fleet.settings import FleetSettings
 from service.groups.refine import refine
 from service.logs.fetch import Fetched
+from service.messages import of_verdict
 from service.recommend import gather
 from service.recommend.advise import advise
 from service.recommend.policy import Policy
@@ -190,7 +191,7 @@ class Diagnose:
             wires[item.key] = wire
             if outcome.opens:
                 added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
-                messages.append(_message("failure.diagnosed", outcome.failure_id, wire))
+                messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
             else:
                 joined.append((outcome, item, wire))
             later = [ref for ref in item.logs.pending if storable(ref)] if item.logs is not None else []
@@ -203,7 +204,7 @@ class Diagnose:
         for outcome, item, wire in joined:
             told = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
             if told is not None:
-                messages.append(_message("failure.revised", outcome.failure_id, told))
+                messages.append(of_verdict("failure.revised", outcome.failure_id, told))
         if pending:
             work.pending_logs.add(pending)
         if messages:
@@ -315,7 +316,7 @@ class Diagnose:
             )
             work.pending_logs.done(entry.attempt_id)
             if self._stands(work, entry.failure_id, wire, advised, version):
-                work.outbox.add([_message("failure.revised", entry.failure_id, wire)])
+                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
         if version is None:
             return False
         self._telemetry.revisions.inc()
@@ -331,7 +332,7 @@ class Diagnose:
                 wire, advised = self._again(work, again.failure_id, *stored, again.verdict)
                 version = work.failures.revise(again.failure_id, wire)
                 if self._stands(work, again.failure_id, wire, advised, version):
-                    work.outbox.add([_message("failure.revised", again.failure_id, wire)])
+                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
         self._late.done([again.failure_id])
         if version is not None:
             self._telemetry.revisions.inc()
@@ -361,14 +362,3 @@ class Diagnose:
         started = self._clock.monotonic()
         yield
         self._telemetry.stage_seconds.labels(stage).observe(self._clock.monotonic() - started)
-
-
-def _message(kind: str, failure_id: int | None, wire: Mapping[str, Any]) -> OutboxMessage:
-    """What others are told: the verdict without its evidence's bulk, and where to find the rest."""
-    told = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
-    first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
-    return OutboxMessage(
-        kind,
-        f"{wire['cluster']}/{wire['job_id']}",
-        {"failure_id": failure_id, "headline": first["text"][:300] if first else None, "verdict": told},
-    )

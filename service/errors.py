@@ -33,6 +33,11 @@ class InvalidInput(FaultlineError):
     news = False
 
 
+def invalid(field: str, expected: str, got: str) -> InvalidInput:
+    """The error of one field; what was found is shortened and must be no secret."""
+    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))
+
+
 class UnreadableRecord(InvalidInput):
     """A record that can't become an event: it goes to the dead letters with `reason`."""
 

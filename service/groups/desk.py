@@ -6,7 +6,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from service.clock import Clock
-from service.errors import Conflict, FieldError, InvalidInput
+from service.errors import Conflict, invalid
 from service.store.group_records import GroupRow, Mute, Split, SplitField
 from service.store.session import Store, UnitOfWork
 
@@ -58,12 +58,12 @@ class Desk:
         """
         now = self._clock.now()
         if until is not None and until <= now:
-            raise _invalid("until", "a time to come", until.isoformat())
+            raise invalid("until", "a time to come", until.isoformat())
         for name, count in (("failures", failures), ("users", users)):
             if count is not None and not 1 <= count <= 10**9:
-                raise _invalid(name, "a whole number from 1 to 1,000,000,000", str(count))
+                raise invalid(name, "a whole number from 1 to 1,000,000,000", str(count))
         if until is None and failures is None and users is None and not for_me:
-            raise _invalid("until", "a time, a number of failures or a number of users at which the mute ends", "none")
+            raise invalid("until", "a time, a number of failures or a number of users at which the mute ends", "none")
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
                 row = _live(work, group_id)
@@ -116,7 +116,7 @@ class Desk:
             except ValueError:
                 good = False
             if not good or len(address) > 500 or not address.isprintable() or " " in address:  # noqa: PLR2004 - said below
-                raise _invalid("ticket", "an http or https address of at most 500 characters", address)
+                raise invalid("ticket", "an http or https address of at most 500 characters", address)
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
             work.groups.change(group_id, ticket=address or None)
@@ -129,7 +129,7 @@ class Desk:
             InvalidInput: nothing was said, or more than 4,000 characters.
         """
         if not text.strip() or len(text) > LONGEST_COMMENT:
-            raise _invalid("text", f"1 to {LONGEST_COMMENT:,} characters", f"{len(text)} characters")
+            raise invalid("text", f"1 to {LONGEST_COMMENT:,} characters", f"{len(text)} characters")
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
             work.groups.note(row.id, who, "comment", text.strip())
@@ -142,7 +142,7 @@ class Desk:
         """
         wanted = [other for other in dict.fromkeys(others) if other != group_id]
         if not wanted:
-            raise _invalid("groups", "one or more other groups", "none")
+            raise invalid("groups", "one or more other groups", "none")
         now = self._clock.now()
         with self._store.unit_of_work() as work:
             target = _live(work, group_id)
@@ -152,7 +152,7 @@ class Desk:
                 prints = [one.fingerprint for one in work.groups.get(other).prints]
                 held += len(prints)
                 if held > MOST_PRINTS:
-                    raise _invalid("groups", f"groups of at most {MOST_PRINTS} fingerprints together", str(held))
+                    raise invalid("groups", f"groups of at most {MOST_PRINTS} fingerprints together", str(held))
                 work.groups.move(prints, group_id)
                 work.groups.change(other, merged_into=group_id)
                 _noted(work, row, who, f"merged it into group {group_id}")
@@ -184,9 +184,9 @@ class Desk:
             Conflict: it is split so already.
         """
         if field not in get_args(SplitField):
-            raise _invalid("field", "one of " + ", ".join(get_args(SplitField)), field)
+            raise invalid("field", "one of " + ", ".join(get_args(SplitField)), field)
         if not value.strip() or len(value) > 200:  # noqa: PLR2004 - said here
-            raise _invalid("value", "1 to 200 characters", value)
+            raise invalid("value", "1 to 200 characters", value)
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
             detail = work.groups.get(group_id)
@@ -233,7 +233,3 @@ def _until(until: datetime | None, failures: int | None, users: int | None) -> s
         *([f"until {users:,} more users are hit"] if users else []),
     ]
     return " or ".join(parts)
-
-
-def _invalid(field: str, expected: str, got: str) -> InvalidInput:
-    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))

@@ -15,11 +15,12 @@ from classifiers import taxonomy
 from classifiers.case import JobFacts, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service.clock import Clock
-from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.events import JobCompletion
 from service.groups.corrected import NONE, completed, corrected, data, verdict_of
+from service.messages import of_verdict
 from service.store.feedback_records import FeedbackKind, Label, Labels, NewFeedback
-from service.store.records import FailureDetail, FailureFilter, OutboxMessage
+from service.store.records import FailureDetail, FailureFilter
 from service.store.session import Store, UnitOfWork
 from service.verdict import Advice, Diagnosis, to_wire
 
@@ -145,7 +146,7 @@ class Feedback:
             InvalidInput: as `say`; an audit names side and cause.
         """
         if word.labels.side is None or word.labels.cause is None:
-            raise _invalid("cause", "a side and a cause: an audit names both", "none")
+            raise invalid("cause", "a side and a cause: an audit names both", "none")
         said = replace(word, kind="audit", model_shown=False)
         check(said)
         with self._store.unit_of_work() as work:
@@ -223,7 +224,7 @@ class Feedback:
         )
         version = work.failures.revise(detail.row.id, wire, source="person")
         if _facts(made) != _facts(verdict_of(before, made.fingerprint)):
-            work.outbox.add([_message(detail.row.id, wire)])
+            work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
             self._revised(work, detail.row.id, wire)
         return version or detail.row.version
@@ -247,13 +248,13 @@ def check(word: Word) -> None:
     for axis, codes in known.items():
         value = getattr(labels, axis)
         if value is not None and value not in codes:
-            raise _invalid(axis, "one of " + ", ".join(codes), str(value))
+            raise invalid(axis, "one of " + ", ".join(codes), str(value))
     if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
-        raise _invalid("cause", f"a cause of side {labels.side}", labels.cause)
+        raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
     if word.kind == "correct" and labels == Labels():
-        raise _invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
+        raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
     if word.note is not None and len(word.note) > LONGEST_NOTE:
-        raise _invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
+        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
 
 
 def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
@@ -270,17 +271,3 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
 def _facts(verdict: Verdict) -> tuple[Any, ...]:
     said = verdict
     return (said.side, said.cause, said.category, said.symptom, said.retry_outlook, said.abstained)
-
-
-def _message(failure_id: int, wire: Mapping[str, Any]) -> OutboxMessage:
-    told = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
-    first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
-    return OutboxMessage(
-        "failure.revised",
-        f"{wire['cluster']}/{wire['job_id']}",
-        {"failure_id": failure_id, "headline": first["text"][:300] if first else None, "verdict": told},
-    )
-
-
-def _invalid(field: str, expected: str, got: str) -> InvalidInput:
-    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))

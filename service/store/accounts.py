@@ -1,7 +1,6 @@
 """People: who they are, what they may do, whose jobs are theirs, and where they are logged in."""
 
 import builtins
-import hashlib
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ import orjson
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from service.clock import Clock
-from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.errors import Conflict, NotFound, invalid
 from service.store import bulk
 from service.store.tables_people import accounts, sessions
+from service.store.tokens import hashed
 from service.store.types import clean, utc
 
 Role = Literal["viewer", "owner", "operator", "admin"]
@@ -67,11 +67,11 @@ class Accounts:
             InvalidInput: a name that is empty or over 200 characters, an unknown role, an owner without a user.
         """
         if not name.strip() or len(name) > _NAME or clean(name) != name or not name.isprintable():
-            raise _invalid("name", f"a name of 1 to {_NAME} printable characters", name)
+            raise invalid("name", f"a name of 1 to {_NAME} printable characters", name)
         if role not in ROLES:
-            raise _invalid("role", "one of " + ", ".join(ROLES), role)
+            raise invalid("role", "one of " + ", ".join(ROLES), role)
         if role == "owner" and not users and not teams:
-            raise _invalid("users", "at least one user or team whose jobs an owner sees", "none")
+            raise invalid("users", "at least one user or team whose jobs an owner sees", "none")
         added = bulk.insert_new(
             self._connection,
             accounts,
@@ -122,7 +122,7 @@ class Accounts:
         """
         found = self.named(name)
         if values.get("role", found.role) not in ROLES:
-            raise _invalid("role", "one of " + ", ".join(ROLES), str(values["role"]))
+            raise invalid("role", "one of " + ", ".join(ROLES), str(values["role"]))
         stored = {
             key: orjson.dumps(sorted(value)).decode() if key in {"users", "teams"} else value
             for key, value in values.items()
@@ -153,7 +153,7 @@ class Accounts:
         self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
         self._connection.execute(
             insert(sessions).values(
-                sha256=_hash(secret), account_id=account_id, token_id=token_id, created_at=now, until=now + lasts
+                sha256=hashed(secret), account_id=account_id, token_id=token_id, created_at=now, until=now + lasts
             )
         )
         if account_id is not None:
@@ -164,7 +164,7 @@ class Accounts:
         """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
         row = self._connection.execute(
             select(sessions.c.account_id, sessions.c.token_id).where(
-                sessions.c.sha256 == _hash(secret),
+                sessions.c.sha256 == hashed(secret),
                 sessions.c.revoked_at.is_(None),
                 sessions.c.until > utc(self._clock.now()),
             )
@@ -181,19 +181,11 @@ class Accounts:
 
     def log_out(self, secret: str) -> None:
         """End one session."""
-        self._connection.execute(delete(sessions).where(sessions.c.sha256 == _hash(secret)))
+        self._connection.execute(delete(sessions).where(sessions.c.sha256 == hashed(secret)))
 
     def log_out_everywhere(self, account_id: int) -> int:
         """End every session of an account; how many there were."""
         return self._connection.execute(delete(sessions).where(sessions.c.account_id == account_id)).rowcount
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
-
-
-def _invalid(field: str, expected: str, got: str) -> InvalidInput:
-    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))
 
 
 def _account(row: Row[Any]) -> Account:

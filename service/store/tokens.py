@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.clock import Clock
-from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.errors import Conflict, NotFound, invalid
 from service.store.records import Scope, Token
 from service.store.tables import tokens
 from service.store.types import clean
@@ -38,16 +38,16 @@ class Tokens:
             InvalidInput: an unknown scope, or none; a name that is empty or over 200 characters.
         """
         if not name.strip() or len(name) > _NAME or clean(name) != name:
-            raise _invalid("name", f"a name of 1 to {_NAME} characters", name)
+            raise invalid("name", f"a name of 1 to {_NAME} characters", name)
         wrong = sorted(set(scopes) - set(SCOPES))
         if wrong or not scopes:
-            raise _invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
+            raise invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
         if self._by_name(name) is not None:
             raise _taken(name)
         secret = PREFIX + secrets.token_urlsafe(32)
         made = insert(tokens).values(
             name=name,
-            sha256=_hash(secret),
+            sha256=hashed(secret),
             scopes=",".join(scope for scope in SCOPES if scope in scopes),
             created_at=self._clock.now(),
         )
@@ -60,7 +60,7 @@ class Tokens:
     def find(self, secret: str) -> Token | None:
         """The unrevoked token with this secret."""
         row = self._connection.execute(
-            select(tokens).where(tokens.c.sha256 == _hash(secret), tokens.c.revoked_at.is_(None))
+            select(tokens).where(tokens.c.sha256 == hashed(secret), tokens.c.revoked_at.is_(None))
         ).first()
         return None if row is None else _token(row)
 
@@ -103,16 +103,13 @@ class Tokens:
         ).first()
 
 
-def _hash(secret: str) -> str:
+def hashed(secret: str) -> str:
+    """What is stored of a random secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def _taken(name: str) -> Conflict:
     return Conflict(f'a token named "{name}" exists: revoke it first, or choose another name')
-
-
-def _invalid(field: str, expected: str, got: str) -> InvalidInput:
-    return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))
 
 
 def _token(row: Row[Any]) -> Token:
