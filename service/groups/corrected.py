@@ -1,14 +1,13 @@
 """A person's word as a new version of a verdict: the evidence stays, what was concluded is replaced. Pure."""
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from classifiers import explain, taxonomy
-from classifiers.case import Case, Evidence, JobFacts, Progress, Suspect, Verdict
+from classifiers.case import Case, JobFacts, Verdict
 from service.store.feedback_records import Labels
 
 NONE = "none"
@@ -19,35 +18,6 @@ PERSON = "a person"
 def data() -> dict[str, Any]:
     """feedback.toml."""
     return tomllib.loads(files("service.groups").joinpath("feedback.toml").read_text(encoding="utf-8"))
-
-
-def verdict_of(wire: Mapping[str, Any], fingerprint: str) -> Verdict:
-    """A stored verdict/1 as the object that advice reads, under the fingerprint in force."""
-    suspect, progress = wire.get("suspect"), wire.get("progress")
-    return Verdict(
-        side=wire["side"],
-        cause=wire["cause"],
-        cause_top=tuple(wire.get("cause_top") or ()),
-        category=wire.get("category"),
-        symptom=wire.get("symptom"),
-        symptom_top=tuple(wire.get("symptom_top") or ()),
-        platform_symptom=wire["platform_symptom"],
-        confidence=wire["confidence"],
-        abstained=wire["abstained"],
-        retry_outlook=wire["retry_outlook"],
-        fingerprint=fingerprint,
-        explanation=wire.get("explanation") or "",
-        model=wire.get("model") or "",
-        rules=wire.get("rules") or "",
-        evidence=tuple(Evidence(**{name: line.get(name) for name in _EVIDENCE}) for line in wire.get("evidence") or ()),
-        suspect=None if suspect is None else Suspect(suspect.get("rank"), suspect.get("node"), suspect.get("gpu")),
-        missing=tuple(wire.get("missing") or ()),
-        progress=None if progress is None else Progress(progress.get("step"), progress.get("checkpoint")),
-        weighed=tuple((str(name), float(weight)) for name, weight in wire.get("weighed") or ()),
-    )
-
-
-_EVIDENCE = ("text", "role", "rank", "node", "stream", "line", "signature")
 
 
 def completed(labels: Labels, said: Verdict) -> Labels:
@@ -71,6 +41,8 @@ def corrected(said: Verdict, given: Labels, job: JobFacts) -> Verdict:
     same = (side, cause) == (said.side, said.cause)
     return replace(
         said,
+        disputed=False,
+        log_said=None,
         side=side,  # type: ignore[arg-type]  # checked against the taxonomy where it came in
         cause=cause,
         cause_top=(cause, *(code for code in said.cause_top if code != cause))[:3],

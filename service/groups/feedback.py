@@ -17,12 +17,13 @@ from classifiers.taxonomy import RetryOutlook
 from service.clock import Clock
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.events import JobCompletion
-from service.groups.corrected import NONE, completed, corrected, data, verdict_of
+from service.groups.corrected import NONE, completed, corrected, data
 from service.messages import of_verdict
 from service.store.feedback_records import FeedbackKind, Label, Labels, NewFeedback
 from service.store.records import FailureDetail, FailureFilter
 from service.store.session import Store, UnitOfWork
 from service.verdict import Advice, Diagnosis, to_wire
+from service.verdict_of import verdict_of
 
 LONGEST_NOTE = 4_000
 MOST_AT_ONCE = 500  # failures of one judgement in bulk
@@ -223,7 +224,7 @@ class Feedback:
             attempt=detail.row.attempt,
         )
         version = work.failures.revise(detail.row.id, wire, source="person")
-        if _facts(made) != _facts(verdict_of(before, made.fingerprint)):
+        if _facts(made) != _facts(verdict_of(before)):
             work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
             self._revised(work, detail.row.id, wire)
@@ -265,7 +266,7 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
         event = None if not kept else JobCompletion.model_validate(kept)
     except ValidationError:  # an event that was kept before retention took parts of it
         event = None
-    return verdict_of(detail.verdict, detail.row.fingerprint), event
+    return replace(verdict_of(detail.verdict), fingerprint=detail.row.fingerprint), event
 
 
 def _facts(verdict: Verdict) -> tuple[Any, ...]:
