@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query
 
 from service.store.automation_records import Incident
 from service.web import automation_views as views
-from service.web.api.automation_models import Comment, IncidentAnswer, IncidentOpened, IncidentsPage
-from service.web.api.parameters import Cursor, Limit, Text
+from service.web.api.automation_models import IncidentAnswer, IncidentOpened, IncidentsPage
+from service.web.api.parameters import Cursor, Decided, Limit, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.problems import answers
 from service.web.services import Given
@@ -43,24 +43,18 @@ def open_incident(services: Given, asked: IncidentOpened, principal: Principal =
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
-def close_incident(
-    services: Given, incident_id: IncidentId, asked: Comment | None = None, principal: Principal = ACT
-) -> Incident:
+def close_incident(incident_id: IncidentId, asked: Decided) -> Incident:
     """The cause is mended: close it and let what it held go, paced."""
-    return views.close_incident(services, incident_id, principal.name, asked.comment if asked is not None else None)
+    return views.close_incident(asked.services, incident_id, asked.who, asked.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_incident(
-    services: Given, incident_id: IncidentId, asked: Comment | None = None, principal: Principal = ACT
-) -> Incident:
+def hold_incident(incident_id: IncidentId, asked: Decided) -> Incident:
     """Hold everything of it until a person says otherwise: no probe is sent."""
-    return views.hold_incident(services, incident_id, principal.name, asked.comment if asked is not None else None)
+    return views.hold_incident(asked.services, incident_id, asked.who, asked.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
-def release_incident(
-    services: Given, incident_id: IncidentId, asked: Comment | None = None, principal: Principal = ACT
-) -> Incident:
+def release_incident(incident_id: IncidentId, asked: Decided) -> Incident:
     """End a person's hold: a probe goes next, at once, and its outcome decides."""
-    return views.release_incident(services, incident_id, principal.name, asked.comment if asked is not None else None)
+    return views.release_incident(asked.services, incident_id, asked.who, asked.comment)

@@ -2,10 +2,14 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Query, Request, params
+from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 
 from service.errors import FieldError, InvalidInput
+from service.web.api.automation_models import Comment
+from service.web.asked import Asked
+from service.web.auth import ACT, Principal
+from service.web.services import Given
 from service.web.times import When
 from service.web.views import Narrowed
 
@@ -17,6 +21,14 @@ Text = Annotated[str | None, Query(max_length=200)]
 Names = Literal[
     "side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status", "q"
 ]
+
+
+def decided(services: Given, by: Annotated[Principal, ACT], asked: Comment | None = None) -> Asked:
+    """Somebody who may act decides, with or without a comment."""
+    return Asked(services, by, asked.comment if asked is not None else None)
+
+
+Decided = Annotated[Asked, Depends(decided)]
 
 
 async def only_known(request: Request) -> None:

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Path, Query
 
 from service.store.automation_records import Lease, Request, RequestState
 from service.web import automation_views as views
-from service.web.api.automation_models import Ack, Comment, Fail, LeaseAsked, RequestsPage
+from service.web.api.automation_models import Ack, Fail, LeaseAsked, RequestsPage
 from service.web.api.failures import FailureId
-from service.web.api.parameters import Cursor, Limit, Text
-from service.web.auth import ACT, READ, Principal
+from service.web.api.parameters import Cursor, Decided, Limit, Text
+from service.web.auth import ACT, READ
 from service.web.problems import answers
 from service.web.services import Given
 
@@ -79,24 +79,18 @@ def fail_resubmission(services: Given, request_id: RequestId, asked: Fail) -> Re
 
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
-def resubmit_failure(
-    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
-) -> Request:
+def resubmit_failure(failure_id: FailureId, asked: Decided) -> Request:
     """Resubmit this job now, by a person's decision; 409 where the switch is off or a hook is already at it."""
-    return views.resubmit(services, failure_id, principal.name, asked.comment if asked is not None else None)
+    return views.resubmit(asked.services, failure_id, asked.who, asked.comment)
 
 
 @router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_failure(
-    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
-) -> list[Request]:
+def hold_failure(failure_id: FailureId, asked: Decided) -> list[Request]:
     """Keep this job and what comes of it from being resubmitted until somebody says `:resubmit`."""
-    return views.hold(services, failure_id, principal.name, asked.comment if asked is not None else None)
+    return views.hold(asked.services, failure_id, asked.who, asked.comment)
 
 
 @router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
-def never_failure(
-    services: Given, failure_id: FailureId, asked: Comment | None = None, principal: Principal = ACT
-) -> list[Request]:
+def never_failure(failure_id: FailureId, asked: Decided) -> list[Request]:
     """Never resubmit this job or what comes of it automatically; what waits is withdrawn."""
-    return views.never(services, failure_id, principal.name, asked.comment if asked is not None else None)
+    return views.never(asked.services, failure_id, asked.who, asked.comment)

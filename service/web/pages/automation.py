@@ -7,17 +7,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.store.automation_records import RequestState
 from service.web import automation_views as views
-from service.web.auth import ACT, READ, Principal, check_form
+from service.web.auth import READ
 from service.web.pages.failure import Id
-from service.web.pages.forms import Text
+from service.web.pages.forms import Acting, Deciding, Text, then
 from service.web.pages.standing import message
 from service.web.pages.templating import render
 from service.web.services import Given
 
 router = APIRouter()
 STATES: tuple[RequestState, ...] = get_args(RequestState)
-FormToken = Annotated[str, Form(max_length=200)]
-Comment = Annotated[str, Form(max_length=2_000)]
 
 
 @router.get("/automation", dependencies=[READ])
@@ -45,69 +43,35 @@ def automation(
 
 
 @router.post("/automation/stop")
-def stop(
-    request: Request,
-    services: Given,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    reason: Comment = "",
-) -> RedirectResponse:
+def stop(asked: Acting, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
     """Stop everything."""
-    check_form(request, form_token)
-    views.stop(services, principal.name, reason.strip()[:500] or None)
-    return RedirectResponse("/automation?said=stopped", 303)
+    views.stop(asked.services, asked.who, reason.strip()[:500] or None)
+    return then("/automation?said=stopped")
 
 
 @router.post("/automation/start")
-def start(
-    request: Request, services: Given, principal: Annotated[Principal, ACT], form_token: FormToken = ""
-) -> RedirectResponse:
+def start(asked: Acting) -> RedirectResponse:
     """Let it go on."""
-    check_form(request, form_token)
-    views.start(services, principal.name)
-    return RedirectResponse("/automation?said=started", 303)
+    views.start(asked.services, asked.who)
+    return then("/automation?said=started")
 
 
 @router.post("/failures/{failure_id}/resubmit")
-def resubmit(
-    request: Request,
-    services: Given,
-    failure_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def resubmit(failure_id: Id, asked: Deciding) -> RedirectResponse:
     """Ask for a resubmit now."""
-    check_form(request, form_token)
-    views.resubmit(services, failure_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/failures/{failure_id}?done=resubmit#automation", 303)
+    views.resubmit(asked.services, failure_id, asked.who, asked.comment)
+    return then(f"/failures/{failure_id}?done=resubmit#automation")
 
 
 @router.post("/failures/{failure_id}/hold")
-def hold(
-    request: Request,
-    services: Given,
-    failure_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def hold(failure_id: Id, asked: Deciding) -> RedirectResponse:
     """Hold this piece of work."""
-    check_form(request, form_token)
-    views.hold(services, failure_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/failures/{failure_id}?done=hold#automation", 303)
+    views.hold(asked.services, failure_id, asked.who, asked.comment)
+    return then(f"/failures/{failure_id}?done=hold#automation")
 
 
 @router.post("/failures/{failure_id}/never")
-def never(
-    request: Request,
-    services: Given,
-    failure_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def never(failure_id: Id, asked: Deciding) -> RedirectResponse:
     """Forbid this piece of work to automation."""
-    check_form(request, form_token)
-    views.never(services, failure_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/failures/{failure_id}?done=never#automation", 303)
+    views.never(asked.services, failure_id, asked.who, asked.comment)
+    return then(f"/failures/{failure_id}?done=never#automation")

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Conflict
 from service.web import intake, views
-from service.web.auth import ACT, READ, check_form
-from service.web.pages.forms import Text
+from service.web.auth import READ
+from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given
 
@@ -43,17 +43,11 @@ def dead_letters(
     return render(request, "dead_letters.html", told)
 
 
-@router.post("/dead-letters/{letter_id}/resend", dependencies=[ACT])
-def resend(
-    request: Request,
-    services: Given,
-    letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
-    form_token: Annotated[str, Form(max_length=200)] = "",
-) -> RedirectResponse:
+@router.post("/dead-letters/{letter_id}/resend")
+def resend(asked: Acting, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
     """Read one again, then show the list."""
-    check_form(request, form_token)
     try:
-        outcome = intake.resend(services, letter_id).outcome
+        outcome = intake.resend(asked.services, letter_id).outcome
     except Conflict:
         outcome = "unreadable"
-    return RedirectResponse(f"/dead-letters?resent={letter_id}&outcome={outcome}", 303)
+    return then(f"/dead-letters?resent={letter_id}&outcome={outcome}")

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Path, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.web import views
-from service.web.auth import ACT, READ, check_form
-from service.web.pages.forms import Text
+from service.web.auth import READ
+from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given
 
@@ -27,15 +27,12 @@ def deliveries(request: Request, services: Given, cursor: Text = None, resent: T
     return render(request, "deliveries.html", told)
 
 
-@router.post("/deliveries/{message_id}/{endpoint}/resend", dependencies=[ACT])
+@router.post("/deliveries/{message_id}/{endpoint}/resend")
 def resend(
-    request: Request,
-    services: Given,
+    asked: Acting,
     message_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     endpoint: Annotated[str, Path(max_length=100)],
-    form_token: Annotated[str, Form(max_length=200)] = "",
 ) -> RedirectResponse:
     """Make it due again, then show the list."""
-    check_form(request, form_token)
-    views.send_again(services, message_id, endpoint)
-    return RedirectResponse(f"/deliveries?resent={message_id}", 303)
+    views.send_again(asked.services, message_id, endpoint)
+    return then(f"/deliveries?resent={message_id}")

@@ -12,18 +12,18 @@ from service.groups.feedback import Word
 from service.store.feedback_records import Labels, SavedView
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
-from service.web.auth import ACT, OWN, READ, Principal, check_form
+from service.web.auth import ACT, READ
 from service.web.group_actions import word_of
 from service.web.pages.causes import by_side, categories, symptoms
 from service.web.pages.excerpt import excerpts
-from service.web.pages.forms import Text
+from service.web.pages.forms import Acting, Speaking, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given
 
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$")]
-Token = Annotated[str, Form(max_length=200)]
+Note = Annotated[str, Form(max_length=4_000)]
 Code = Annotated[str, Form(max_length=40)]
 
 
@@ -70,46 +70,38 @@ def audit(request: Request, services: Given, week: Week, failure_id: Id) -> HTML
 
 @router.post("/feedback/audit/{week}/{failure_id}")
 def judge(
-    request: Request,
-    services: Given,
-    speaker: Annotated[Principal, ACT],
+    asked: Acting,
     week: Week,
     failure_id: Id,
     cause: Code = "",
     category: Code = "",
     symptom: Code = "",
-    note: Annotated[str, Form(max_length=4_000)] = "",
-    form_token: Token = "",
+    note: Note = "",
 ) -> RedirectResponse:
     """Keep the judgement; then on to what the service had said."""
-    check_form(request, form_token)
     side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
-    services.feedback.audit(week, failure_id, speaker.name, Word("audit", labels, note or None))
-    return RedirectResponse(f"/failures/{failure_id}?said=audit", 303)
+    asked.services.feedback.audit(week, failure_id, asked.who, Word("audit", labels, note or None))
+    return then(f"/failures/{failure_id}?said=audit")
 
 
 @router.post("/failures/{failure_id}/feedback")
 def say(
-    request: Request,
-    services: Given,
-    speaker: Annotated[Principal, OWN],
+    asked: Speaking,
     failure_id: Id,
     kind: Annotated[Literal["confirm", "correct", "contest"], Form()] = "contest",
     cause: Code = "",
     category: Code = "",
     symptom: Code = "",
     retry: Code = "",
-    note: Annotated[str, Form(max_length=4_000)] = "",
+    note: Note = "",
     version: Annotated[int | None, Form(ge=1, le=2**31 - 1)] = None,
     back: Annotated[Literal["", "/feedback"], Form()] = "",
-    form_token: Token = "",
 ) -> RedirectResponse:
     """Confirm, correct or contest one verdict."""
-    check_form(request, form_token)
     if kind != "contest":
-        speaker.must("act")
-    views.failure(services, failure_id)  # of those the speaker may see
+        asked.by.must("act")
+    views.failure(asked.services, failure_id)  # of those the speaker may see
     given = FeedbackGiven(
         kind=kind,
         cause=cause or None,
@@ -119,66 +111,51 @@ def say(
         note=note or None,
         version=version,
     )
-    services.feedback.say(failure_id, speaker.name, word_of(given))
-    return RedirectResponse(f"{back or f'/failures/{failure_id}'}?said={kind}", 303)
+    asked.services.feedback.say(failure_id, asked.who, word_of(given))
+    return then(f"{back or f'/failures/{failure_id}'}?said={kind}")
 
 
 @router.post("/feedback")
 def say_of_many(
-    request: Request,
-    services: Given,
-    speaker: Annotated[Principal, ACT],
+    asked: Acting,
     kind: Annotated[Literal["confirm", "correct"], Form()] = "confirm",
     failure: Annotated[list[int] | None, Form()] = None,
     cause: Code = "",
     back: Annotated[str, Form(max_length=2_000)] = "",
-    form_token: Token = "",
 ) -> RedirectResponse:
     """The same said of every failure that was ticked."""
-    check_form(request, form_token)
     word = word_of(FeedbackGiven(kind=kind, cause=cause or None if kind == "correct" else None))
     chosen = [number for number in failure or () if 1 <= number <= views.LONGEST_ID]
     if not chosen:
         raise InvalidInput("no failure was ticked", (FieldError("failure", "one or more failures"),))
-    services.feedback.say_of_many(chosen, speaker.name, word)
+    asked.services.feedback.say_of_many(chosen, asked.who, word)
     query = back.lstrip("?") if back.isprintable() else ""
-    return RedirectResponse(f"/failures?{query}{'&' if query else ''}said={kind}", 303)
+    return then(f"/failures?{query}{'&' if query else ''}said={kind}")
 
 
 @router.post("/views")
 def save(
-    request: Request,
-    services: Given,
-    reader: Annotated[Principal, OWN],
+    asked: Speaking,
     name: Annotated[str, Form(max_length=200)] = "",
     query: Annotated[str, Form(max_length=2_000)] = "",
-    form_token: Token = "",
 ) -> RedirectResponse:
     """Keep the filters of the failures list under a name."""
-    check_form(request, form_token)
     try:
         view = Saved(name=name.strip(), query=query.lstrip("?"))
     except ValidationError:
         expected = "1 to 100 characters, none of them a control character"
         raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected, name[:40]),)) from None
-    with services.store.unit_of_work() as work:
-        work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
-    return RedirectResponse(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'said': 'view'})}", 303)
+    with asked.services.store.unit_of_work() as work:
+        work.feedback.save_view(asked.who, SavedView(view.name, view.page, view.query))
+    return then(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'said': 'view'})}")
 
 
 @router.post("/views/drop")
-def drop(
-    request: Request,
-    services: Given,
-    reader: Annotated[Principal, OWN],
-    name: Annotated[str, Form(max_length=200)] = "",
-    form_token: Token = "",
-) -> RedirectResponse:
+def drop(asked: Speaking, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
     """Forget saved filters."""
-    check_form(request, form_token)
-    with services.store.unit_of_work() as work:
-        work.feedback.drop_view(reader.name, name)
-    return RedirectResponse("/failures?said=drop", 303)
+    with asked.services.store.unit_of_work() as work:
+        work.feedback.drop_view(asked.who, name)
+    return then("/failures?said=drop")
 
 
 def facts(event: object) -> list[tuple[str, str]]:

@@ -1,15 +1,49 @@
 """What forms and links send: everything is optional text, and an empty field asks nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Depends, Form, Query, Request
+from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
+from service.web.asked import Asked
+from service.web.auth import ACT, OWN, Principal, check_form
+from service.web.services import Given
 from service.web.views import Narrowed
 
 Text = Annotated[str | None, Query(max_length=1_000)]
+FormToken = Annotated[str, Form(max_length=200)]
 YES_NO = {"true": True, "false": False}
+
+
+def acting(request: Request, services: Given, by: Annotated[Principal, ACT], form_token: FormToken = "") -> Asked:
+    """A form of ours, sent by somebody who may act."""
+    check_form(request, form_token)
+    return Asked(services, by)
+
+
+def speaking(request: Request, services: Given, by: Annotated[Principal, OWN], form_token: FormToken = "") -> Asked:
+    """A form of ours, sent by anybody who sees failures."""
+    check_form(request, form_token)
+    return Asked(services, by)
+
+
+Acting = Annotated[Asked, Depends(acting)]
+Speaking = Annotated[Asked, Depends(speaking)]
+
+
+def deciding(asked: Acting, comment: Annotated[str, Form(max_length=2_000)] = "") -> Asked:
+    """The same with the comment that they gave."""
+    return replace(asked, comment=comment.strip() or None)
+
+
+Deciding = Annotated[Asked, Depends(deciding)]
+
+
+def then(address: str) -> RedirectResponse:
+    """On to a page after a form was taken: loading that page again does nothing twice."""
+    return RedirectResponse(address, 303)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from service.errors import FieldError, InvalidInput
 from service.store.group_records import GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
-from service.web.auth import ACT, READ, Principal, check_form
+from service.web.auth import READ, Principal
 from service.web.group_actions import act, word_of
 from service.web.pages.causes import by_side
-from service.web.pages.forms import Text
+from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given, Services
 from service.web.views import Narrowed
@@ -130,34 +130,28 @@ def group(
     return render(request, "group.html", told)
 
 
-@router.post("/groups/act", response_model=None)
+@router.post("/groups/act")
 def act_on_many(
-    request: Request,
-    services: Given,
-    actor: Annotated[Principal, ACT],
+    asked_by: Acting,
     action: Annotated[Literal["resolve", "reopen", "mute", "assign", "merge"], Form()],
     group: Annotated[list[int] | None, Form()] = None,
     span: Annotated[str, Form(max_length=10)] = "1w",
     to: Annotated[str, Form(max_length=200)] = "",
     back: Annotated[str, Form(max_length=2_000)] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
 ) -> RedirectResponse:
     """Do the same to every group that was ticked."""
-    check_form(request, form_token)
     chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= views.LONGEST_ID]
     if not chosen:
         raise InvalidInput("no group was ticked", (FieldError("group", "one or more groups"),))
-    given = _action(services, action, span=span, to=to)
-    act(services, chosen, actor.name, given)
+    given = _action(asked_by.services, action, span=span, to=to)
+    act(asked_by.services, chosen, asked_by.who, given)
     query = back.lstrip("?") if back.isprintable() else ""
-    return RedirectResponse(f"/groups?{query}{'&' if query else ''}said={action}", 303)
+    return then(f"/groups?{query}{'&' if query else ''}said={action}")
 
 
-@router.post("/groups/{group_id}/act", response_model=None)
+@router.post("/groups/{group_id}/act")
 def act_on_one(
-    request: Request,
-    services: Given,
-    actor: Annotated[Principal, ACT],
+    asked_by: Acting,
     group_id: GroupId,
     action: Annotated[str, Form(max_length=20)],
     span: Annotated[str, Form(max_length=10)] = "",
@@ -170,13 +164,11 @@ def act_on_one(
     groups: Annotated[str, Form(max_length=400)] = "",
     fingerprint: Annotated[str, Form(max_length=200)] = "",
     value: Annotated[str, Form(max_length=300)] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
 ) -> RedirectResponse:
     """Do one thing to one group; `value` of a split is "field: value"."""
-    check_form(request, form_token)
     field, _, named = value.partition(":")
     given = _action(
-        services,
+        asked_by.services,
         action,
         span=span,
         failures=failures.strip() or None,
@@ -190,27 +182,23 @@ def act_on_one(
         field=field.strip(),
         value=named.strip(),
     )
-    act(services, [group_id], actor.name, given)
-    return RedirectResponse(f"/groups/{group_id}?said={given.action}", 303)
+    act(asked_by.services, [group_id], asked_by.who, given)
+    return then(f"/groups/{group_id}?said={given.action}")
 
 
-@router.post("/groups/{group_id}/feedback", response_model=None)
+@router.post("/groups/{group_id}/feedback")
 def say(
-    request: Request,
-    services: Given,
-    speaker: Annotated[Principal, ACT],
+    asked_by: Acting,
     group_id: GroupId,
     kind: Annotated[Literal["confirm", "correct"], Form()],
     cause: Annotated[str, Form(max_length=40)] = "",
     note: Annotated[str, Form(max_length=4_000)] = "",
     back: Annotated[Literal["", "/model"], Form()] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
 ) -> RedirectResponse:
     """Label the whole group."""
-    check_form(request, form_token)
     word = word_of(FeedbackGiven(kind=kind, cause=cause or None, note=note or None))
-    services.feedback.say_of_group(group_id, speaker.name, word)
-    return RedirectResponse(f"{back or f'/groups/{group_id}'}?said={kind}", 303)
+    asked_by.services.feedback.say_of_group(group_id, asked_by.who, word)
+    return then(f"{back or f'/groups/{group_id}'}?said={kind}")
 
 
 def _action(services: Services, action: str, *, span: str = "", **given: Any) -> GroupAction:

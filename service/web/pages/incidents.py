@@ -7,9 +7,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.store.automation_records import IncidentKind
 from service.web import automation_views as views
-from service.web.auth import ACT, READ, Principal, check_form
-from service.web.pages.automation import Comment, FormToken
-from service.web.pages.forms import Text
+from service.web.auth import READ
+from service.web.pages.forms import Deciding, Text, then
 from service.web.pages.standing import message
 from service.web.pages.templating import render
 from service.web.services import Given
@@ -54,63 +53,32 @@ def incident(request: Request, services: Given, incident_id: Id, said: Text = No
 
 @router.post("/incidents/open")
 def open_incident(
-    request: Request,
-    services: Given,
-    principal: Annotated[Principal, ACT],
+    asked: Deciding,
     cluster: Annotated[str, Form(min_length=1, max_length=200)],
     kind: Annotated[IncidentKind, Form()],
     value: Annotated[str, Form(min_length=1, max_length=200)],
-    form_token: FormToken = "",
-    comment: Comment = "",
 ) -> RedirectResponse:
     """Open one by hand."""
-    check_form(request, form_token)
-    opened = views.open_incident(
-        services, cluster.strip(), kind, value.strip(), principal.name, comment.strip() or None
-    )
-    return RedirectResponse(f"/incidents/{opened.id}?said=opened", 303)
+    opened = views.open_incident(asked.services, cluster.strip(), kind, value.strip(), asked.who, asked.comment)
+    return then(f"/incidents/{opened.id}?said=opened")
 
 
 @router.post("/incidents/{incident_id}/close")
-def close(
-    request: Request,
-    services: Given,
-    incident_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def close(incident_id: Id, asked: Deciding) -> RedirectResponse:
     """Close it and let its jobs go."""
-    check_form(request, form_token)
-    views.close_incident(services, incident_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/incidents/{incident_id}?said=close", 303)
+    views.close_incident(asked.services, incident_id, asked.who, asked.comment)
+    return then(f"/incidents/{incident_id}?said=close")
 
 
 @router.post("/incidents/{incident_id}/hold")
-def hold(
-    request: Request,
-    services: Given,
-    incident_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def hold(incident_id: Id, asked: Deciding) -> RedirectResponse:
     """No probe until a person says so."""
-    check_form(request, form_token)
-    views.hold_incident(services, incident_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/incidents/{incident_id}?said=hold_incident", 303)
+    views.hold_incident(asked.services, incident_id, asked.who, asked.comment)
+    return then(f"/incidents/{incident_id}?said=hold_incident")
 
 
 @router.post("/incidents/{incident_id}/release")
-def release(
-    request: Request,
-    services: Given,
-    incident_id: Id,
-    principal: Annotated[Principal, ACT],
-    form_token: FormToken = "",
-    comment: Comment = "",
-) -> RedirectResponse:
+def release(incident_id: Id, asked: Deciding) -> RedirectResponse:
     """A probe next."""
-    check_form(request, form_token)
-    views.release_incident(services, incident_id, principal.name, comment.strip() or None)
-    return RedirectResponse(f"/incidents/{incident_id}?said=release", 303)
+    views.release_incident(asked.services, incident_id, asked.who, asked.comment)
+    return then(f"/incidents/{incident_id}?said=release")

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.people import passwords
 from service.people.attempts import RETRY_AFTER_S
 from service.web.auth import check_form, find, tokens_required
-from service.web.pages.forms import Text
+from service.web.pages.forms import FormToken, Text, then
 from service.web.pages.templating import render, set_cookie
 from service.web.services import Given, Services
 from service.web.sessions import COOKIE, LASTS
@@ -31,7 +31,7 @@ def log_in(
     token: Annotated[str, Form(max_length=1_000)] = "",
     name: Annotated[str, Form(max_length=200)] = "",
     password: Annotated[str, Form(max_length=1_000)] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
+    form_token: FormToken = "",
     next: Annotated[str, Form(max_length=2_000)] = "/",  # noqa: A002 - the name in the form
 ) -> HTMLResponse | RedirectResponse:
     """Check who it is; then on to the page that was wanted."""
@@ -44,18 +44,16 @@ def log_in(
     if session is None:
         attempts.failed(address, name)
         return _form(request, services, here(next), "token" if token.strip() else "password", 401)
-    return entered(request, services, session, RedirectResponse(here(next), 303))
+    return entered(request, services, session, then(here(next)))
 
 
 @router.post("/logout")
-def log_out(
-    request: Request, services: Given, form_token: Annotated[str, Form(max_length=200)] = ""
-) -> RedirectResponse:
+def log_out(request: Request, services: Given, form_token: FormToken = "") -> RedirectResponse:
     """End the session."""
     check_form(request, form_token)
     with services.store.unit_of_work() as work:
         work.accounts.log_out(request.cookies.get(COOKIE, ""))
-    response = RedirectResponse("/login", 303)
+    response = then("/login")
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return response
 

@@ -7,8 +7,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.store.fleet_records import NodeSort
 from service.web import fleet_views
-from service.web.auth import ACT, READ, check_form
-from service.web.pages.forms import Text
+from service.web.auth import READ
+from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
 from service.web.services import Given
@@ -69,17 +69,10 @@ def node(
     return render(request, "node.html", told)
 
 
-@router.post("/nodes/{cluster}/{node:path}/repaired", dependencies=[ACT])
+@router.post("/nodes/{cluster}/{node:path}/repaired")
 def repaired(
-    request: Request,
-    services: Given,
-    cluster: Cluster,
-    node: Node,
-    note: Annotated[str, Form(max_length=500)] = "",
-    form_token: Annotated[str, Form(max_length=200)] = "",
+    asked: Acting, cluster: Cluster, node: Node, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
     """Say that it was repaired, then show it."""
-    check_form(request, form_token)
-    done = services.nodes_say.repaired(cluster, node, by=request.state.principal.name, note=note.strip() or None)
-    answer = "yes" if done else "no"
-    return RedirectResponse(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={answer}", 303)
+    done = asked.services.nodes_say.repaired(cluster, node, by=asked.who, note=note.strip() or None)
+    return then(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")

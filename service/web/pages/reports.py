@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service.report import html, markdown, pdf
 from service.report import week as weeks
 from service.web import views
-from service.web.auth import ACT, READ, check_form
-from service.web.pages.forms import Text
+from service.web.auth import READ
+from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given
 
@@ -56,15 +56,11 @@ def report(request: Request, services: Given, week: str, version: Version = None
     return render(request, "report.html", told)
 
 
-@router.post("/reports/{week}/publish", dependencies=[ACT])
-def publish(
-    request: Request, services: Given, week: str, form_token: Annotated[str, Form(max_length=200)] = ""
-) -> RedirectResponse:
+@router.post("/reports/{week}/publish")
+def publish(asked: Acting, week: str) -> RedirectResponse:
     """Freeze the week as it is now."""
-    check_form(request, form_token)
-    principal = request.state.principal
-    made = services.reports.publish(weeks.parse(week), principal.name)
-    return RedirectResponse(f"/reports/{made.week}", 303)
+    made = asked.services.reports.publish(weeks.parse(week), asked.who)
+    return then(f"/reports/{made.week}")
 
 
 def _named(week: str, ending: str) -> dict[str, str]:

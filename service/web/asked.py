@@ -1,0 +1,20 @@
+"""Who asks for a deed and what they say of it: what forms and calls come to before anything is done."""
+
+from dataclasses import dataclass
+
+from service.web.auth import Principal
+from service.web.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody who may asks for a deed; `services` sees what they see. `comment`: None where they gave none."""
+
+    services: Services
+    by: Principal
+    comment: str | None = None
+
+    @property
+    def who(self) -> str:
+        """Their name, as records keep it."""
+        return self.by.name
