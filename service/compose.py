@@ -114,7 +114,8 @@ class Services:
     @cached_property
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
-        return Feedback(self.store, self.clock, Advisor(self.policy, self.clock), self.automation.revised)
+        advisor = Advisor(self.policy, self.clock)
+        return Feedback(self.store, self.clock, advisor, self.automation.revised, zone=self.zone)
 
     @cached_property
     def reports(self) -> Reports:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from service import compose, settings
+from service import compose, settings, weeks
 from service.report import html, markdown, pdf
-from service.report import week as weeks
 from service.report.document import Report
 
 if TYPE_CHECKING:

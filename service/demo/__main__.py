@@ -12,13 +12,12 @@ from pathlib import Path
 
 import uvicorn
 
-from service import compose, settings
+from service import compose, settings, weeks
 from service.clock import SystemClock
 from service.demo.player import PARTITIONS, TOPIC, Player
 from service.errors import FaultlineError
 from service.ingest.memory_source import MemoryBroker, MemorySource
 from service.kafka.record import Record
-from service.report import week
 from service.web.app import create_app
 
 HOST = "127.0.0.1"
@@ -129,8 +128,8 @@ def main() -> int:
 def publish(services: compose.Services) -> list[str]:
     """The reports of the weeks that are over, oldest first; their names."""
     now = services.clock.now()
-    weeks = [week.of(now, services.zone).earlier(back) for back in range(WEEKS, 0, -1)]
-    return [services.reports.publish(one).week for one in weeks]
+    this = weeks.of(now, services.zone)
+    return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
 def run(services: compose.Services, port: int) -> int:

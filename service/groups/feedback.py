@@ -6,14 +6,15 @@ hooks and channels are told by `failure.revised`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
 from typing import Any, Protocol, get_args
+from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
 
 from classifiers import taxonomy
 from classifiers.case import JobFacts, Verdict
 from classifiers.taxonomy import RetryOutlook
+from service import weeks
 from service.clock import Clock
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.events import JobCompletion
@@ -73,13 +74,17 @@ class Feedback:
         clock: the present.
         advises: makes the advice of a verdict that a person changed.
         revised: called in the same transaction with the failure's id and its new verdict/1; None: nobody asks.
+        zone: whose weeks are sampled: those of the weekly report.
     """
 
-    def __init__(self, store: Store, clock: Clock, advises: Advises, revised: Revised | None = None) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, advises: Advises, revised: Revised | None = None, *, zone: ZoneInfo
+    ) -> None:
         self._store = store
         self._clock = clock
         self._advises = advises
         self._revised = revised
+        self._zone = zone
 
     def say(self, failure_id: int, who: str, word: Word) -> Taken:
         """Take one word about one failure.
@@ -159,16 +164,13 @@ class Feedback:
             return taken
 
     def draw(self) -> int:
-        """Draw the sample of the week that ended last (ISO weeks, UTC), once; how many were drawn."""
-        now = self._clock.now()
-        monday = (now - timedelta(days=now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
-        year, number, _ = (monday - timedelta(days=1)).isocalendar()
-        week = f"{year}-W{number:02d}"
+        """Draw the sample of the week that ended last, the report's own week, once; how many were drawn."""
+        week = weeks.last_complete(self._clock.now(), self._zone)
         with self._store.reading() as reading:
-            if week in reading.feedback.audit_weeks(limit=1):
+            if str(week) in reading.feedback.audit_weeks(limit=1):
                 return 0
         with self._store.unit_of_work() as work:
-            return work.feedback.draw(week, monday - timedelta(days=7), monday, int(data()["audit_size"]))
+            return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
     def _one(self, work: UnitOfWork, failure_id: int, who: str, word: Word) -> Taken:
         detail = work.failures.get(failure_id)

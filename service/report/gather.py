@@ -15,9 +15,9 @@ from service.report.facts import (
     Quality,
     WeekCounts,
 )
-from service.report.week import Week
 from service.store.session import Store, UnitOfWork
 from service.store.weekly import GroupCount, PeriodCounts, Sum
+from service.weeks import Week
 
 WEEKS = 12  # of the chart, the week itself included
 GROUPS = 40  # by cost and by number, of which the report picks

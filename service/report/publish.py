@@ -11,9 +11,9 @@ from service.errors import Conflict, NotFound
 from service.figures import number
 from service.report import build, document, gather
 from service.report.document import Report
-from service.report.week import Week, last_complete
 from service.store.records import OutboxMessage
 from service.store.session import Store
+from service.weeks import Week, last_complete
 
 DUTY = "weekly report"
 GRACE = timedelta(hours=6)  # after a week's end: late events and late logs still come in

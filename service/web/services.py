@@ -122,7 +122,9 @@ class Services:
     @property
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
-        return self.says or Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock))
+        if self.says is not None:
+            return self.says
+        return Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock), zone=self.zone)
 
     @property
     def nodes_say(self) -> NodeEventIntake:

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from service import weeks
 from service.errors import FieldError, NotFound
 from service.events import Status
 from service.people.roles import sees
-from service.report import week as weeks
-from service.report.week import Week
 from service.store.delivery_records import DeliveryState, EndpointState, StoredDelivery
 from service.store.facets import FacetCounts
 from service.store.records import (
@@ -25,6 +24,7 @@ from service.store.records import (
 )
 from service.web.services import Services
 from service.web.times import instant
+from service.weeks import Week
 
 DEFAULT_RANGE = "24h"
 LONGEST_ID = 2**63 - 1

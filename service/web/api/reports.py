@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.report import week as weeks
+from service import weeks
 from service.web import views
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ, Principal

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from service import weeks
 from service.errors import Conflict
-from service.report import week as weeks
 from service.report.publish import Reports
 from tests.service.web.world import World, event, lines, make_world
 

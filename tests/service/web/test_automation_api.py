@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from fastapi.testclient import TestClient
@@ -34,7 +35,7 @@ def acting(tmp_path: Path) -> Iterator[World]:
         plain.services,
         ingest=Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation),
         automation=automation,
-        says=Feedback(store, clock, Advisor(policy, clock), automation.revised),
+        says=Feedback(store, clock, Advisor(policy, clock), automation.revised, zone=ZoneInfo("UTC")),
     )
     yield World(store, clock, services, create_app(services))
     store.close()

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from classifiers import dataset
-from tests.service.web.world import NOW, World, event, lines, log
+from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 MODULE = "ModuleNotFoundError: No module named 'flash_attn'"
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
@@ -252,6 +252,22 @@ def test_the_weekly_sample_is_judged_blind_and_once(stocked: TestClient, world: 
     assert stocked.post(where, json={"kind": "correct", "side": "user", "cause": "USER.1"}).status_code == 200
     assert stocked.post(where, json={"kind": "correct", "side": "user", "cause": "USER.1"}).status_code == 409
     assert [one["right"] for one in stocked.get("/api/v1/audits/2026-W47").json()["items"]].count(None) == 5
+
+
+@pytest.mark.parametrize(("zone", "week"), [("Pacific/Auckland", "2026-W48"), ("America/Los_Angeles", "2026-W47")])
+def test_the_sample_is_of_the_report_s_week(tmp_path: Path, zone: str, week: str) -> None:
+    world = make_world(tmp_path, timezone=zone)
+    noon_of_sunday = "2026-11-22T12:00:00+00:00"  # Monday in Auckland, still Sunday in Los Angeles
+    world.clock.at = NOW + timedelta(days=4)
+    with world.client() as client:
+        posted = client.post("/api/v1/events", content=lines(event("1", started_at=None, ended_at=noon_of_sunday)))
+        assert posted.json()["accepted"] == 1
+        world.services.feedback.draw()
+        world.clock.at += timedelta(weeks=1)
+        world.services.feedback.draw()
+        assert len(client.get(f"/api/v1/audits/{week}").json()["items"]) == 1
+        assert client.get(f"/api/v1/reports/{week}").json()["week"] == week
+    world.store.close()
 
 
 def test_an_export_is_a_file_that_no_spreadsheet_reckons_with(stocked: TestClient) -> None:

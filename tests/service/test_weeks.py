@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service import weeks
 from service.errors import InvalidInput
-from service.report import week as weeks
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
