@@ -1,7 +1,7 @@
 """This service's policy in the simulated fleet: the real rules, with facts kept as the service keeps them."""
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -49,6 +49,7 @@ class _Known:
     checkpoint: KnownCheckpoint | None = None
     held: bool = False
     pending: bool = False
+    end: End | None = None
 
 
 @dataclass(slots=True)
@@ -120,6 +121,7 @@ class Guarded:
         known = self._known[work.job.number]
         self._works[work.job.number] = work
         known.held = known.pending = False
+        known.end = end
         found = self._verdict(engine, work, end)
         seen = None
         if self._fleet is not None:
@@ -245,12 +247,31 @@ class Guarded:
                 engine.later(
                     engine.now + self._policy.storm.half_open_minutes / 60, partial(self._once_more, engine, work)
                 )
+            elif standing.held_by == "repair":
+                self._for_a_person(engine, work)
             elif standing.held_by in {"window", "rate"}:
                 engine.later(engine.now + _ASK_AGAIN, partial(self._once_more, engine, work))
 
     def _once_more(self, engine: Engine, work: Work) -> None:
         known = self._known[work.job.number]
         if known.held and known.verdict is not None:
+            self._ask(engine, work, self._open.get(f"fingerprint:{known.verdict.fingerprint}"))
+
+    def _for_a_person(self, engine: Engine, work: Work) -> None:
+        """Held for a repair: a person comes by, and lets it go once what broke it works again."""
+        look = partial(self._looked_at, engine, work, work.runs)
+        engine.later(engine.now + engine.world.parameters["person_hours"], look)
+
+    def _looked_at(self, engine: Engine, work: Work, run: int) -> None:
+        known = self._known[work.job.number]
+        if not known.held or work.runs != run or known.verdict is None or known.end is None:
+            return
+        if known.end.root.startswith("bug"):
+            known.held = False  # the person sees that nothing is to be repaired, and tells the owner
+        elif known.end.over_at > engine.now:
+            self._for_a_person(engine, work)
+        else:
+            known.verdict = replace(known.verdict, retry_outlook="helps")  # mended: every other rule has its say
             self._ask(engine, work, self._open.get(f"fingerprint:{known.verdict.fingerprint}"))
 
     def _act(self, engine: Engine, work: Work, standing: Standing, asked: Asked) -> None:
