@@ -10,7 +10,7 @@ costs that one pass. Every pattern takes a bounded number of characters, so the 
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import ahocorasick_rs
@@ -92,6 +92,7 @@ _FLAGS = ("--password", "--passwd", "--token", "--api-key", "--api_key", "--apik
 _TOKEN_LEAST = 12
 _TOKEN_MOST = 4096 + len("eyJ")
 _RUN = re.compile(r"[\w-]*")
+_OVER_LINES = "-----BEGIN "
 _NAME_OF_SECRET = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|account[_-]?key|credentials?|authorization|cookie)\s*$"
@@ -197,6 +198,43 @@ def redact(text: str) -> str:
         done = end
     parts.append(text[done:])
     return "".join(parts)
+
+
+def has_secret(value: Any) -> bool:
+    """Whether `redact_json` would change anything of a JSON-like value: one look at all its strings together.
+
+    True may be said of a value without a secret where that can't be told at one look.
+    """
+    texts: list[str] = []
+    if not _gather(value, texts):
+        return True
+    whole = "\n".join(texts)
+    # What may go over the end of a line could begin in one string and end in the next.
+    return _OVER_LINES in whole or bool(_finder().spans(whole))
+
+
+def _gather(value: Any, texts: list[str]) -> bool:
+    """Put every string of a value into `texts`; False at a field that is named as a secret is."""
+    if isinstance(value, str):
+        texts.append(value)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if isinstance(key, str):
+                if _is_name_of_secret(key) and isinstance(one, str) and one:
+                    return False
+                texts.append(key)
+            if isinstance(one, str):
+                texts.append(one)
+            elif one is not None and not _gather(one, texts):
+                return False
+    elif isinstance(value, list | tuple):
+        return all(_gather(one, texts) for one in value)
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _is_name_of_secret(key: str) -> bool:
+    return _NAME_OF_SECRET.search(key) is not None
 
 
 def redact_json(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from classifiers.case import LogStream, NodeEvent, RawCase
-from classifiers.redaction import redact, redact_json
+from classifiers.redaction import has_secret, redact, redact_json
 from service.events import JobCompletion, LogRef, NodeEventIn
 
 # Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
@@ -16,7 +16,18 @@ _Part = TypeVar("_Part", LogRef, NodeEventIn)
 
 
 def cleaned(event: JobCompletion) -> JobCompletion:
-    """The event without secrets in its free text; log tails are redacted where logs are read."""
+    """The event without secrets in its free text; log tails are redacted where logs are read.
+
+    The event itself where no secret stands in any of it: most are told at one look.
+    """
+    texts = [text for name in FREE_TEXT if isinstance(text := getattr(event, name), str)]
+    texts += event.nodes
+    for ref in event.logs:
+        texts += (ref.node or "", ref.stream or "")
+    for line in event.node_events:
+        texts += (line.node or "", line.source or "", line.text)
+    if not has_secret({"texts": texts, "labels": event.labels, "more": event.model_extra}):
+        return event
     changes: dict[str, Any] = {
         name: redact(text) for name in FREE_TEXT if isinstance(text := getattr(event, name), str) and text
     }
@@ -47,7 +58,9 @@ def _redacted(part: _Part, *names: str) -> _Part:
 def kept(event: JobCompletion) -> dict[str, Any]:
     """The event as it is kept for people to read: no tails (they are kept as logs), nothing absent, no secret."""
     out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
-    kept_fields: dict[str, Any] = redact_json({name: value for name, value in out.items() if value not in ({}, [])})
+    kept_fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
+    if has_secret(kept_fields):
+        kept_fields = redact_json(kept_fields)
     return kept_fields
 
 

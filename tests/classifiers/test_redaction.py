@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.redaction import PLACEHOLDER, redact, redact_json
+from classifiers.redaction import PLACEHOLDER, has_secret, redact, redact_json
 
 SECRETS = {
     "export WANDB_API_KEY=%s": "0123456789abcdef0123456789abcdef01234567",
@@ -86,3 +86,26 @@ def test_json_loses_secrets_by_shape_and_by_name_and_keeps_its_form() -> None:
         "steps": 100,
         "tokens": "many",
     }
+
+
+@given(
+    st.recursive(
+        st.sampled_from([shape % secret for shape, secret in SECRETS.items()]) | st.text() | st.none() | st.integers(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["password", "api_key", "name", "a b"]) | st.text(), inner)
+        ),
+        max_leaves=6,
+    )
+)
+def test_one_look_at_a_whole_value_misses_no_secret(value: Any) -> None:
+    if redact_json(value) != value:
+        assert has_secret(value)
+
+
+def test_ordinary_values_are_told_at_one_look() -> None:
+    assert not has_secret({"name": "train", "labels": {"team": "vision"}, "nodes": ["gpu001"], "logs": [{"rank": 0}]})
+
+
+def test_a_key_block_over_two_texts_is_looked_at_again() -> None:
+    assert has_secret(["-----BEGIN PRIVATE KEY-----", "MIIEvQ"])
