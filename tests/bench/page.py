@@ -1,118 +1,185 @@
-"""The failures page and its API call with a million stored failures in PostgreSQL, through the real HTTP server."""
+"""Every page and its API call over many stored failures, on both databases, through the real HTTP server.
 
+usage: python -m tests.bench.page [--sqlite ROWS] [--postgres ROWS] [--days DAYS] [--per-url TIMES] [--rate PER_S]
+                                  [--alone TIMES] [--only TEXT] [--url DATABASE_URL]
+
+Each URL is asked for at fixed times, `--rate` a second, whatever became of those before (an open loop); a latency
+counts from when it was due. With `--alone` each URL is asked for by itself as well, which tells the server's processor
+time a request from what else the machine does. `--url` measures a database that is filled already.
+"""
+
+import argparse
 import os
 import re
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from service.clock import SystemClock
-from service.groups.fold import Fold
+from service.report.publish import Reports
+from service.report.week import last_complete
 from service.store.session import Store
+from tests.bench import fill, open_loop
+from tests.bench.routes import FIRST_BYTE, places, routes
 from tests.labs import postgres
 
-FAILURES = 1_000_000
-REQUESTS = 60
-PAGES = (
-    "/failures",
-    "/failures?side=hardware",
-    "/failures?side=user&cause=USER.1&cluster=c3",
-    "/failures?user=user77",
-    "/failures?node=gpu0123",
-    "/failures?q=nowhere",
-    "/api/v1/failures?limit=50",
-    "/api/v1/failures?team=team7&limit=50",
-    "/",
-    "/?since=7d",
-    "/?since=28d",
-    "/groups",
-    "/nodes",
-    "/automation",
-    "/reports",
-)
-# A year of failures, newest last; the shares of sides and causes are made up, only their spread matters.
-LOAD = """
-INSERT INTO jobs (id, event_id, digest, cluster, job_id, attempt, status, name, user_name, team, queue, gpus, ended_at,
-                  started_at, received_at, clock_suspect, counted, gpu_hours_lost, failure_id)
-SELECT n, 'event-' || n, decode(md5(n::text), 'hex'), 'c' || n % 5, n::text, 0, 'failed', 'job', 'user' || n % 500,
-       'team' || n % 30, 'queue' || n % 6, 8, at, at - interval '2 hours', at, false, true, 16, n
-FROM (SELECT n, now() - ({count} - n) * interval '30 seconds' AS at FROM generate_series(1, {count}) AS n) AS made;
-INSERT INTO failures (id, cluster, status, user_name, team, queue, ended_at, gpu_hours_lost, counted, version, source,
-                      side, cause, platform_symptom, confidence, abstained, retry_outlook, fingerprint, decision,
-                      resubmit, headline)
-SELECT id, cluster, status, user_name, team, queue, ended_at, gpu_hours_lost, true, 1, 'machine',
-       (ARRAY['hardware', 'system', 'user', 'user'])[1 + id % 4],
-       (ARRAY['HW.GPU.1', 'SYS.5', 'USER.1', 'USER.2'])[1 + id % 4], 'crash', 0.9, id % 20 = 0, 'futile',
-       '1:' || md5((id % 4000)::text), 'stop', false, 'RuntimeError: number ' || id % 4000
-FROM jobs;
-INSERT INTO failure_nodes (failure_id, node, ended_at)
-SELECT id, 'gpu' || lpad((id % 1000)::text, 4, '0'), ended_at FROM jobs;
-INSERT INTO hour_notes (hour) SELECT DISTINCT date_trunc('hour', ended_at, 'UTC') FROM jobs;
-INSERT INTO group_deltas (failure_id, fingerprint, sign)
-SELECT id, fingerprint, 1 FROM failures WHERE id > {count} - 20000;
-ANALYZE;
-"""
+SQLITE, POSTGRES, DAYS = 1_000_000, 3_000_000, 365.0
+PER_URL, RATE, LIMIT_MS = 20, 10.0, 200.0
+SERVER = {"shared_buffers": "1GB", "max_wal_size": "8GB"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is loaded and asked."""
+
+    sqlite: int = SQLITE
+    postgres: int = POSTGRES
+    days: float = DAYS
+    per_url: int = PER_URL
+    rate: float = RATE
+    alone: int = 0
+    only: str = ""
 
 
 @contextmanager
-def served(url: str) -> Iterator[str]:
-    """The real server on the database."""
+def served(url: str) -> Iterator[tuple[str, int]]:
+    """The real server on the database: its address and process."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     environ["FAULTLINE_DATABASE_URL"] = url
     command = [sys.executable, "-m", "service", "serve", "--port", "0"]
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             told = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in process.stderr or ())
-            yield next(match[0] for match in told if match)
+            yield next(match[0] for match in told if match), process.pid
         finally:
             process.terminate()
 
 
-def milliseconds(url: str) -> float:
-    """How long one request took."""
-    began = time.perf_counter()
-    with urllib.request.urlopen(url) as answer:
-        answer.read()
-    return (time.perf_counter() - began) * 1000
+def streams(url: str) -> bool:
+    """Whether an answer is a stream, of which the beginning counts."""
+    return any(name in url for name in FIRST_BYTE)
 
 
-def count_hours(url: str) -> int:
-    """What the background does: hours that are over, and groups."""
-    counted = 0
+def asked(url: str, only: str) -> Mapping[str, Sequence[str]]:
+    """The URLs by route, for what is stored in a database."""
     with closing(Store(url)) as store:
-        while True:
-            with store.unit_of_work() as work:
-                some = work.rollups.fold(datetime.now(UTC))
-            if not some:
-                break
-            counted += some
-        Fold(store, SystemClock())()
-    return counted
+        found = routes(places(store, datetime.now(UTC)))
+    kept = {route: tuple(one for one in urls if only in one) for route, urls in found.items()}
+    return {route: urls for route, urls in kept.items() if urls}
 
 
-def run(count: int = FAILURES) -> None:
-    """Print p50 and p95 of each page, each request alone."""
-    with postgres.server(shared_buffers="512MB") as database:
-        url = database.create("pages")
-        store = Store(url)
-        store.upgrade()
-        store.close()
-        began = time.monotonic()
-        for statement in LOAD.format(count=count).split(";\n"):
-            if statement.strip():
-                database.sql(statement, "pages")
-        print(f"{count:,} failures loaded in {time.monotonic() - began:.0f} s")
-        began = time.monotonic()
-        hours = count_hours(url)
-        print(f"{hours:,} hours counted once in {time.monotonic() - began:.0f} s")
-        with served(url) as base:
-            for page in PAGES:
-                milliseconds(base + page)
-                taken = sorted(milliseconds(base + page) for _ in range(REQUESTS))
-                p95 = taken[int(len(taken) * 0.95)]
-                print(f"{page:45} p50 {statistics.median(taken):6.1f} ms   p95 {p95:6.1f} ms")
+def measure(url: str, plan: Plan) -> list[str]:
+    """Print what each URL took; those over the limit."""
+    wanted = asked(url, plan.only)
+    with served(url) as (base, pid):
+        for urls in wanted.values():  # once each: templates are compiled, connections open
+            for one in urls:
+                open_loop.ask(base, one, first_byte=streams(one))
+        before, began = open_loop.processor_ms(pid), time.monotonic()
+        found = open_loop.measure(base, wanted, per_url=plan.per_url, rate=plan.rate, first_byte=streams)
+        busy = (open_loop.processor_ms(pid) - before) / max(len(found) * plan.per_url, 1)
+        seconds = time.monotonic() - began
+        by_itself = {
+            one: open_loop.alone(base, one, pid, times=plan.alone, first_byte=streams(one))
+            for one in found
+            if plan.alone
+        }
+        peak = peak_mib(pid)
+    over = []
+    for urls in wanted.values():
+        for one in urls:
+            at = found[one]
+            slow = at.p95 > LIMIT_MS or at.failed > 0
+            over += [one] * slow
+            more = (
+                "".join(f"   alone {wall:6.1f}   processor {spent:6.1f}" for wall, spent in [by_itself[one]] if one)
+                if one in by_itself
+                else ""
+            )
+            mark = " <-- failed" if at.failed else " <--" if slow else ""
+            print(f"  {one[:78]:78} p50 {at.p50:7.1f}   p95 {at.p95:7.1f} ms{more}{mark}", flush=True)
+    requests = len(found) * plan.per_url
+    print(
+        f"  {requests:,} requests at {plan.rate:g}/s in {seconds:.0f} s: {len(over)} of {len(found)} URLs over 200 ms at p95"
+    )
+    print(f"  the server's processor time: {busy:.1f} ms a request; its peak memory {peak:.0f} MiB")
+    return over
+
+
+def peak_mib(pid: int) -> float:
+    """The most memory a process had at once."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+
+
+def report_s(url: str) -> tuple[float, float]:
+    """Seconds to build the last whole week's report, and this process's own processor time for it."""
+    with closing(Store(url)) as store:
+        clock = SystemClock()
+        made = Reports(store, ZoneInfo("UTC"), clock)
+        began, spent = time.monotonic(), time.process_time()
+        made.current(last_complete(clock.now(), ZoneInfo("UTC")))
+        return time.monotonic() - began, time.process_time() - spent
+
+
+def tell(name: str, url: str, filled: fill.Filled, size: int, plan: Plan) -> list[str]:
+    """Print all of one database."""
+    print(
+        f"{name}: {filled.failures:,} failures and {filled.jobs:,} jobs of {plan.days:g} days loaded in "
+        f"{filled.seconds:.0f} s; {size / 2**20:,.0f} MiB on disk, {size / max(filled.failures, 1):,.0f} bytes a failure",
+        flush=True,
+    )
+    over = measure(url, plan)
+    wall, spent = report_s(url)
+    print(f"  weekly report built in {wall:.1f} s ({spent:.1f} s of this process's own)", flush=True)
+    return over
+
+
+def run(plan: Plan | None = None) -> list[str]:
+    """Fill and measure both databases; the URLs over the limit."""
+    wanted = plan or Plan()
+    over: list[str] = []
+    if wanted.sqlite:
+        with tempfile.TemporaryDirectory(prefix="faultline-bench-") as folder:
+            path = Path(folder) / "bench.sqlite3"
+            filled = fill.fill(f"sqlite:///{path}", wanted.sqlite, wanted.days)
+            over += tell("SQLite", f"sqlite:///{path}", filled, path.stat().st_size, wanted)
+    if wanted.postgres:
+        with postgres.server(**SERVER) as database:
+            url = database.create("pages")
+            filled = fill.fill(url, wanted.postgres, wanted.days)
+            size = int(database.sql("SELECT pg_database_size('pages')"))
+            over += tell("PostgreSQL", url, filled, size, wanted)
+    return over
+
+
+def main() -> None:
+    """As asked for on the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.page")
+    parser.add_argument("--sqlite", type=int, default=SQLITE, help="failures in SQLite, 0: not at all")
+    parser.add_argument("--postgres", type=int, default=POSTGRES, help="failures in PostgreSQL, 0: not at all")
+    parser.add_argument("--days", type=float, default=DAYS, help="the time they are spread over")
+    parser.add_argument("--per-url", type=int, default=PER_URL, help="how often each URL is asked for")
+    parser.add_argument("--rate", type=float, default=RATE, help="requests a second")
+    parser.add_argument("--alone", type=int, default=0, help="how often each URL is asked for by itself as well")
+    parser.add_argument("--only", default="", help="only URLs with this text in them")
+    parser.add_argument("--url", default="", help="a database that is filled already")
+    args = vars(parser.parse_args())
+    url = args.pop("url")
+    plan = Plan(**args)
+    if url:
+        measure(url, plan)
+        print("  weekly report built in {:.1f} s ({:.1f} s of this process's own)".format(*report_s(url)))
+    else:
+        run(plan)
+
+
+if __name__ == "__main__":
+    main()

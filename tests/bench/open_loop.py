@@ -1,0 +1,105 @@
+"""Requests at fixed times, whatever became of those before; a latency counts from the time a request was due.
+
+So that a server that stands still for a second is seen to (a client that waits for its answer would not notice).
+"""
+
+import http.client
+import random
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+AT_ONCE = 64
+TIMEOUT_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What one route's requests took, from when they were due, in milliseconds; and how many failed."""
+
+    p50: float
+    p95: float
+    most: float
+    failed: int
+
+
+def ask(base: str, path: str, *, first_byte: bool = False) -> tuple[int, int]:
+    """One request; its status and how many bytes came. `first_byte`: no more than that is waited for."""
+    parts = urlsplit(base)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, len(answer.read(1) if first_byte else answer.read())
+    finally:
+        connection.close()
+
+
+def measure(
+    base: str,
+    routes: Mapping[str, Sequence[str]],
+    *,
+    per_url: int,
+    rate: float = 10.0,
+    first_byte: Callable[[str], bool] = lambda _: False,
+    seed: int = 1,
+) -> dict[str, Latency]:
+    """Each URL `per_url` times, shuffled, `rate` a second; latencies by URL."""
+    order = [url for urls in routes.values() for url in urls] * per_url
+    random.Random(seed).shuffle(order)
+    taken: defaultdict[str, list[float]] = defaultdict(list)
+    failed: defaultdict[str, int] = defaultdict(int)
+    guard = threading.Lock()
+    began = time.perf_counter() + 0.5
+
+    def one(url: str, due: float) -> None:
+        try:
+            status, _ = ask(base, url, first_byte=first_byte(url))
+        except OSError:
+            status = 0
+        late = (time.perf_counter() - due) * 1000
+        with guard:
+            taken[url].append(late)
+            failed[url] += status != 200
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number, url in enumerate(order):
+            due = began + number / rate
+            time.sleep(max(0.0, due - time.perf_counter()))
+            pool.submit(one, url, due)
+    return {url: _latency(some, failed[url]) for url, some in taken.items()}
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+
+
+def processor_ms(pid: int) -> float:
+    """Milliseconds of processor time that a process's threads have had so far (Linux: /proc/PID/task/*/schedstat)."""
+    total = 0
+    for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        total += int(stat.read_text(encoding="ascii").split()[0])
+    return total / 1e6
+
+
+def alone(base: str, url: str, pid: int, *, times: int, first_byte: bool) -> tuple[float, float]:
+    """A URL asked by itself: median milliseconds, and the server's own processor time a request."""
+    ask(base, url, first_byte=first_byte)
+    before, walls = processor_ms(pid), []
+    for _ in range(times):
+        began = time.perf_counter()
+        ask(base, url, first_byte=first_byte)
+        walls.append((time.perf_counter() - began) * 1000)
+    return statistics.median(walls), (processor_ms(pid) - before) / times
+
+
+def _latency(values: Sequence[float], failed: int) -> Latency:
+    return Latency(percentile(values, 0.5), percentile(values, 0.95), max(values), failed)

@@ -1,0 +1,230 @@
+"""A fleet's failures from a seed, as rows of the store's tables: many of few kinds, few of many, as in real fleets.
+
+The shares are made up; only their spread matters. What is told of a failure (evidence, log, words) is that of its kind
+and at most 512 bytes, so that three million of them are made in a minute.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any
+
+from classifiers import taxonomy
+from classifiers.case import LogStream
+from service.store.packing import pack, pack_streams
+from service.store.search import words_of
+from tests.bench.workload import SYLLABLES
+
+CLUSTERS, QUEUES, TEAMS, USERS, NODES = 5, 12, 30, 600, 2_000
+KIND_EVERY = 150  # failures a kind, on average
+SUCCEEDED_EVERY = 2  # one job that went well for so many that failed
+CATEGORIES = ("DL.1", "DL.2", "EE.1", "EE.2", "EE.3", "GC.1", "GC.3")
+SYMPTOMS = ("A.1", "A.2", "B.1", "C.3")
+STATUSES = ("failed",) * 8 + ("timeout", "hung")
+JOBS = (
+    *("id", "event_id", "digest", "cluster", "job_id", "attempt", "status", "name", "user_name", "team", "queue"),
+    *("gpus", "nodes", "started_at", "ended_at", "received_at", "clock_suspect", "counted", "gpu_hours_lost"),
+    "failure_id",
+)
+FAILURES = (
+    *("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted", "version"),
+    *("source", "side", "cause", "category", "symptom", "platform_symptom", "confidence", "abstained"),
+    *("retry_outlook", "fingerprint", "decision", "resubmit", "headline", "suspect_node", "suspect_rank"),
+)
+FAILURE_NODES = ("failure_id", "node", "ended_at")
+VERDICTS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
+LOGS = ("failure_id", "attempt_id", "event", "streams")
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of failure: what its rows hold besides whom and where it hit."""
+
+    fields: Row
+    confidence: float
+    fingerprint: str
+    headline: str
+    words: str
+    body: bytes
+    event: bytes
+    streams: bytes | None
+    resubmit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some failures' rows by table, and their words by failure."""
+
+    jobs: list[Row]
+    failures: list[Row]
+    failure_nodes: list[Row]
+    verdicts: list[Row]
+    logs: list[Row]
+    words: list[tuple[int, str]]
+
+
+def kinds(count: int, rng: random.Random) -> list[Kind]:
+    """So many kinds, the sides about as often as fleets report them."""
+    causes = sorted(taxonomy.load().causes)
+    made = []
+    for number in range(count):
+        cause = causes[min(int(rng.random() ** 1.5 * len(causes)), len(causes) - 1)]
+        names = ["".join(rng.choices(SYLLABLES, k=3)) for _ in range(8)]
+        line = f"RuntimeError: {names[0]} {names[1]} failed in {names[2]}_{number}: {names[3]} exhausted"
+        log = f"step 41 {names[4]} loaded\nworker {names[5]}.{names[6]}\n{line}\nsrun: error: {names[7]} terminated"
+        made.append(_kind(number, taxonomy.load().side_of(cause), cause, line, log[:500], rng))
+    return made
+
+
+def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.Random) -> Kind:
+    abstained = number % 20 == 0
+    resubmit = side != "user" and number % 3 > 0
+    fingerprint = f"1:{blake2b(str(number).encode(), digest_size=16).hexdigest()}"
+    category = CATEGORIES[number % len(CATEGORIES)] if side == "user" else None
+    symptom = SYMPTOMS[number % len(SYMPTOMS)] if number % 3 == 0 else None
+    confidence = round(0.5 + rng.random() / 2, 3)
+    decision = "resubmit" if resubmit else "stop"
+    verdict = {
+        "schema": "verdict/1",
+        "side": side,
+        "cause": cause,
+        "cause_top": [cause],
+        "category": category,
+        "symptom": symptom,
+        "symptom_top": [],
+        "platform_symptom": "crash",
+        "confidence": confidence,
+        "abstained": abstained,
+        "evidence": [{"rank": 0, "node": None, "stream": "stderr", "line": 3, "text": line, "role": "initiating"}],
+        "suspect": {"rank": 0, "node": None, "gpu": None},
+        "fingerprint": fingerprint,
+        "decision": decision,
+        "resubmit": resubmit,
+        "retry_outlook": "likely" if resubmit else "futile",
+        "explanation": "Made up to be counted.",
+        "reasons": [],
+        "model": "bench 1",
+        "rules": "bench 1",
+        "policy": "bench 1",
+    }
+    return Kind(
+        (side, cause, category, symptom, "crash", confidence, abstained, verdict["retry_outlook"]),
+        confidence,
+        fingerprint,
+        line[:300],
+        " ".join(words_of(line)),
+        pack(verdict),
+        pack({"name": f"train-{number % 97}"}),
+        pack_streams((LogStream(log, rank=0, node="gpu0001", windows=((0, log.count("\n")),)),)),
+        resubmit,
+    )
+
+
+def rows(
+    count: int, newest: datetime, days: float, *, seed: int = 1, bite: int = 20_000, kept_logs: timedelta
+) -> Iterator[Rows]:
+    """`count` failures that ended in the `days` before `newest`, oldest first, with good jobs between them.
+
+    Whole log texts only where they ended within `kept_logs` of the newest.
+    """
+    rng = random.Random(seed)
+    known = kinds(max(count // KIND_EVERY, 40), rng)
+    step = timedelta(days=days) / count
+    made, row_id = Rows([], [], [], [], [], []), 0
+    for number in range(count):
+        row_id += 1
+        at = newest - step * (count - number)
+        _failure(made, row_id, at, known[int(rng.random() ** 3 * len(known))], rng, whole=newest - at < kept_logs)
+        if number % SUCCEEDED_EVERY == 0:
+            row_id += 1
+            made.jobs.append(_job(row_id, "succeeded", at, _who(rng), 0.0, None))
+        if len(made.failures) >= bite:
+            yield made
+            made = Rows([], [], [], [], [], [])
+    yield made
+
+
+@dataclass(frozen=True, slots=True)
+class _Who:
+    user: int
+    node: int
+    gpus: int
+    minutes: int
+
+
+def _who(rng: random.Random) -> _Who:
+    return _Who(
+        int(rng.random() ** 2 * USERS), int(rng.random() ** 1.3 * NODES), rng.choice((1, 8, 8, 64)), rng.randint(1, 600)
+    )
+
+
+def _job(row_id: int, status: str, at: datetime, who: _Who, lost: float, failure_id: int | None) -> Row:
+    return (
+        row_id,
+        f"event-{row_id}",
+        row_id.to_bytes(16, "big"),
+        f"c{who.node % CLUSTERS}",
+        str(row_id),
+        0,
+        status,
+        f"train-{who.user % 97}",
+        f"user{who.user}",
+        f"team{who.user % TEAMS}",
+        f"queue{who.minutes % QUEUES}",
+        who.gpus,
+        f'["gpu{who.node:04d}"]',
+        at - timedelta(minutes=who.minutes),
+        at,
+        at + timedelta(seconds=2),
+        False,
+        True,
+        lost,
+        failure_id,
+    )
+
+
+def _failure(made: Rows, row_id: int, at: datetime, kind: Kind, rng: random.Random, *, whole: bool) -> None:
+    who = _who(rng)
+    lost = who.gpus * who.minutes / 60
+    job = _job(row_id, rng.choice(STATUSES), at, who, lost, row_id)
+    node = f"gpu{who.node:04d}"
+    made.jobs.append(job)
+    made.failures.append(
+        (
+            row_id,
+            job[3],
+            *job[6:7],
+            *job[8:11],
+            at,
+            lost,
+            True,
+            1,
+            "machine",
+            *kind.fields,
+            kind.fingerprint,
+            "resubmit" if kind.resubmit else "stop",
+            kind.resubmit,
+            kind.headline,
+            node if kind.fields[0] == "hardware" else None,
+            0,
+        )
+    )
+    made.failure_nodes.append((row_id, node, at))
+    made.verdicts.append((row_id, 1, at + timedelta(seconds=5), "machine", "bench 1", "bench 1", "bench 1", kind.body))
+    made.logs.append((row_id, row_id, kind.event, kind.streams if whole else None))
+    made.words.append((row_id, kind.words))
+
+
+def columns() -> dict[str, Sequence[str]]:
+    """The columns of each table's rows."""
+    return {
+        "jobs": JOBS,
+        "failures": FAILURES,
+        "failure_nodes": FAILURE_NODES,
+        "verdicts": VERDICTS,
+        "logs": LOGS,
+    }
