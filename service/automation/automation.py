@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from service.automation import act, ended, fold, hand, housekeeping, kin, leasing, messages, revise
@@ -100,10 +101,15 @@ class Automation:
             policy=self._policy,
             now=now,
         )
+
+        @cache
+        def effective(cluster: str, queue: str | None, team: str | None) -> Policy:
+            return self._policy.effective(cluster=cluster, queue=queue, team=team)
+
         found: dict[int, Advised] = {}
         for one in subjects:
             event, lineage = one.event, related.of[one.attempt_id].lineage
-            own = self._policy.effective(cluster=event.cluster, queue=event.queue, team=event.team)
+            own = effective(event.cluster, event.queue, event.team)
             known = facts[one.attempt_id]
             found[one.attempt_id] = Advised(
                 subject=one,
@@ -221,7 +227,7 @@ class Automation:
 
     def hold(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
         """A person holds a piece of work."""
-        return hand.hold(self._store, failure_id, by, comment)
+        return hand.hold(self._store, failure_id, by, comment, clock=self._clock)
 
     def never(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
         """A person forbids a piece of work to automation."""

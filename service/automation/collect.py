@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 
 from service.automation.figures import Figures
 from service.automation.fold import Folded
@@ -28,6 +29,7 @@ from service.store.session import UnitOfWork
 _HELPED = frozenset({"succeeded", "got_past"})
 _FAILED = frozenset({"failed_same", "failed_otherwise"})
 DEPENDENTS_SHOWN = 20
+_NO_RATE = ActionRate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Around:
     def storm(self, key: str, cause: str, thing: str, since: datetime) -> StormState:
         """The state of one key of the brake."""
         held = self.storms.get(key)
+        if held is None and not self.acted:
+            return StormState(key=key)
         mine = [
             one
             for one in self.acted
@@ -56,6 +60,8 @@ class Around:
 
     def rate(self, user: str | None, since: datetime) -> ActionRate:
         """What was let go on the cluster, and of one user there."""
+        if not self.acted:
+            return _NO_RATE
         mine = [one for one in self.acted if one.at > since]
         return ActionRate(len(mine), sum(one.user == user for one in mine) if user is not None else 0)
 
@@ -90,29 +96,40 @@ def collect(
     clusters = {one.event.cluster for one in subjects}
     near = {cluster: around(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}
     suspicion = _suspicion(work, subjects)
+
+    @cache
+    def rules(cluster: str, queue: str | None, team: str | None) -> tuple[Policy, datetime, datetime]:
+        own = policy.effective(cluster=cluster, queue=queue, team=team)
+        storm, rate = timedelta(minutes=own.storm.window_minutes), timedelta(minutes=own.limits.rate_minutes)
+        return own, now - storm, now - rate
+
     found: dict[int, Facts] = {}
     for one in subjects:
         event, cause = one.event, one.verdict.cause
-        own = policy.effective(cluster=event.cluster, queue=event.queue, team=event.team)
-        base = gather.facts_of(event, now, own)
+        own, storm_since, rate_since = rules(event.cluster, event.queue, event.team)
         thing = resource(things[one.attempt_id])
         lineage = histories.of.get(one.attempt_id, Lineage())
-        suspected = {node: suspicion[event.cluster][node] for node in event.nodes if node in suspicion[event.cluster]}
+        known = suspicion[event.cluster]
+        suspected = {node: known[node] for node in event.nodes if node in known} if known else {}
         mark = marks.get(kin.of[one.attempt_id].lineage)
-        found[one.attempt_id] = replace(
-            base,
+        facts = gather.facts_of(
+            event,
+            now,
+            own,
             lineage=lineage,
             history=figures.history(event.cluster, cause, policy.version),
             suspicion=suspected,
             incident=_incident(one, folded.of.get(one.attempt_id), own, suspected),
             storm=near[event.cluster].storm(
-                storm_key(event.cluster, cause, thing), cause, thing, now - timedelta(minutes=own.storm.window_minutes)
+                storm_key(event.cluster, cause, thing), cause, thing, storm_since
             ),
-            rate=near[event.cluster].rate(event.user, now - timedelta(minutes=own.limits.rate_minutes)),
+            rate=near[event.cluster].rate(event.user, rate_since),
             switch=switch,
-            opt_in=OptIn("never", f"{mark[1]} said never") if mark is not None and mark[0] == "never" else base.opt_in,
-            dependents=base.dependents or dependents(event),
+            dependents=dependents(event),
         )
+        if mark is not None and mark[0] == "never":
+            facts = replace(facts, opt_in=OptIn("never", f"{mark[1]} said never"))
+        found[one.attempt_id] = facts
     return found
 
 

@@ -42,7 +42,7 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
         now = clock.now()
         row = work.requests.open_rows([lineage]).get(lineage)
         if row is not None:
-            if row.state == "leased" and row.leased_until is not None and row.leased_until > now:
+            if _in_hands(row, clock):
                 raise Conflict(f"{row.leased_by} is at it already (request {row.public_id})")
             if row.failure_id == failure_id and row.state != "leased":
                 taken = work.requests.take_over(row.public_id, by, expires_at=now + TOO_OLD)
@@ -62,23 +62,23 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
         return made[0]
 
 
-def hold(store: Store, failure_id: int, by: str, comment: str | None) -> list[Request]:
+def hold(store: Store, failure_id: int, by: str, comment: str | None, *, clock: Clock) -> list[Request]:
     """Hold this piece of work until somebody says resubmit; its requests as they are then.
 
     Raises:
         NotFound: no such failure.
-        Conflict: a hook is at it.
+        Conflict: a hook is at it. One whose lease has run out is not: what it may still say counts all the same.
     """
     with store.unit_of_work() as work:
         detail = work.failures.get(failure_id)
         lineage = _lineage(work, detail)
-        row = work.requests.open_rows([lineage]).get(lineage)
-        if row is not None and row.state == "leased":
+        row = _held_fast(work, work.requests.open_rows([lineage]).get(lineage))
+        if row is not None and _in_hands(row, clock):
             raise Conflict(f"{row.leased_by} is at it already (request {row.public_id})")
         work.lineages.mark(lineage, "hold", by=by, comment=comment)
         work.audit.append(by, "failure.held", f"failure/{failure_id}", before=row and row.state, after=comment)
         if row is not None:
-            held = work.requests.shelve([row.public_id], "person")
+            held = work.requests.shelve([row.public_id], "person", leased=True)
             work.outbox.add(messages.of_requests("resubmission.suppressed", held, f"held by {by}"))
         return work.requests.of_failures([failure_id])
 
@@ -185,6 +185,19 @@ def _open(work: UnitOfWork, incident_id: int) -> Incident:
             (FieldError("incident_id", "an open incident", str(incident_id)),),
         )
     return incident
+
+
+def _in_hands(row: Any, clock: Clock) -> bool:
+    """Whether a hook's lease on a stored request is in force."""
+    return row.state == "leased" and row.leased_until is not None and row.leased_until > clock.now()
+
+
+def _held_fast(work: UnitOfWork, row: Any) -> Any:
+    """The same request as nobody changes it before this transaction ends; None where it ended meanwhile."""
+    if row is None:
+        return None
+    now = work.requests.row(row.public_id, hold=True)
+    return now if now.state in _OPEN else None
 
 
 def _lineage(work: UnitOfWork, detail: FailureDetail) -> str:

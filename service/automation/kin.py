@@ -133,7 +133,9 @@ def lineage(key: str, before: Sequence[PastAttempt], now: Subject, asked: Sequen
         asked: its stored requests, oldest first.
     """
     if not before and not asked:
-        return Lineage(key=key, first_at=now.event.ended_at, gpu_hours_spent=_gpu_hours(_as_past(now)))
+        event = now.event
+        spent = _hours_of(event.gpus, event.started_at, event.ended_at)
+        return Lineage(key=key, first_at=event.ended_at, gpu_hours_spent=spent)
     step = step_of(now)
     steps = [one.step for one in before if one.step is not None]
     furthest = max(steps, default=None)
@@ -208,7 +210,10 @@ def _as_past(one: Subject) -> PastAttempt:
 
 
 def _gpu_hours(one: PastAttempt) -> float:
-    began: datetime | None = one.started_at
-    if not one.gpus or began is None or one.ended_at <= began:
+    return _hours_of(one.gpus, one.started_at, one.ended_at)
+
+
+def _hours_of(gpus: int | None, began: datetime | None, ended: datetime) -> float:
+    if not gpus or began is None or ended <= began:
         return 0.0
-    return round(one.gpus * (one.ended_at - began).total_seconds() / _SECONDS_PER_HOUR, 4)
+    return round(gpus * (ended - began).total_seconds() / _SECONDS_PER_HOUR, 4)

@@ -195,6 +195,33 @@ def test_a_person_s_word_goes_before_the_policy_s(here: World) -> None:
     assert here.lease() == []
 
 
+def test_what_a_hook_leased_and_forgot_can_be_held(here: World) -> None:
+    [one] = here.tell(job("1", XID)).events
+    failure = one.failure_id or 0
+    [lost] = here.lease(seconds=60)
+    with pytest.raises(Conflict, match="at it already"):
+        here.automation.hold(failure, "ana")
+    here.wait(seconds=61)
+    [held] = here.automation.hold(failure, "ana", "its hook is gone")
+    assert (held.state, held.held_by) == ("held", "person")
+    assert here.lease() == []
+    here.automation.resubmit(failure, "ana")
+    [again] = here.lease()
+    assert (again.request_id, again.lease_count) == (lost.request_id, 2), "its holder looks first"
+    with pytest.raises(Conflict):
+        here.done(lost)
+    assert here.done(again).state == "done"
+
+
+def test_what_its_hook_had_done_before_it_was_held_counts(here: World) -> None:
+    [one] = here.tell(job("1", XID)).events
+    [late] = here.lease(seconds=60)
+    here.wait(seconds=61)
+    here.automation.hold(one.failure_id or 0, "ana")
+    assert here.done(late, new_job_id="2").state == "done"
+    assert here.lease() == []
+
+
 def test_a_job_that_somebody_else_started_again_is_not_resubmitted_too(here: World) -> None:
     here.tell(job("1", "connection reset by peer"))
     assert len(here.requests("waiting")) == 1

@@ -101,6 +101,7 @@ class Automated(RuleBasedStateMachine):
         self.stopped = False
         self.number = 0
         self.acted: Counter[str] = Counter()
+        self.held: set[str] = set()
 
     @rule(
         name=st.sampled_from("abcdefgh"),
@@ -164,8 +165,39 @@ class Automated(RuleBasedStateMachine):
         if requests:
             self.here.automation.never(requests[which % len(requests)].failure_id, "bea")
 
+    @rule(which=st.integers(0, 100))
+    def person_holds(self, which: int) -> None:
+        requests = self.here.requests()
+        if requests:
+            one = requests[which % len(requests)]
+            try:
+                self.here.automation.hold(one.failure_id, "bea")
+            except Conflict:
+                assert any(
+                    other.state == "leased" and other.leased_until and other.leased_until > self.here.clock.at
+                    for other in self.here.requests()
+                    if other.lineage == one.lineage
+                )
+            else:
+                self.held.add(one.lineage)
+
+    @rule(which=st.integers(0, 100))
+    def person_resubmits(self, which: int) -> None:
+        requests = self.here.requests()
+        if requests:
+            one = requests[which % len(requests)]
+            try:
+                self.here.automation.resubmit(one.failure_id, "bea")
+            except Conflict:
+                return
+            self.held.discard(one.lineage)
+
     def teardown(self) -> None:
         self.here.store.close()
+
+    @invariant()
+    def what_a_person_holds_is_in_no_hook_s_hands(self) -> None:
+        assert not [one for one in self.here.requests("leased") if one.lineage in self.held]
 
     @invariant()
     def one_open_request_a_piece_of_work(self) -> None:
@@ -187,7 +219,7 @@ class Automated(RuleBasedStateMachine):
         resubmitted = Counter(
             one.lineage
             for one in self.here.requests()
-            if one.state in {"leased", "done", "unknown"} and one.result != "already_done"
+            if one.origin == "policy" and one.state in {"leased", "done", "unknown"} and one.result != "already_done"
         )
         most = self.here.automation.policy.limits.infra_per_lineage
         assert not resubmitted or max(resubmitted.values()) <= most
