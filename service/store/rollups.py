@@ -1,23 +1,41 @@
 """Hours counted once: what pages ask of long periods is read from a few rows an hour instead of every job's.
 
 Whoever writes rows notes the hours they ended in (appended, so that no two writers meet on a row). In the background an
-hour that is over is counted again from its rows and its notes go. An hour that has notes is read from the rows
-themselves, so that the figures are always those of the rows.
+hour that is over is counted again from its rows and its notes go, and its day is added up from its hours: of all, and
+of each cluster, queue and team. An hour that has notes is read from the rows themselves, and its day from its other
+hours, so that the figures are always those of the rows.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, case, cast, delete, func, insert, literal, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    case,
+    cast,
+    delete,
+    false,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
 
 from service.store import bulk
 from service.store.tables import failures, jobs
-from service.store.tables_reports import hour_notes, hours
-from service.store.types import utc
+from service.store.tables_reports import days, hour_notes, hours
+from service.store.types import UtcDateTime, utc
 
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 SHORT = timedelta(hours=48)  # up to here the rows themselves are read
 MANY = 48  # noted hours in a period beyond which they are, too
 SETTLED = timedelta(minutes=30)  # after an hour's end: until then it fills
@@ -26,16 +44,35 @@ UNKNOWN = "unknown"
 _NOTES = 20_000  # read at a time
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 JOBS, FAILURES = "jobs", "failures"
+SCOPES = ("cluster", "queue", "team")
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A period in two: `ranges` are to be read from the rows, the whole hours in [first, last) but `noted` are not."""
+    """A period in parts: `ranges` are to be read from the rows, the whole hours in [first, last) but `noted` are not.
+
+    Of these, the whole days in [first_day, last_day) but `broken` may be read as days.
+    """
 
     ranges: tuple[tuple[datetime, datetime], ...]
     first: datetime
     last: datetime
     noted: tuple[datetime, ...]
+
+    @property
+    def first_day(self) -> datetime:
+        """The first whole day's beginning."""
+        return -(-(self.first - _EPOCH) // DAY) * DAY + _EPOCH
+
+    @property
+    def last_day(self) -> datetime:
+        """The last whole day's end; not before `first_day`."""
+        return max((self.last - _EPOCH) // DAY * DAY + _EPOCH, self.first_day)
+
+    @property
+    def broken(self) -> tuple[datetime, ...]:
+        """Days some of whose hours are noted."""
+        return tuple(sorted({(hour - _EPOCH) // DAY * DAY + _EPOCH for hour in self.noted}))
 
 
 def note(connection: Connection, ended: Iterable[datetime]) -> None:
@@ -78,26 +115,42 @@ def split(connection: Connection, since: datetime, until: datetime) -> Split:
 
 
 def rows(
-    connection: Connection, parts: Split, kind: str, scope: Mapping[str, str | None], *by: ColumnElement[Any]
-) -> Sequence[Any]:
-    """The counted hours of a period, grouped by columns of `hours`: these, `jobs` and `lost`."""
+    connection: Connection, parts: Split, kind: str, scope: Mapping[str, str | None], *by: str
+) -> Iterator[Row[Any]]:
+    """The counted hours of a period, grouped by columns named `by`: these, `jobs` and `lost`; each may come twice."""
     if parts.first >= parts.last:
-        return ()
-    wanted = (
-        select(
-            *by, cast(func.sum(hours.c.jobs), BigInteger).label("jobs"), func.sum(hours.c.gpu_hours_lost).label("lost")
+        return
+    narrowed = {name: value for name, value in scope.items() if value is not None}
+    spans = [(parts.first, parts.last)]
+    if len(narrowed) <= 1 and parts.first_day < parts.last_day:
+        name, value = next(iter(narrowed.items()), ("", ""))
+        wanted = _summed(days, by).where(
+            days.c.scope == name,
+            days.c.name == value,
+            days.c.kind == kind,
+            days.c.day >= parts.first_day,
+            days.c.day < parts.last_day,
         )
-        .where(
-            hours.c.hour >= parts.first,
-            hours.c.hour < parts.last,
-            hours.c.kind == kind,
-            *(hours.c[name] == value for name, value in scope.items() if value is not None),
-        )
-        .group_by(*by)
+        if parts.broken:
+            wanted = wanted.where(days.c.day.not_in(parts.broken))
+        yield from connection.execute(wanted)
+        whole = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
+        spans = [(parts.first, parts.first_day), *((day, day + DAY) for day in whole), (parts.last_day, parts.last)]
+    at = hours.c.hour
+    wanted = _summed(hours, by).where(
+        or_(*(and_(at >= begin, at < end) for begin, end in spans if begin < end), false()),
+        hours.c.kind == kind,
+        *(hours.c[name] == value for name, value in narrowed.items()),
     )
     if parts.noted:
-        wanted = wanted.where(hours.c.hour.not_in(parts.noted))
-    return connection.execute(wanted).all()
+        wanted = wanted.where(at.not_in(parts.noted))
+    yield from connection.execute(wanted)
+
+
+def _summed(table: Table, by: Sequence[str]) -> Select[Any]:
+    keys = [table.c[name] for name in by]
+    jobs_sum = cast(func.sum(table.c.jobs), BigInteger).label("jobs")
+    return select(*keys, jobs_sum, func.sum(table.c.gpu_hours_lost).label("lost")).group_by(*keys)
 
 
 def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
@@ -116,6 +169,8 @@ def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
         connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(taken[start : start + 500])))
     for hour in wanted:
         _count(connection, hour)
+    for day in sorted({(hour - _EPOCH) // DAY * DAY + _EPOCH for hour in wanted}):
+        _add_up(connection, day)
     return len(wanted)
 
 
@@ -148,6 +203,28 @@ def _count(connection: Connection, hour: datetime) -> None:
         ).all()
         if counted:
             connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
+
+
+def _add_up(connection: Connection, day: datetime) -> None:
+    connection.execute(delete(days).where(days.c.day == day))
+    keys = (hours.c.kind, hours.c.status, hours.c.side, hours.c.cause)
+    for scope in ("", *SCOPES):
+        own = hours.c[scope] if scope else literal("")
+        connection.execute(
+            insert(days).from_select(
+                ("scope", "name", "day", "kind", "status", "side", "cause", "jobs", "gpu_hours_lost"),
+                select(
+                    literal(scope),
+                    own.label("own"),
+                    literal(day, UtcDateTime),
+                    *keys,
+                    cast(func.sum(hours.c.jobs), BigInteger),
+                    func.sum(hours.c.gpu_hours_lost),
+                )
+                .where(hours.c.hour >= day, hours.c.hour < day + DAY)
+                .group_by(*((own,) if scope else ()), *keys),
+            )
+        )
 
 
 class Rollups:

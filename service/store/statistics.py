@@ -11,7 +11,6 @@ from service.events import FAILURE_STATUSES, Status
 from service.store import bulk, rollups
 from service.store.records import Health, HourCount, Share, Stats
 from service.store.tables import dead_letters, failures, jobs, outbox, pending_logs
-from service.store.tables_reports import hours
 from service.store.types import utc
 
 SERIES = timedelta(hours=24)
@@ -102,7 +101,7 @@ class Statistics:
                 .where(*_within(jobs, since, until, scope))
                 .group_by(jobs.c.status)
             )
-        yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, hours.c.status)
+        yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
 
     def _causes(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
         """Failed jobs and their GPU-hours by side and cause, "unknown" for the undecided; may come more than once."""
@@ -119,9 +118,7 @@ class Statistics:
                 .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
                 .group_by(literal_column("1"), literal_column("2"))
             )
-        counted = rollups.rows(
-            self._connection, parts, rollups.FAILURES, scope, hours.c.status, hours.c.side, hours.c.cause
-        )
+        counted = rollups.rows(self._connection, parts, rollups.FAILURES, scope, "status", "side", "cause")
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
     def _shares(

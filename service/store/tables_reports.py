@@ -1,4 +1,4 @@
-"""Tables. Published reports, duties that exactly one process does, digests of messages, and counted hours."""
+"""Tables. Published reports, duties that exactly one process does, digests of messages, counted hours and days."""
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, String, Table
 
@@ -49,6 +49,22 @@ hours = Table(
     Column("cause", String(40), primary_key=True),
     Column("jobs", BigInteger, nullable=False),
     Column("gpu_hours_lost", Float, nullable=False),
+)
+
+# Sums of a day (UTC) of `hours`: of all of it (`scope` "") and of each cluster, queue and team (`scope` says which).
+days = Table(
+    "days",
+    metadata,
+    Column("scope", String(10), primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("kind", String(10), primary_key=True),
+    Column("day", UtcDateTime, primary_key=True),
+    Column("status", String(20), primary_key=True),
+    Column("side", String(20), primary_key=True),
+    Column("cause", String(40), primary_key=True),
+    Column("jobs", BigInteger, nullable=False),
+    Column("gpu_hours_lost", Float, nullable=False),
+    Index(None, "day"),
 )
 
 hour_notes = Table(

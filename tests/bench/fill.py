@@ -234,7 +234,8 @@ FROM failures WHERE id % 10000 = 0 OR (id > {newest} AND id % 250 = 0);
 INSERT INTO incident_jobs (incident_id, failure_id, at, user_name)
 SELECT incidents.id, failures.id, failures.ended_at, failures.user_name FROM incidents JOIN failures
 ON failures.id BETWEEN 20 * incidents.id + 1 AND 20 * incidents.id + 40;
-INSERT INTO incident_notes (incident_id, at, by, what, text) SELECT id, opened_at, 'service', 'opened', title FROM incidents;
+INSERT INTO incident_notes (incident_id, at, by, what, text)
+SELECT id, opened_at, 'service', 'opened', title FROM incidents;
 INSERT INTO feedback (failure_id, at, who, kind, version, said_side, said_cause, model_shown)
 SELECT id, ended_at, 'ana', CASE WHEN id % 500 = 0 THEN 'contest' ELSE 'confirm' END, 1, side, cause, {yes}
 FROM failures WHERE id % 100 = 0;

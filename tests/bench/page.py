@@ -24,8 +24,8 @@ from zoneinfo import ZoneInfo
 
 from service.clock import SystemClock
 from service.report.publish import Reports
-from service.report.week import last_complete
 from service.store.session import Store
+from service.weeks import last_complete
 from tests.bench import fill, open_loop
 from tests.bench.routes import FIRST_BYTE, places, routes
 from tests.labs import postgres

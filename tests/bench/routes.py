@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
-from service.report.week import of as week_of
 from service.store import cursor as cursors
 from service.store.failures import Failures
 from service.store.records import FailureFilter
 from service.store.session import Store
+from service.weeks import of as week_of
 
 API = "/api/v1"
 
