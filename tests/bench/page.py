@@ -98,16 +98,13 @@ def measure(url: str, plan: Plan) -> list[str]:
             at = found[one]
             slow = at.p95 > LIMIT_MS or at.failed > 0
             over += [one] * slow
-            more = (
-                "".join(f"   alone {wall:6.1f}   processor {spent:6.1f}" for wall, spent in [by_itself[one]] if one)
-                if one in by_itself
-                else ""
-            )
+            more = "   alone {:6.1f}   processor {:6.1f}".format(*by_itself[one]) if plan.alone else ""
             mark = " <-- failed" if at.failed else " <--" if slow else ""
             print(f"  {one[:78]:78} p50 {at.p50:7.1f}   p95 {at.p95:7.1f} ms{more}{mark}", flush=True)
     requests = len(found) * plan.per_url
     print(
-        f"  {requests:,} requests at {plan.rate:g}/s in {seconds:.0f} s: {len(over)} of {len(found)} URLs over 200 ms at p95"
+        f"  {requests:,} requests at {plan.rate:g}/s in {seconds:.0f} s: "
+        f"{len(over)} of {len(found)} URLs over {LIMIT_MS:g} ms at p95"
     )
     print(f"  the server's processor time: {busy:.1f} ms a request; its peak memory {peak:.0f} MiB")
     return over
@@ -133,7 +130,8 @@ def tell(name: str, url: str, filled: fill.Filled, size: int, plan: Plan) -> lis
     """Print all of one database."""
     print(
         f"{name}: {filled.failures:,} failures and {filled.jobs:,} jobs of {plan.days:g} days loaded in "
-        f"{filled.seconds:.0f} s; {size / 2**20:,.0f} MiB on disk, {size / max(filled.failures, 1):,.0f} bytes a failure",
+        f"{filled.seconds:.0f} s; {size / 2**20:,.0f} MiB on disk, "
+        f"{size / max(filled.failures, 1):,.0f} bytes a failure",
         flush=True,
     )
     over = measure(url, plan)

@@ -5,8 +5,9 @@ A table by route, so that one that is new is missed (tests/service/web/test_scal
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 from service.store import cursor as cursors
 from service.store.failures import Failures
@@ -94,10 +95,10 @@ def places(store: Store, now: datetime) -> Places:
         group=biggest.id,
         small_group=smallest.id,
         incident=incident.id,
-        request=request.id,
+        request=request.request_id,
         audit_week=audits[0],
         audited=audited,
-        week=str(week_of(now, UTC).earlier(1)),
+        week=str(week_of(now, ZoneInfo("UTC")).earlier(1)),
         middle=middle.ended_at,
         middle_id=middle.id,
         middle_cost=costly.gpu_hours_lost / 2,
