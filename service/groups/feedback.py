@@ -98,13 +98,25 @@ class Feedback:
         with self._store.unit_of_work() as work:
             return self._one(work, failure_id, who, word)
 
-    def say_of_many(self, failure_ids: Sequence[int], who: str, word: Word) -> list[Taken]:
+    def say_of_many(
+        self, failure_ids: Sequence[int], who: str, word: Word, versions: Sequence[int] = ()
+    ) -> list[Taken]:
         """The same word about many failures, a few dozen a transaction; those that are gone are left out.
 
+        Args:
+            failure_ids: which ones; one that is named twice is judged once.
+            who: says it.
+            word: what is said; its version is of all of them.
+            versions: the version of each that was looked at, in their order: those that stand at another one
+                meanwhile are left out. Empty: whichever stands.
+
         Raises:
-            InvalidInput: as `say`; or more than 500 failures at once.
+            InvalidInput: as `say`; or more than 500 failures at once; or not as many versions as failures.
         """
         check(word)
+        if versions and len(versions) != len(failure_ids):
+            raise invalid("versions", f"one for each of {len(failure_ids)} failures", str(len(versions)))
+        seen = dict(zip(failure_ids, versions, strict=False))
         wanted = list(dict.fromkeys(failure_ids))
         if not 1 <= len(wanted) <= MOST_AT_ONCE:
             expected = f"1 to {MOST_AT_ONCE} failures"
@@ -114,7 +126,8 @@ class Feedback:
             with self._store.unit_of_work() as work:
                 for failure_id in wanted[start : start + 25]:
                     try:
-                        taken.append(self._one(work, failure_id, who, word))
+                        said = replace(word, version=seen.get(failure_id, word.version))
+                        taken.append(self._one(work, failure_id, who, said))
                     except (NotFound, Conflict):
                         continue
         return taken

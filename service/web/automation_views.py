@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from service.automation.limits import OUTCOMES_COUNT
 from service.report import intervals
 from service.store.automation_records import (
     AckResult,
@@ -59,7 +60,7 @@ def overview(services: Services) -> Overview:
         switch = reading.switch.get()
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
-        tallies = reading.outcomes.tallies()
+        tallies = reading.outcomes.tallies(services.clock.now() - OUTCOMES_COUNT)
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
     storms = tuple(StormShown(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
     rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)

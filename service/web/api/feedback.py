@@ -56,7 +56,7 @@ def post_feedback_of_many(
     services: Given, speaker: Annotated[Principal, ACT], given: FeedbackOfMany
 ) -> FeedbackTakenOfMany:
     """The same said of up to 500 failures."""
-    taken = services.feedback.say_of_many(given.failures, speaker.name, word_of(given))
+    taken = services.feedback.say_of_many(given.failures, speaker.name, word_of(given), given.versions)
     return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
 
 

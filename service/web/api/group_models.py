@@ -76,6 +76,11 @@ class FeedbackOfMany(FeedbackGiven):
     """The same said of many failures."""
 
     failures: list[FailureId] = Field(min_length=1, max_length=500)
+    versions: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(
+        default=[],
+        max_length=500,
+        description="the version of each that was looked at, in their order; those at another meanwhile are left out",
+    )
 
 
 class FeedbackTaken(BaseModel):
@@ -89,7 +94,7 @@ class FeedbackTaken(BaseModel):
 
 
 class FeedbackTakenOfMany(BaseModel):
-    """What became of each; failures that are gone are left out."""
+    """What became of each; failures that are gone, or stand at another version than was looked at, are left out."""
 
     items: list[FeedbackTaken]
 

@@ -1,6 +1,6 @@
 """GET /failures: the list, with filters that live in the URL."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
@@ -9,7 +9,7 @@ from service.store.feedback_records import SavedView
 from service.store.records import FailureSort
 from service.web import views
 from service.web.auth import OWN, Principal
-from service.web.pages.causes import by_side
+from service.web.pages.causes import by_side, symptoms
 from service.web.pages.forms import Text, narrowed
 from service.web.pages.templating import render
 from service.web.services import Given, Services
@@ -21,6 +21,7 @@ SORTS: dict[FailureSort, str] = {
     "ended_at": "oldest first",
     "-gpu_hours_lost": "most GPU-hours lost first",
 }
+Many = Annotated[int, Query(ge=0, le=500)]
 MORE_FILTERS = ("cluster", "queue", "team", "user", "node")
 
 
@@ -34,8 +35,11 @@ def failures(
     sort: FailureSort = "-ended_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     said: Text = None,
+    ticked: Literal["", "all"] = "",
+    taken: Many = 0,
+    left: Many = 0,
 ) -> HTMLResponse:
-    """One page of the list."""
+    """One page of the list; with `ticked` all its boxes are. `taken` and `left` count what a form was just about."""
     page = views.failures(services, filters, limit=limit, cursor=cursor or None, sort=sort)
     asked: dict[str, str] = dict(filters.values)
     if filters.abstained is not None:
@@ -56,6 +60,11 @@ def failures(
         "newest": newest(services),
         "saved": saved(services, reader.name),
         "said": said,
+        "taken": taken,
+        "left": left,
+        "judges": reader.may("act") and reader.visible is None,
+        "ticked": bool(ticked),
+        "symptoms": symptoms(),
     }
     return render(request, "failures.html", told)
 

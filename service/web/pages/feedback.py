@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
 from service.groups.feedback import Word
@@ -14,7 +14,7 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
 from service.web.group_actions import word_of
-from service.web.pages.causes import by_side, categories, symptoms
+from service.web.pages.causes import by_side, categories, chosen, symptoms
 from service.web.pages.excerpt import excerpts
 from service.web.pages.forms import Acting, Speaking, Text, then
 from service.web.pages.templating import render
@@ -23,6 +23,8 @@ from service.web.services import Given
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$")]
+# A failure as a list's box names it: its number and the version of the verdict that was shown.
+Ticked = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}\.[1-9][0-9]{0,8}$")]
 Note = Annotated[str, Form(max_length=4_000)]
 Code = Annotated[str, Form(max_length=40)]
 
@@ -104,7 +106,7 @@ def say(
     views.failure(asked.services, failure_id)  # of those the speaker may see
     given = FeedbackGiven(
         kind=kind,
-        cause=cause or None,
+        **chosen(cause),
         category=category or None,
         symptom=symptom or None,
         retry=retry or None,
@@ -119,18 +121,29 @@ def say(
 def say_of_many(
     asked: Acting,
     kind: Annotated[Literal["confirm", "correct"], Form()] = "confirm",
-    failure: Annotated[list[int] | None, Form()] = None,
+    failure: Annotated[list[Ticked] | None, Form()] = None,
     cause: Code = "",
+    symptom: Code = "",
+    note: Note = "",
     back: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
-    """The same said of every failure that was ticked."""
-    word = word_of(FeedbackGiven(kind=kind, cause=cause or None if kind == "correct" else None))
-    chosen = [number for number in failure or () if 1 <= number <= views.LONGEST_ID]
-    if not chosen:
+    """The same said of every failure that was ticked, where the verdict is still the one that was looked at.
+
+    Raises:
+        InvalidInput: none was ticked, or nothing was chosen that a correction could say.
+    """
+    if not failure:
         raise InvalidInput("no failure was ticked", (FieldError("failure", "one or more failures"),))
-    asked.services.feedback.say_of_many(chosen, asked.who, word)
+    right = kind == "confirm"
+    labels = {} if right else {**chosen(cause), "symptom": symptom or None}
+    word = word_of(FeedbackGiven(kind=kind, note=note or None, **labels))
+    ticked = [tuple(int(part) for part in one.split(".")) for one in failure]
+    taken = asked.services.feedback.say_of_many(
+        [number for number, _ in ticked], asked.who, word, [version for _, version in ticked]
+    )
     query = back.lstrip("?") if back.isprintable() else ""
-    return then(f"/failures?{query}{'&' if query else ''}said={kind}")
+    told = urlencode({"said": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
+    return then(f"/failures?{query}{'&' if query else ''}{told}")
 
 
 @router.post("/views")

@@ -14,7 +14,7 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, word_of
-from service.web.pages.causes import by_side
+from service.web.pages.causes import by_side, chosen
 from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given, Services
@@ -196,7 +196,7 @@ def say(
     back: Annotated[Literal["", "/model"], Form()] = "",
 ) -> RedirectResponse:
     """Label the whole group."""
-    word = word_of(FeedbackGiven(kind=kind, cause=cause or None, note=note or None))
+    word = word_of(FeedbackGiven(kind=kind, **chosen(cause), note=note or None))
     asked_by.services.feedback.say_of_group(group_id, asked_by.who, word)
     return then(f"{back or f'/groups/{group_id}'}?said={kind}")
 

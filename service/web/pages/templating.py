@@ -36,6 +36,7 @@ def environment() -> Environment:
     made.filters |= {
         "cut": legible.cut,
         "number": figures.number,
+        "counted": figures.counted,
         "gpu_hours": figures.gpu_hours,
         "percent": figures.percent,
         "sureness": figures.sureness,

@@ -52,6 +52,27 @@
     else if (event.key === "k") { event.preventDefault(); go(here - 1); }
   });
 
+  // Boxes of a list: how many are ticked, and all of them at once.
+  for (const told of document.querySelectorAll("[data-ticked]")) {
+    const form = told.dataset.ticked;
+    const boxes = [...document.querySelectorAll("input[type=checkbox]")].filter((box) => box.getAttribute("form") === form);
+    const all = document.querySelector("[data-tick=" + form + "]");
+    const count = () => {
+      const ticked = boxes.filter((box) => box.checked).length;
+      told.textContent = ticked + " ticked:";
+      if (all) all.textContent = ticked === boxes.length ? "tick none" : "tick all " + boxes.length;
+      return ticked;
+    };
+    boxes.forEach((box) => box.addEventListener("change", count));
+    if (all) all.addEventListener("click", (event) => {
+      event.preventDefault();
+      const to = count() !== boxes.length;
+      boxes.forEach((box) => { box.checked = to; });
+      count();
+    });
+    count();
+  }
+
   // New failures are offered, never pushed in: tables stand still.
   const place = document.querySelector("[data-live]");
   if (place && window.EventSource) {

@@ -204,6 +204,17 @@ def test_the_same_can_be_said_of_many_and_of_a_group(stocked: TestClient) -> Non
     assert [item["failure_id"] for item in told["items"]] == numbers[:2]
 
 
+def test_of_many_only_those_are_judged_that_say_what_was_looked_at(stocked: TestClient) -> None:
+    numbers = [failure(stocked, "x0"), failure(stocked, "x1")]
+    say(stocked, numbers[1], kind="correct", cause="HW.NODE.1")
+    asked = {"kind": "correct", "side": "system", "symptom": "none", "failures": numbers}
+    assert stocked.post("/api/v1/feedback", json=asked | {"versions": [1]}).json()["errors"][0]["field"] == "versions"
+    told = stocked.post("/api/v1/feedback", json=asked | {"versions": [1, 1]}).json()
+    assert [(item["failure_id"], item["changed"]) for item in told["items"]] == [(numbers[0], True)]
+    assert stocked.get(f"/api/v1/failures/{numbers[0]}").json()["failure"]["side"] == "system"
+    assert stocked.get(f"/api/v1/failures/{numbers[1]}").json()["failure"]["cause"] == "HW.NODE.1"
+
+
 def test_golden_labels_stay_whatever_is_said_later(stocked: TestClient) -> None:
     number = failure(stocked, "odd")
     assert stocked.put(f"/api/v1/failures/{number}/golden", json={"golden": True}).status_code == 409
