@@ -1,9 +1,16 @@
 """How figures are written for people: the same on pages, in reports and in messages."""
 
+COUNTED = 10_000  # so far pages count; what is one more stands for any more
+
 
 def number(value: float, digits: int = 0) -> str:
     """1363 → 1,363."""
     return f"{value:,.{digits}f}"
+
+
+def counted(value: int) -> str:
+    """The same for a count that stops one beyond `COUNTED`: 10001 → 10,000+."""
+    return number(value) if value <= COUNTED else f"{number(COUNTED)}+"
 
 
 def gpu_hours(value: float) -> str:

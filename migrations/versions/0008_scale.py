@@ -1,5 +1,7 @@
 """Sums of days, and indexes so that no page's work grows with what is stored."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -7,6 +9,11 @@ revision = "0008"
 down_revision = "0007"
 branch_labels = None
 depends_on = None
+
+ENDED: dict[str, Any] = {
+    "postgresql_where": sa.text("outcome_at IS NOT NULL"),
+    "sqlite_where": sa.text("outcome_at IS NOT NULL"),
+}
 
 
 def upgrade() -> None:
@@ -37,6 +44,20 @@ def upgrade() -> None:
             "FROM hours GROUP BY 1, 2, 3, 4, 5, 6, 7"
         )
 
+    op.drop_index("ix_groups_state", "groups")
+    op.create_index("ix_groups_state", "groups", ["state", "last_at", "id", "merged_into"])
+    op.drop_index("ix_requests_outcome_at", "requests")
+    op.create_index(
+        "ix_requests_outcome_at",
+        "requests",
+        ["outcome_at", "origin", "cluster", "cause", "plan", "policy", "outcome"],
+        **ENDED,
+    )
+
 
 def downgrade() -> None:
+    op.drop_index("ix_requests_outcome_at", "requests")
+    op.create_index("ix_requests_outcome_at", "requests", ["outcome_at"], **ENDED)
+    op.drop_index("ix_groups_state", "groups")
+    op.create_index("ix_groups_state", "groups", ["state", "last_at", "id"])
     op.drop_table("days")

@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, li
 
 from service.clock import Clock
 from service.errors import FieldError, InvalidInput, NotFound
+from service.store import bounded, group_fold
 from service.store import cursor as cursors
-from service.store import group_fold
 from service.store.group_records import (
     Facet,
     GroupDetail,
@@ -146,11 +146,8 @@ class Groups:
         return {row.fingerprint: row.group_id for row in found}
 
     def counts(self) -> dict[str, int]:
-        """How many groups are in each state, merged ones left out."""
-        found = self._connection.execute(
-            select(groups.c.state, func.count().label("many")).where(groups.c.merged_into.is_(None)).group_by("state")
-        )
-        return {row.state: row.many for row in found}
+        """How many groups are in each state, merged ones left out, as far as `service.store.bounded` counts."""
+        return bounded.by_value(self._connection, groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None))
 
     def splits(self, fingerprints: Collection[str]) -> tuple[Split, ...]:
         """What was split off these fingerprints, in the order in which it was."""

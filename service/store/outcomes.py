@@ -1,10 +1,11 @@
 """How resubmitted jobs ended: requests whose end is awaited, what came of them, and the tallies."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Row, and_, case, delete, func, literal_column, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
@@ -14,6 +15,7 @@ from service.store.automation_records import (
     Demotion,
     Request,
     RequestOutcome,
+    RequestPlan,
     TallyRow,
 )
 from service.store.requests import request_of
@@ -104,40 +106,40 @@ class Outcomes:
         return [_awaited(row) for row in self._connection.execute(wanted)]
 
     def tallies(self, since: datetime | None = None) -> list[TallyRow]:
-        """Ends by cluster, cause, plan and policy, of automatic requests; `since`: those known since then only."""
+        """Ends by cluster, cause, plan and policy, of automatic requests; `since`: those known since then only.
+
+        Those whose end is awaited are counted whenever they were made.
+        """
+        keys = (requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
         told = requests.c.outcome
-        wanted = (
-            select(
-                requests.c.cluster,
-                requests.c.cause,
-                requests.c.plan,
-                requests.c.policy,
-                func.sum(case((told.in_(_HELPED), 1), else_=0)).label("helped"),
-                func.sum(case((told.in_(_FAILED), 1), else_=0)).label("failed"),
-                func.sum(case((told == "unknown", 1), else_=0)).label("unknown"),
-                func.sum(case((told.is_(None), 1), else_=0)).label("pending"),
-            )
-            .where(
-                requests.c.origin == "policy",
-                or_(told.is_not(None), requests.c.result == "done"),
-            )
-            .group_by(requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
-            .order_by(requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
+        ended = (
+            select(*keys, told, func.count().label("many"))
+            .where(requests.c.origin == "policy", requests.c.outcome_at.is_not(None))
+            .group_by(*keys, told)
         )
         if since is not None:
-            wanted = wanted.where(requests.c.outcome_at >= utc(since))
+            ended = ended.where(requests.c.outcome_at >= utc(since))
+        awaited = (
+            select(*keys, told, func.count().label("many"))
+            .where(AWAITED, requests.c.origin == "policy", requests.c.result == "done")
+            .group_by(*keys, told)
+        )
+        found: defaultdict[tuple[str, str, str, str], Counter[str | None]] = defaultdict(Counter)
+        for wanted in (ended, awaited):
+            for row in self._connection.execute(wanted):
+                found[row.cluster, row.cause, row.plan, row.policy][row.outcome] += row.many
         return [
             TallyRow(
-                row.cluster,
-                row.cause,
-                row.plan,
-                row.policy,
-                int(row.helped),
-                int(row.failed),
-                int(row.unknown),
-                int(row.pending),
+                cluster,
+                cause,
+                cast("RequestPlan", plan),
+                policy,
+                helped=sum(counts[one] for one in _HELPED),
+                failed=sum(counts[one] for one in _FAILED),
+                unknown=counts["unknown"],
+                pending=counts[None],
             )
-            for row in self._connection.execute(wanted)
+            for (cluster, cause, plan, policy), counts in sorted(found.items())
         ]
 
     def demotions(self) -> list[Demotion]:

@@ -379,7 +379,8 @@ class Health:
     """How far the pipeline can be trusted.
 
     Dead letters received and failures ended since `since`; what is open, conflicting, pending or waiting is counted
-    as it stands now. `abstained_share` is None where no failure ended since.
+    as it stands now, and no further than to 10,001, which stands for more than 10,000. `abstained_share` is None where
+    no failure ended since.
     """
 
     since: datetime

@@ -4,15 +4,15 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, cast, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, func, literal_column, select, update
+from sqlalchemy import Connection, Row, literal_column, select, update
 from sqlalchemy.dialects import postgresql
 
 from service.clock import Clock
 from service.errors import FieldError, NotFound
-from service.store import bulk
+from service.store import bounded, bulk
 from service.store import cursor as cursors
 from service.store.automation_records import NewRequest, Request, RequestState
 from service.store.packing import pack, unpack
@@ -171,14 +171,14 @@ class Requests:
         return self._change(request_ids, None, {"retracted": True})
 
     def count_by_state(self) -> dict[RequestState, int]:
-        """How many are in each state."""
-        wanted = select(requests.c.state, func.count()).group_by(requests.c.state)
-        return {row[0]: row[1] for row in self._connection.execute(wanted)}
+        """How many are in each state, counted as far as `service.store.bounded` does."""
+        found = bounded.by_value(self._connection, requests.c.state, get_args(RequestState))
+        return cast("dict[RequestState, int]", found)
 
     def count_open(self) -> dict[RequestState, int]:
-        """How many are held, wait, or are leased."""
-        wanted = select(requests.c.state, func.count()).where(OPEN).group_by(requests.c.state)
-        return {row[0]: row[1] for row in self._connection.execute(wanted)}
+        """How many are held, wait, or are leased, counted as far as `service.store.bounded` does."""
+        found = bounded.by_value(self._connection, requests.c.state, ("held", "waiting", "leased"))
+        return cast("dict[RequestState, int]", found)
 
     def page(
         self,

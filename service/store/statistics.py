@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
 
 from service.events import FAILURE_STATUSES, Status
-from service.store import bulk, rollups
+from service.figures import COUNTED
+from service.store import bounded, bulk, rollups
 from service.store.records import Health, HourCount, Share, Stats
 from service.store.tables import dead_letters, failures, jobs, outbox, pending_logs
 from service.store.types import utc
@@ -74,21 +75,21 @@ class Statistics:
         abstained = self._count(
             select(func.count()).select_from(failures).where(failures.c.ended_at >= since, failures.c.abstained)
         )
+        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNTED).subquery()
         return Health(
             since=since,
-            dead_letters=self._count(select(func.count()).select_from(dead_letters).where(dead_letters.c.at >= since)),
-            dead_letters_open=self._count(
-                select(func.count()).select_from(dead_letters).where(dead_letters.c.resent_at.is_(None))
-            ),
+            dead_letters=self._some(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
+            dead_letters_open=self._some(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
             diagnosed=diagnosed,
             abstained=abstained,
             abstained_share=abstained / diagnosed if diagnosed else None,
-            conflicts=self._count(
-                select(func.coalesce(func.sum(jobs.c.conflicts), 0)).where(text("jobs.conflicts > 0"))
-            ),
-            pending_logs=self._count(select(func.count()).select_from(pending_logs)),
-            outbox_waiting=self._count(select(func.count()).select_from(outbox).where(outbox.c.done_at.is_(None))),
+            conflicts=self._count(select(func.coalesce(func.sum(conflicting.c.conflicts), 0))),
+            pending_logs=self._some(select(pending_logs.c.attempt_id)),
+            outbox_waiting=self._some(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
         )
+
+    def _some(self, wanted: Any) -> int:
+        return bounded.count(self._connection, wanted)
 
     def _count(self, wanted: Any) -> int:
         return int(self._connection.execute(wanted).scalar_one())

@@ -107,7 +107,8 @@ requests = Table(
     ),
     Index(
         "ix_requests_outcome_at",
-        "outcome_at",
+        # Behind the time, what the tallies count: they read the index alone.
+        *("outcome_at", "origin", "cluster", "cause", "plan", "policy", "outcome"),
         postgresql_where=text("outcome_at IS NOT NULL"),
         sqlite_where=text("outcome_at IS NOT NULL"),
     ),

@@ -58,7 +58,7 @@ groups = Table(
     Column("labelled_at", UtcDateTime),
     Column("review_at", UtcDateTime, nullable=False),
     # One index an order of the list, and one for those whose state may change by time alone.
-    Index("ix_groups_state", "state", "last_at", "id"),
+    Index("ix_groups_state", "state", "last_at", "id", "merged_into"),  # its end: for counting
     Index("ix_groups_last_at", "last_at", "id"),
     Index("ix_groups_cost", "gpu_hours_lost", "id"),
     Index("ix_groups_state_cost", "state", "gpu_hours_lost", "id"),
@@ -193,6 +193,17 @@ labels = Table(
     Column("waiting", Boolean, nullable=False),  # disputed or contested: somebody has to decide
     Index("ix_labels_queue", "at", "failure_id", postgresql_where=text("waiting"), sqlite_where=text("waiting")),
     Index("ix_labels_at", "at", "failure_id"),
+)
+
+# What people say mended a failure: one of the ten mitigations, the latest word.
+mended = Table(
+    "mended",
+    metadata,
+    Column("failure_id", BigId, primary_key=True, autoincrement=False),
+    Column("code", String(4), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Index("ix_mended_at", "at"),
 )
 
 # The weekly sample that people judge without seeing the model's answer.
