@@ -63,7 +63,9 @@ def update(verdict: Verdict, evidence: FleetEvidence) -> Verdict:
     """The verdict after the fleet's evidence was heard; the same as before where there is none."""
     data = load()
     log = as_logged(verdict)
-    lines = [*_heard_of_nodes(log, evidence, data), *heard_of_others(log, evidence, data)]
+    lines = _heard_of_nodes(log, evidence, data) if evidence.signs else []
+    if evidence.others:
+        lines += heard_of_others(log, evidence, data)
     if not lines:
         return log
     lines.sort(key=_strongest)

@@ -37,10 +37,11 @@ def short_name(node: str) -> str:
 
 def heard_of_others(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> list[ContextLine]:
     """At most one line a kind and node."""
-    lines = [
-        line for line in (_alike(verdict, evidence, data), _elsewhere(verdict, evidence, data)) if line is not None
-    ]
-    return [line for line in (*lines, *_same_node(evidence, data)) if line.weight >= data.least]
+    lines = _same_node(evidence, data)
+    if any(other.fingerprint == verdict.fingerprint for other in evidence.others):
+        alike = (_alike(verdict, evidence, data), _elsewhere(verdict, evidence, data))
+        lines = [*(line for line in alike if line is not None), *lines]
+    return [line for line in lines if line.weight >= data.least]
 
 
 def _near(evidence: "FleetEvidence", rule: Neighbour) -> Iterator[OtherFailure]:

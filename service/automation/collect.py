@@ -120,9 +120,7 @@ def collect(
             history=figures.history(event.cluster, cause, policy.version),
             suspicion=suspected,
             incident=_incident(one, folded.of.get(one.attempt_id), own, suspected),
-            storm=near[event.cluster].storm(
-                storm_key(event.cluster, cause, thing), cause, thing, storm_since
-            ),
+            storm=near[event.cluster].storm(storm_key(event.cluster, cause, thing), cause, thing, storm_since),
             rate=near[event.cluster].rate(event.user, rate_since),
             switch=switch,
             dependents=dependents(event),

@@ -97,9 +97,10 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         **requests.in_words(changes, facts, job),
     }
     words = Words(verdict, asked.leave_out, slots)
-    scores = ranking.posterior(verdict, facts.history, policy.prior_weight)
-    ranked = ranking.ranked(
-        scores,
+    ranked = ranking.shown(
+        verdict,
+        facts.history,
+        policy.prior_weight,
         resubmitting=acting,
         stopped=standing.decision == "stop",
         larger_request=bool({"memory_bytes", "time_limit_s"} & changes.keys()),

@@ -1,6 +1,8 @@
 """What the event itself tells of the facts that advice reads; the rest comes from the store."""
 
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 from service.events import JobCompletion
 from service.recommend.facts import Facts, KnownCheckpoint, OptIn, OptInMode
@@ -26,7 +28,12 @@ def opt_in(labels: dict[str, str], policy: Policy) -> OptIn:
             return OptIn("advise", f"label {OPT_IN_LABEL} has the unknown value {told[:40]!r}")
         if policy.opt_in.labels or mode != "auto":
             return OptIn(mode, f"label {OPT_IN_LABEL}={mode}")
-    return OptIn(policy.opt_in.default, "policy" if policy.opt_in.default != "shadow" else "nobody opted in")
+    return _by_policy(policy.opt_in.default)
+
+
+@cache
+def _by_policy(mode: OptInMode) -> OptIn:
+    return OptIn(mode, "policy" if mode != "shadow" else "nobody opted in")
 
 
 def _fits(row: Retrier, name: str, value: str) -> bool:
@@ -36,9 +43,11 @@ def _fits(row: Retrier, name: str, value: str) -> bool:
 
 def retrier(event: JobCompletion, policy: Policy) -> str | None:
     """What tries the job again by itself, as far as the event tells; None where nothing is known to."""
-    for row in policy.retrier:
+    for row in policy.retrier if event.labels else ():
         if any(_fits(row, name, value) for name, value in event.labels.items()):
             return row.who
+    if "/" not in event.job_id:
+        return None
     parts = event.job_id.split("/")
     if event.scheduler == "kubernetes" and len(parts) == 3 and parts[1] in _RESTARTING:  # noqa: PLR2004 - namespace/kind/name
         return f"the {parts[1]} {parts[2]}"
@@ -53,8 +62,11 @@ def array_task(event: JobCompletion) -> bool:
     return whole.isdecimal() and task.isdecimal()
 
 
-def facts_of(event: JobCompletion, now: datetime, policy: Policy) -> Facts:
-    """The facts that the event alone tells; `policy` is the effective one for its cluster, queue and team."""
+def facts_of(event: JobCompletion, now: datetime, policy: Policy, **beside: Any) -> Facts:
+    """The facts that the event alone tells, and `beside` them others by name, as the store knows them.
+
+    `policy` is the effective one for its cluster, queue and team.
+    """
     known = event.checkpoint
     return Facts(
         now=now,
@@ -66,6 +78,7 @@ def facts_of(event: JobCompletion, now: datetime, policy: Policy) -> Facts:
         queue_wait_s=None
         if event.submitted_at is None or event.started_at is None
         else max(0.0, (event.started_at - event.submitted_at).total_seconds()),
+        **beside,
     )
 
 

@@ -1,7 +1,7 @@
 """The ten mitigations ranked by posterior: what was done before in the papers and here."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 from classifiers import taxonomy
 from classifiers.case import Verdict
@@ -28,7 +28,10 @@ def prior(cause: str, category: str | None) -> Mapping[str, float]:
 
 def posterior(verdict: Verdict, history: History, prior_weight: float) -> dict[str, float]:
     """P(mitigation): (local count + k × prior) / (local total + k)."""
-    shares = prior(verdict.cause, verdict.category)
+    return _weighed(prior(verdict.cause, verdict.category), history, prior_weight)
+
+
+def _weighed(shares: Mapping[str, float], history: History, prior_weight: float) -> dict[str, float]:
     weight = sum(history.resolved_by.get(code, 0) for code in shares) + prior_weight
     if weight == 0:
         return dict(shares)
@@ -47,3 +50,40 @@ def ranked(
     ordered = sorted(((code, score) for code, score in scores.items() if score > 0), key=lambda one: (-one[1], one[0]))
     total = sum(score for _, score in ordered) or 1.0
     return [(code, score / total) for code, score in ordered[:SHOWN]]
+
+
+def shown(
+    verdict: Verdict,
+    history: History,
+    prior_weight: float,
+    *,
+    resubmitting: bool,
+    stopped: bool,
+    larger_request: bool = False,
+) -> Sequence[tuple[str, float]]:
+    """`ranked` by `posterior`; remembered where nothing was done before here, so that only the papers speak."""
+    if history.resolved_by:
+        scores = posterior(verdict, history, prior_weight)
+        return ranked(scores, resubmitting=resubmitting, stopped=stopped, larger_request=larger_request)
+    return _by_papers(
+        verdict.cause,
+        verdict.category,
+        prior_weight,
+        resubmitting=resubmitting,
+        stopped=stopped,
+        larger_request=larger_request,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _by_papers(
+    cause: str,
+    category: str | None,
+    prior_weight: float,
+    *,
+    resubmitting: bool,
+    stopped: bool,
+    larger_request: bool,
+) -> tuple[tuple[str, float], ...]:
+    scores = _weighed(prior(cause, category), History(), prior_weight)
+    return tuple(ranked(scores, resubmitting=resubmitting, stopped=stopped, larger_request=larger_request))

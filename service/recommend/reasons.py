@@ -27,4 +27,12 @@ def said(name: str, ruling: Ruling) -> str:
 
 def in_words(trace: Trace) -> tuple[RuleAsked, ...]:
     """Every rule that was asked, what it said, and whether it set the decision or the mode."""
-    return tuple(RuleAsked(name, said(name, ruling), decided) for name, ruling, decided in trace)
+    return tuple(
+        RuleAsked(name, said(name, ruling), decided) if ruling.slots else _plain(name, ruling.text, decided)
+        for name, ruling, decided in trace
+    )
+
+
+@cache
+def _plain(name: str, text: str, decided: bool) -> RuleAsked:  # noqa: FBT001 - a key
+    return RuleAsked(name, said(name, Ruling(text)), decided)

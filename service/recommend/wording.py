@@ -20,19 +20,26 @@ class _Text:
     side: tuple[str, ...]
     text: str
     slots: tuple[str, ...]
+    filled: str  # the text itself where it has no slots
 
     def fits(self, verdict: Verdict, slots: Mapping[str, str]) -> bool:
         """Whether its conditions hold and each of its slots has something in it."""
         return (
             (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
             and (not self.side or verdict.side in self.side)
-            and all(slots[slot] for slot in self.slots)
+            and (not self.slots or all(slots[slot] for slot in self.slots))
         )
 
 
 def _row(row: Mapping[str, Any]) -> _Text:
     slots = tuple(slot for _, slot, _, _ in Formatter().parse(row["text"]) if slot)
-    return _Text(tuple(row.get("retry_outlook", ())), tuple(row.get("side", ())), row["text"], slots)
+    return _Text(
+        tuple(row.get("retry_outlook", ())),
+        tuple(row.get("side", ())),
+        row["text"],
+        slots,
+        "" if slots else row["text"].format(),
+    )
 
 
 @cache
@@ -67,8 +74,8 @@ class Words:
         Raises:
             KeyError: the code has no text.
         """
-        fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "")
-        found = self._first(code, {**self._slots, "fix": f"most often: {fix}" if fix else ""})
+        fix = next((fix["fix"] for fix in self._fixes if fix.get("mitigation") == code), "") if self._fixes else ""
+        found = self._first(code, {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots)
         if found is None:
             raise KeyError(code)
         return found
@@ -78,6 +85,7 @@ class Words:
         return self._first("whom", self._slots)
 
     def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
-        fitting = (text for text in _texts().get(code, ()) if text.fits(self._verdict, slots))
-        found = next(fitting, None)
-        return None if found is None else found.text.format_map(slots)
+        for text in _texts().get(code, ()):
+            if text.fits(self._verdict, slots):
+                return text.text.format_map(slots) if text.slots else text.filled
+        return None

@@ -100,8 +100,7 @@ class Lineages:
         )
         of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
         for cluster, ids in _by_cluster(wanted):
-            there = (jobs.c.cluster == clean(cluster), jobs.c.job_id.in_(ids))
-            older = [row.id for row in self._connection.execute(select(jobs.c.id).where(*there)) if row.id not in leave]
+            older = [row_id for row_id in self._runs(clean(cluster), ids) if row_id not in leave]
             for start in range(0, len(older), _CHUNK):
                 rows = self._connection.execute(
                     select(*columns)
@@ -128,6 +127,14 @@ class Lineages:
                     for row in rows
                 )
         return sorted(found, key=lambda one: (one.ended_at, one.id))
+
+    def _runs(self, cluster: str, job_ids: list[str]) -> list[int]:
+        """The rows of these jobs."""
+        if bulk.is_postgres(self._connection):  # one parameter, not hundreds: most jobs of a batch have one run alone
+            there = "SELECT id FROM jobs WHERE cluster = %s AND job_id = ANY(%s)"
+            return list(self._connection.exec_driver_sql(there, (cluster, job_ids)).scalars())
+        wanted = select(jobs.c.id).where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids))
+        return list(self._connection.execute(wanted).scalars())
 
     def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
         """A person's word on a piece of work, in place of the one before."""

@@ -25,12 +25,10 @@ _CHARACTERS = 20_000  # of the evidence that are read for words
 
 def words_of(told: str) -> list[str]:
     """The distinct words of a text, in order of appearance."""
-    found: dict[str, None] = {}
-    for match in _WORD.finditer(clean(told).lower()):
-        found[match[0][:LONGEST_WORD]] = None
-        if len(found) >= MOST_WORDS:
-            break
-    return list(found)
+    found = dict.fromkeys(_WORD.findall(clean(told).lower()))
+    if any(len(word) > LONGEST_WORD for word in found):
+        found = dict.fromkeys(word[:LONGEST_WORD] for word in found)
+    return list(found)[:MOST_WORDS]
 
 
 def asked_for(q: str) -> tuple[str, ...]:
