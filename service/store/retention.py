@@ -22,7 +22,7 @@ from service.store.tables import (
     verdicts,
 )
 from service.store.tables_automation import advices, incident_jobs, lineage_marks, lineages, requests
-from service.store.tables_groups import audits, feedback, group_deltas, labels
+from service.store.tables_groups import audits, feedback, group_deltas, labels, mended
 from service.store.types import UtcDateTime, utc
 
 BATCH = 500
@@ -163,7 +163,7 @@ class _Rows:
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
         # What people said goes with what they said it of; the groups' counts are of all that ever was.
-        for table in (feedback, labels, audits, group_deltas):
+        for table in (feedback, labels, mended, audits, group_deltas):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         # What was advised and done goes with it; how resubmits ended is counted over the last months only.
         for table in (advices, requests, incident_jobs):

@@ -28,6 +28,7 @@ from service.store.incidents import Incidents
 from service.store.jobs import Jobs
 from service.store.leases import Leases
 from service.store.lineages import Lineages
+from service.store.mended import Mended
 from service.store.node_events import NodeEvents
 from service.store.outbox import Outbox
 from service.store.outcomes import Outcomes
@@ -56,6 +57,7 @@ class UnitOfWork:
         self.failures = Failures(connection, clock)
         self.groups = Groups(connection, clock)
         self.feedback = FeedbackRows(connection, clock)
+        self.mended = Mended(connection, clock)
         self.dead_letters = DeadLetters(connection, clock)
         self.outbox = Outbox(connection, clock)
         self.deliveries = Deliveries(connection, clock)
