@@ -29,7 +29,7 @@ _SCRIPTS = (
 _HOMES = ("/home/{user}/{project}", "/workspace/{project}", "/mnt/nfs/{user}/{project}",
           "/data/{team}/{user}/{project}",
           "/opt/ml/code", "/app", "/scratch/{user}/{project}", "/lustre/projects/{team}/{project}")  # fmt: skip
-_PYTHONS = ("/opt/conda/envs/pt", "/opt/venv", "/home/{user}/miniconda3/envs/{team}", "/usr/local", "/root/.venv")
+_PYTHONS = ("/opt/conda/envs/pt", "/opt/venv", "/home/{user}/miniconda3/envs/{team}", "/usr/local", "/opt/env")
 _HOSTS = ("gpu{:03d}", "node{:02d}", "ip-10-12-{}-{}", "dgx-{:02d}", "worker-{}",
           "hgx{:02d}.cluster.local", "a100-{:02d}",
           "trainer-{}")  # fmt: skip
@@ -127,5 +127,5 @@ def scrubber(
     ]
     table.append((re.compile(r"https://\w+\.org(?=/project/)"), "https://packages.example.org"))  # tips to install more
     # Temporary names and the plain home of whoever runs the lab.
-    table.append((re.compile(r"/root(?=/|\b)(?!/\.venv)"), f"/home/{who.user}"))
+    table.append((re.compile(r"/root\b"), f"/home/{who.user}"))
     return Scrubber(tuple(table))

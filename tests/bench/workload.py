@@ -43,7 +43,7 @@ ERRORS = (
     "ValueError: {word} must be one of {other}, got {a}",
     "OSError: [Errno 28] No space left on device: '/tmp/{word}'",
     "requests.exceptions.HTTPError: 503 Server Error: Service Unavailable for url: http://{word}.{other}:8080/v{a}",
-    "RuntimeError: CUDA error: uncorrectable ECC error encountered ({word})",
+    "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered ({word})",
     "AssertionError: {word} {other}",
     "TypeError: {word}() got an unexpected keyword argument '{other}'",
 )

@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
         "D.1.3",
         "helps_elsewhere",
         (
-            "RuntimeError: CUDA error: uncorrectable ECC error encountered {n}",
+            "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered {n}",
             "kernel: NVRM: Xid (PCI:0000:0f:00): 48, DBE {n}",
         ),
     ),

@@ -55,7 +55,7 @@ def test_one_process_has_no_symptom_of_distributed_training(diagnoser: Diagnoser
 
 
 def test_the_owner_reads_where_and_what(diagnoser: Diagnoser) -> None:
-    [verdict] = diagnoser.diagnose([raw("RuntimeError: CUDA error: uncorrectable ECC error encountered")])
+    [verdict] = diagnoser.diagnose([raw("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")])
     assert "memory fault" in verdict.explanation
     assert "rank 0" in verdict.explanation
     assert "uncorrectable ECC error" in verdict.explanation

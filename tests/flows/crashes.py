@@ -37,7 +37,7 @@ CHUNK = 25
 PATIENCE_S = 120.0
 ERRORS = (
     "ModuleNotFoundError: No module named 'einops_{n}'",
-    "RuntimeError: CUDA error: an illegal memory access was encountered ({n})",
+    "torch.AcceleratorError: CUDA error: an illegal memory access was encountered ({n})",
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {n}.00 MiB.",
     "slurmstepd: error: Detected 1 oom_kill event in StepId={n}.0. Some of the step tasks have been OOM Killed.",
     "FileNotFoundError: [Errno 2] No such file or directory: '/data/{n}.idx'",

@@ -37,7 +37,7 @@ step 40 loss 1.91
 Traceback (most recent call last):
   File "/app/train.py", line 88, in main
     loss.backward()
-RuntimeError: CUDA error: uncorrectable ECC error encountered
+torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered
 """
 
 

@@ -154,7 +154,7 @@ class World:
             "/opt/ml/code",
             f"/mnt/home/{user}/code/{proj}",
             f"/nfs/users/{user}/{proj}",
-            "/root/work",
+            "/srv/code",
             "/code",
         ]
         return self.rng.choice(places)

@@ -46,7 +46,7 @@ def test_a_verdict_a_line_in_their_order(folder: Path, tmp_path: Path) -> None:
         tmp_path,
         event("1", "KeyError: 'lr_5'"),
         event("2", "", status="succeeded"),
-        event("ns/pod/3", "RuntimeError: CUDA error: uncorrectable ECC error encountered", nodes=["n1"]),
+        event("ns/pod/3", "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered", nodes=["n1"]),
     )
     assert code == 0
     assert [one["job_id"] for one in answers] == ["1", "2", "ns/pod/3"]
