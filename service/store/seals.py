@@ -5,21 +5,23 @@ retention removed can't be checked any more and is counted as removed; what is t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, and_, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, tuple_
 
 from service.store import bulk
 from service.store.audit import START
+from service.store.group_fold import upsert
 from service.store.packing import pack, unpack
 from service.store.tables import logs, verdicts
-from service.store.tables_people import seals
+from service.store.tables_people import models, seals
 from service.store.types import utc
 
 MOST = 2_000  # records a seal
+_FRESH = 5_000  # verdicts not sealed yet that are counted while somebody waits
 LOCK = 0x6661756C_7365616C
 _KIND = "verdicts"
 _PORTION = 500
@@ -36,6 +38,17 @@ class Checked:
     broken: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model gave, with one version of the rules: all verdicts ever, also those that retention removed."""
+
+    model: str
+    rules: str
+    verdicts: int
+    first_at: datetime
+    last_at: datetime
+
+
 class Seals:
     """The seals."""
 
@@ -50,11 +63,14 @@ class Seals:
         bulk.lock(self._connection, [LOCK])
         last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
         order = (verdicts.c.at, verdicts.c.failure_id, verdicts.c.version)
-        query = select(*order).where(verdicts.c.at < utc(until)).order_by(*order).limit(MOST)
+        query = (
+            select(*order, verdicts.c.model, verdicts.c.rules)
+            .where(verdicts.c.at < utc(until))
+            .order_by(*order)
+            .limit(MOST)
+        )
         if last is not None:
-            edge = unpack(last.entries)[-1]
-            behind = and_(verdicts.c.at == last.until, tuple_(*order[1:]) > tuple_(edge[0], edge[1]))
-            query = query.where(or_(verdicts.c.at > last.until, behind), verdicts.c.at >= last.until)
+            query = query.where(*_behind(last))
         found = self._connection.execute(query).all()
         if not found:
             return 0
@@ -78,7 +94,36 @@ class Seals:
                 hash=_chained(START if last is None else last.hash, number, first, end, packed),
             )
         )
+        self._count(found)
         return len(found)
+
+    def models(self) -> tuple[ModelUse, ...]:
+        """Every model that gave verdicts, the one that spoke last first; of a flood not all of its last minutes."""
+        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
+        if last is not None:
+            fresh = fresh.where(*_behind(last))
+        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(_FRESH)).all()
+        found = {
+            (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
+            for row in self._connection.execute(select(models))
+        }
+        for use in _uses(rows):
+            before = found.get((use.model, use.rules))
+            if before is not None:
+                use = replace(use, verdicts=before.verdicts + use.verdicts, first_at=before.first_at)  # noqa: PLW2901 - the sum of both
+            found[use.model, use.rules] = use
+        return tuple(sorted(found.values(), key=lambda one: (one.last_at, one.model, one.rules), reverse=True))
+
+    def _count(self, rows: Sequence[Any]) -> None:
+        for use in _uses(rows):
+            adding = upsert(self._connection, models).values(**asdict(use))
+            self._connection.execute(
+                adding.on_conflict_do_update(
+                    index_elements=["model", "rules"],
+                    set_={"verdicts": models.c.verdicts + use.verdicts, "last_at": use.last_at},
+                )
+            )
 
     def check(self) -> Checked:
         """Every sealed record against what is stored now."""
@@ -120,6 +165,21 @@ class Seals:
             for row in rows:
                 event = None if row.version > 1 or row.event is None else sha256(bytes(row.event)).hexdigest()
                 yield (row.failure_id, row.version), (_of_verdict(row), event)
+
+
+def _behind(last: Any) -> tuple[ColumnElement[bool], ...]:
+    """What was written after a seal."""
+    edge = unpack(last.entries)[-1]
+    same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge[:2]))
+    return or_(verdicts.c.at > last.until, same), verdicts.c.at >= last.until
+
+
+def _uses(rows: Sequence[Any]) -> list[ModelUse]:
+    """Who gave these verdicts, oldest of which come first."""
+    found: dict[tuple[str, str], list[datetime]] = {}
+    for row in rows:
+        found.setdefault((row.model, row.rules), []).append(utc(row.at))
+    return [ModelUse(*key, len(times), times[0], times[-1]) for key, times in sorted(found.items())]
 
 
 def _of_verdict(row: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Tables. Accounts, sessions that can be revoked, the audit log and the seals of verdicts."""
+"""Tables. Accounts, sessions that can be revoked, the audit log, the seals of verdicts and who gave those."""
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text
 
@@ -60,4 +60,15 @@ seals = Table(
     Column("records", Integer, nullable=False),
     Column("entries", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
+)
+
+# Verdicts by what gave them, counted when they are sealed: retention takes nothing from it.
+models = Table(
+    "models",
+    metadata,
+    Column("model", String(100), primary_key=True),
+    Column("rules", String(100), primary_key=True),
+    Column("verdicts", BigInteger, nullable=False),
+    Column("first_at", UtcDateTime, nullable=False),
+    Column("last_at", UtcDateTime, nullable=False),
 )

@@ -32,6 +32,7 @@ from service.web.api import (
     resubmissions,
     schemas,
 )
+from service.web.api import model as models_api
 from service.web.api.parameters import only_known
 from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
@@ -62,6 +63,7 @@ API = (
     groups,
     feedback,
     labels,
+    models_api,
     node_events,
     nodes,
     dead_letters,

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from service.store.group_records import GroupFilter
-from service.web import group_views, views
+from service.web import group_views, model_views, views
 from service.web.auth import READ
 from service.web.pages.causes import by_side
 from service.web.pages.forms import Text
@@ -41,6 +41,7 @@ def model(request: Request, services: Given, said: Text = None) -> HTMLResponse:
     told = {
         "model": services.model,
         "manifest": list(flat(manifest)),
+        "versions": model_views.versions(services),
         "figures": known,
         "same": manifest.get("data") == known.data,
         "side_length": SIDE,

@@ -31,6 +31,27 @@ def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> 
         assert reading.seals.check().changed == ((third, 1), (fourth, 1))
 
 
+def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: Store) -> None:
+    put(store, [job(str(number)) for number in range(5)], model="first 1", rules="r 1")
+    put(store, [job(f"b{number}") for number in range(2)], model="second 1", rules="r 1")
+
+    def told() -> set[tuple[str, str, int]]:
+        with store.reading() as reading:
+            return {(one.model, one.rules, one.verdicts) for one in reading.seals.models()}
+
+    expected = {("first 1", "r 1", 5), ("second 1", "r 1", 2)}
+    assert told() == expected
+    with store.unit_of_work() as work:
+        work.seals.seal(LATER)
+    assert told() == expected
+    put(store, [job("c")], model="second 1", rules="r 1")
+    assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
+    with store.unit_of_work() as work:
+        work.seals.seal(LATER)
+    store.purge(rows_before=LATER)
+    assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
+
+
 def test_what_retention_removed_counts_as_removed(store: Store) -> None:
     put(store, [job(str(number)) for number in range(4)])
     with store.unit_of_work() as work:

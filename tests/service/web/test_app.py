@@ -55,6 +55,7 @@ WANTED = {
     ("GET", "/api/v1/audits/{week}"): "read",
     ("POST", "/api/v1/audits/{week}/{failure_id}"): "act",
     ("GET", "/api/v1/labels"): "read",
+    ("GET", "/api/v1/models"): "read",
     ("POST", "/api/v1/labels"): "act",
     ("GET", "/api/v1/views"): "own",
     ("PUT", "/api/v1/views"): "own",

@@ -1,0 +1,46 @@
+"""The models that gave verdicts, as API and page tell them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.groups.corrected import PERSON
+from service.web.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVersion:
+    """One model with one version of the rules. The times are None where it gave no verdict yet.
+
+    `person`: no model, but what people said in its place. `in_use`: what is loaded now.
+    """
+
+    model: str
+    rules: str
+    verdicts: int
+    first_at: datetime | None
+    last_at: datetime | None
+    in_use: bool
+    person: bool = False
+
+
+def versions(services: Services) -> tuple[ModelVersion, ...]:
+    """All that gave verdicts which this database ever held, the one that spoke last first; before them what is loaded.
+
+    Verdicts of each version count: one that was revised counts for each who gave a version of it.
+    """
+    loaded = None if services.model is None else (services.model.name[:100], services.model.rules[:100])
+    with services.store.reading() as reading:
+        used = reading.seals.models()
+    found = []
+    people = [one for one in used if one.model == PERSON]
+    for one in used:
+        if one.model != PERSON:
+            at = (one.first_at, one.last_at)
+            found.append(ModelVersion(one.model, one.rules, one.verdicts, *at, (one.model, one.rules) == loaded))
+    if loaded is not None and not any(one.in_use for one in found):
+        found.insert(0, ModelVersion(*loaded, 0, None, None, in_use=True))
+    if people:
+        first, last = min(one.first_at for one in people), max(one.last_at for one in people)
+        total = sum(one.verdicts for one in people)
+        found.append(ModelVersion(PERSON, "", total, first, last, in_use=False, person=True))
+    return tuple(sorted(found, key=lambda one: not one.in_use))

@@ -1,0 +1,39 @@
+"""The model's page and call: every version that spoke, and which one speaks now."""
+
+from dataclasses import replace
+
+from fastapi.testclient import TestClient
+
+from service.web.app import create_app
+from service.web.services import ModelInfo
+from tests.service.web.test_automation_pages import words
+from tests.service.web.world import World, event, lines
+
+HOSTILE = "<script>alert(1)</script>{{ 7*7 }}\u202e"
+
+
+def test_every_model_that_gave_verdicts_is_listed_with_its_figures(client: TestClient, world: World) -> None:
+    client.post("/api/v1/events", content=lines(*(event(str(n)) for n in range(3))))
+    client.post("/api/v1/failures/1/feedback", json={"kind": "correct", "cause": "SYS.5"})
+    [model, people] = client.get("/api/v1/models").json()["items"]
+    assert (model["model"], model["verdicts"], model["in_use"], model["person"]) == ("by hand 1", 3, True, False)
+    assert model["first_at"] == model["last_at"]
+    assert (people["verdicts"], people["in_use"], people["person"]) == (1, False, True)
+    page = words(client.get("/model").text)
+    assert "by hand 1 in use by hand 1 3 verdicts" in page
+    assert "people, by correcting or confirming 1 verdict" in page
+    newer = create_app(replace(world.services, model=ModelInfo(HOSTILE, "by hand 2")))
+    with TestClient(newer, base_url="http://127.0.0.1:8080") as later:
+        items = later.get("/api/v1/models").json()["items"]
+        assert [(one["verdicts"], one["in_use"]) for one in items] == [(0, True), (3, False), (1, False)]
+        page = later.get("/model").text
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+        assert "not yet" in page
+
+
+def test_without_a_model_the_page_says_so(world: World) -> None:
+    bare = create_app(replace(world.services, model=None))
+    with TestClient(bare, base_url="http://127.0.0.1:8080") as client:
+        assert client.get("/api/v1/models").json()["items"] == []
+        assert "No model is loaded, and none gave a verdict." in client.get("/model").text
