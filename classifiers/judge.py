@@ -36,6 +36,11 @@ _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
 _FUTILE: Final = 0.3
+_REMEMBERED: Final = 50_000
+_UNKNOWN: Final = np.zeros(0, dtype=np.float32)
+
+# What entries say of a case: how much each counts, and the entry.
+Voices = Sequence[tuple[float, Signature]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +71,27 @@ class Judgement:
 
 
 def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Signature]]:
-    """What entries say of an axis: (pull, entry), those on the first lines most.
+    """What entries say of an axis: (pull, entry), those on the first lines most."""
+    return [(pull, hit) for pull, hit in heard(items) if weights_of(hit, axis)]
+
+
+def heard(items: Sequence[Item]) -> list[tuple[float, Signature]]:
+    """How much each entry counts, whatever it speaks of: those on the first lines most.
 
     What the scheduler said counts in full where it is decisive or where the log says nothing, else less: a time limit
     is also what a hang looks like from outside.
     """
     out: list[tuple[float, Signature]] = []
-    own = [item for item in items if not item.scheduler]
-    beginning = [item for item in own if item.role == "initiating"]
-    leading = beginning or [item for item in own if item.hits]
-    for place, item in enumerate(leading[: len(_PLACE)]):
-        out += [
-            (_PLACE[place] * _PULL[hit.strength] * (1.0 if hit.role == "initiating" else 0.6), hit)
-            for hit in item.hits
-            if weights_of(hit, axis)
-        ]
-    log_speaks = any(one.hits for one in leading) or bool(beginning)
+    beginning = [item for item in items if item.role == "initiating" and not item.scheduler]
+    leading = beginning or [item for item in items if item.hits and not item.scheduler]
+    for place, item in zip(_PLACE, leading, strict=False):
+        out += [(place * _PULL[hit.strength] * (1.0 if hit.role == "initiating" else 0.6), hit) for hit in item.hits]
+    log_speaks = bool(beginning) or any(one.hits for one in leading)
     for item in items:
         if item.scheduler:
             for hit in item.hits:
-                if weights_of(hit, axis):
-                    full = hit.strength == "decisive" or not log_speaks
-                    out.append((_PULL[hit.strength] * (1.0 if full else 0.4), hit))
+                full = hit.strength == "decisive" or not log_speaks
+                out.append((_PULL[hit.strength] * (1.0 if full else 0.4), hit))
     return out
 
 
@@ -102,12 +106,10 @@ def weights_of(hit: Signature, axis: str) -> Mapping[str, float]:
     return {hit.retry: 1.0} if hit.retry is not None else {}
 
 
-def _ranked(probabilities: Floats, classes: Sequence[str], most: int = 3) -> list[tuple[str, float]]:
-    return sorted(zip(classes, probabilities.tolist(), strict=True), key=_by_share)[:most]
-
-
-def _by_share(one: tuple[str, float]) -> float:
-    return -one[1]
+def _ranks(shares: Floats) -> list[list[int]]:
+    """Of each row the columns, the greatest share first; of equal ones the earlier."""
+    ranks: list[list[int]] = np.argsort(-shares, axis=1, kind="stable").tolist()
+    return ranks
 
 
 def _said(ranked: list[tuple[str, float]], sure: float) -> list[tuple[str, float]]:
@@ -125,10 +127,9 @@ class Judge:
     def __init__(self, model: TextModel, retry_given: Mapping[str, Mapping[str, float]]) -> None:
         axes = taxonomy.load()
         self._classes = {head.axis: head.classes for head in model.heads}
-        self._said: dict[tuple[str, str], Floats] = {}
+        self._said: dict[tuple[str, str, float], Floats | None] = {}
         sides = self._classes["side"]
         self._side_of = [axes.side_of(code) for code in self._classes["cause"]]
-        self._side_by_code = dict(zip(self._classes["cause"], self._side_of, strict=True))
         self._to_side = np.array([[side == one for side in sides] for one in self._side_of], dtype=np.float32)
         self._of_program = np.array([code in _PROGRAM for code in self._classes["cause"]])
         self._retry = np.array(
@@ -139,97 +140,156 @@ class Judge:
             dtype=np.float32,
         )
 
-    def _add(self, hit: Signature, axis: str) -> Floats:
-        found = self._said.get((hit.id, axis))
-        if found is None:
-            classes = self._classes[axis]
-            weights = weights_of(hit, axis)
+    def _add(self, hit: Signature, axis: str, pull: float) -> Floats | None:
+        """What an entry that pulls so much adds to the scores of an axis, None where it says nothing of it."""
+        found = self._said.get((hit.id, axis, pull), _UNKNOWN)
+        if found is not _UNKNOWN:
+            return found
+        classes = self._classes[axis]
+        weights = weights_of(hit, axis)
+        added: Floats | None = None
+        if weights:
             said = np.array([weights.get(one, 0.0) for one in classes], dtype=np.float32)
-            found = np.log((said + _FLOOR) / (1 + _FLOOR * len(classes))) if said.any() else np.zeros_like(said)
-            self._said[hit.id, axis] = found
-        return found
+            added = np.log((said + _FLOOR) / (1 + _FLOOR * len(classes))) if said.any() else np.zeros_like(said)
+            added = pull * added
+        if len(self._said) < _REMEMBERED:
+            self._said[hit.id, axis, pull] = added
+        return added
 
-    def _joined(self, text: Floats, axis: str, items: Sequence[Item], say: float = 1.0) -> tuple[Floats, float]:
-        """Class probabilities after the votes, which count `say` times, and the strongest pull."""
-        heard = votes(items, axis)
-        if not heard:
-            return text, 0.0
+    def _joined(
+        self, text: Floats, axis: str, voices: Sequence[Voices], say: float = 1.0
+    ) -> tuple[Floats, list[float]]:
+        """Class probabilities after the votes, which count `say` times, and the strongest pull, of each case."""
         scores = np.log(np.maximum(text, 1e-6))
-        for pull, hit in heard:
-            scores = scores + say * pull * self._add(hit, axis)
-        scores = np.exp(scores - scores.max())
-        out: Floats = scores / scores.sum()
-        return out, max(pull for pull, _ in heard)
+        pulls = [0.0] * len(text)
+        for row, said in enumerate(voices):
+            mine = scores[row]
+            for pull, hit in said:
+                added = self._add(hit, axis, say * pull)
+                if added is not None:
+                    mine += added
+                    pulls[row] = max(pulls[row], pull)
+        moved = [row for row, pull in enumerate(pulls) if pull]
+        if not moved:
+            return text, pulls
+        out = text.copy()
+        changed = scores[moved]
+        changed = np.exp(changed - changed.max(axis=1, keepdims=True))
+        out[moved] = changed / changed.sum(axis=1, keepdims=True)
+        return out, pulls
 
-    def _leading(self, axis: str, text: Mapping[str, Floats], items: Sequence[Item]) -> list[tuple[str, float]]:
-        """The first classes of an axis after the votes."""
-        say = _SYMPTOM_VOTES if axis == "symptom" else 1.0
-        return _ranked(self._joined(text[axis], axis, items, say)[0], self._classes[axis], 4)
+    def _symptoms(self, text: Floats, voices: Sequence[Voices]) -> list[list[tuple[str, float]]]:
+        """The first symptoms of each case after the votes; "none" leads only where it is likely enough."""
+        classes = self._classes["symptom"]
+        joined = self._joined(text, "symptom", voices, _SYMPTOM_VOTES)[0]
+        return [
+            _said([(classes[place], shares[place]) for place in ranks[:4]], _NO_SYMPTOM)
+            for ranks, shares in zip(_ranks(joined), joined.tolist(), strict=True)
+        ]
 
-    def _category(self, text: Mapping[str, Floats], items: Sequence[Item], causes: Floats) -> str:
-        """The likeliest category, or "none" where the cause is more likely no program's own."""
-        joined: list[float] = self._joined(text["category"], "category", items)[0].tolist()
-        shares = dict(zip(self._classes["category"], joined, strict=True))
-        none = shares.pop(NONE, 0.0)
-        program = float(causes[self._of_program].sum()) + _WITNESS
-        told, silent = (1 - none) * program, none * (1 + 2 * _WITNESS - program)
-        if not shares or told < _TOLD_CATEGORY * (told + silent):
-            return NONE
-        return max(shares, key=shares.__getitem__)
+    def _categories(self, text: Floats, voices: Sequence[Voices], causes: Floats) -> list[str]:
+        """The likeliest category of each case, or "none" where the cause is more likely no program's own."""
+        classes = self._classes["category"]
+        joined = self._joined(text, "category", voices)[0]
+        program = causes[:, self._of_program].sum(axis=1).tolist()
+        if NONE in classes:
+            nones = joined[:, classes.index(NONE)].tolist()
+            joined = joined[:, [place for place, one in enumerate(classes) if one != NONE]]
+        else:
+            nones = [0.0] * len(joined)
+        shares = [one for one in classes if one != NONE]
+        best = joined.argmax(axis=1).tolist() if shares else []
+        out = []
+        for row, none in enumerate(nones):
+            mine = program[row] + _WITNESS
+            told, silent = (1 - none) * mine, none * (1 + 2 * _WITNESS - mine)
+            out.append(NONE if not shares or told < _TOLD_CATEGORY * (told + silent) else shares[best[row]])
+        return out
 
-    def _outlook(self, text: Floats, items: Sequence[Item], causes: Floats, own_side: Floats, side: str) -> str:
-        """The likeliest outlook under the causes of the chosen side.
+    def _outlooks(
+        self, text: Floats, voices: Sequence[Voices], causes: Floats, own_side: Floats, sides: Sequence[str]
+    ) -> list[str]:
+        """The likeliest outlook of each case under the causes of the chosen side.
 
         That something must be repaired or changed first is said from a lower share on. Where the side is not the
         user's but the other causes make a program's fault likely, nothing helps before somebody has looked.
         """
+        classes = self._classes["retry"]
         witness = np.sqrt(text)
-        mixed = witness * ((causes * own_side) @ self._retry / (causes @ own_side + 1e-6) + 1e-3)
-        ranked = _ranked(self._joined(mixed / mixed.sum(), "retry", items, _RETRY_VOTES)[0], self._classes["retry"], 4)
-        best = ranked[0][0]
-        if not best.startswith("helps"):
-            return best
-        told = dict(ranked)
-        repair = told.get("after_repair", 0.0)
+        own = causes * own_side
+        mixed = witness * (own @ self._retry / (own.sum(axis=1, keepdims=True) + 1e-6) + 1e-3)
+        joined = self._joined(mixed / mixed.sum(axis=1, keepdims=True), "retry", voices, _RETRY_VOTES)[0]
         whole = witness * (causes @ self._retry + 1e-3)
-        futile = dict(zip(self._classes["retry"], (whole / whole.sum()).tolist(), strict=True)).get("futile", 0.0)
-        risky = side != "user" and futile >= _FUTILE
-        helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
-        return "after_repair" if risky or repair >= _REPAIR * (helps + repair) else best
+        whole /= whole.sum(axis=1, keepdims=True)
+        futile = whole[:, classes.index("futile")].tolist() if "futile" in classes else [0.0] * len(whole)
+        best = np.argmax(joined, axis=1).tolist()
+        out = []
+        for row, shares in enumerate(joined.tolist()):
+            label = classes[best[row]]
+            if label.startswith("helps"):
+                told = dict(zip(classes, shares, strict=True))
+                repair = told.get("after_repair", 0.0)
+                risky = sides[row] != "user" and futile[row] >= _FUTILE
+                helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
+                label = "after_repair" if risky or repair >= _REPAIR * (helps + repair) else label
+            out.append(label)
+        return out
 
     def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
         """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
-        items = extracted.items
-        codes, sides = self._classes["cause"], self._classes["side"]
-        causes, pull = self._joined(text["cause"], "cause", items)
-        shares = (causes @ self._to_side) ** 0.3 * text["side"] ** 0.7
-        ordered = _ranked(shares / shares.sum(), sides)
-        side, best = ordered[0]
-        second = ordered[1][1] if len(ordered) > 1 else 0.0
-        ranked = _ranked(causes, codes, len(codes))
-        first = next(one for one in ranked if self._side_by_code[one[0]] == side)
-        ranked = [first, *(one for one in ranked[:4] if one[0] != first[0])][:3]
-        category, symptoms = NONE, [(NONE, 1.0)]
-        if "category" in text:
-            category = self._category(text, items, causes)
-        if "symptom" in text:
-            symptoms = _said(self._leading("symptom", text, items), _NO_SYMPTOM)
-            if is_single(extracted):
-                symptoms.sort(key=lambda one: one[0] != NONE)
-                symptoms = symptoms if symptoms[0][0] == NONE else [(NONE, 1.0), *symptoms]
-        retry = self._outlook(text["retry"], items, causes, self._to_side[:, sides.index(side)], side)
-        ruled = next(
-            (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None
-        )
-        signals = (
-            math.log(max(best, 1e-4) / max(1 - best, 1e-4)),
-            best - second,
-            1.0 if sides[int(text["side"].argmax())] == side else 0.0,
-            min(pull, 2.2),
-            1.0 if items and items[0].role == "initiating" else 0.0,
-            known,
-            1.0 if is_distributed(extracted) else 0.0,
-            1.0 if pull == 0 else 0.0,
-            math.log1p(extracted.lines) / 5,
-        )
-        return Judgement(side, tuple(ranked), category, tuple(symptoms), retry, signals, ruled)
+        rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
+        return self.judge_all([extracted], rows, [known])[0]
+
+    def judge_all(
+        self, cases: Sequence[Extracted], text: Mapping[str, Floats], known: Sequence[float]
+    ) -> list[Judgement]:
+        """The labels of each case. `text`: by axis a row of class probabilities a case; `known` as in `judge`."""
+        if not cases:
+            return []
+        codes, classes = self._classes["cause"], self._classes["side"]
+        voices = [heard(one.items) for one in cases]
+        causes, pulls = self._joined(text["cause"], "cause", voices)
+        weighed = np.array([row @ self._to_side for row in causes]) ** 0.3 * text["side"] ** 0.7
+        weighed = weighed / weighed.sum(axis=1, keepdims=True)
+        side_ranks, cause_ranks = _ranks(weighed), _ranks(causes)
+        chosen = [ranks[0] for ranks in side_ranks]
+        sides = [classes[place] for place in chosen]
+        none = [NONE] * len(cases)
+        categories = self._categories(text["category"], voices, causes) if "category" in text else none
+        symptoms = self._symptoms(text["symptom"], voices) if "symptom" in text else [[(NONE, 1.0)] for _ in cases]
+        outlooks = self._outlooks(text["retry"], voices, causes, self._to_side.T[chosen], sides)
+        first = text["side"].argmax(axis=1).tolist()
+        side_shares, cause_shares = weighed.tolist(), causes.tolist()
+        out = []
+        for row, one in enumerate(cases):
+            items, side, pull = one.items, sides[row], pulls[row]
+            shares, ranks = side_shares[row], side_ranks[row]
+            best = shares[ranks[0]]
+            second = shares[ranks[1]] if len(ranks) > 1 else 0.0
+            leading = next(place for place in cause_ranks[row] if self._side_of[place] == side)
+            ranked = [leading, *(place for place in cause_ranks[row][:4] if place != leading)][:3]
+            told = symptoms[row]
+            if is_single(one):
+                told.sort(key=_is_told)
+                told = told if told[0][0] == NONE else [(NONE, 1.0), *told]
+            ruled = next(
+                (hit.id for item in items[:1] for hit in item.hits if hit.strength == "decisive" and hit.causes), None
+            )
+            signals = (
+                math.log(max(best, 1e-4) / max(1 - best, 1e-4)),
+                best - second,
+                1.0 if classes[first[row]] == side else 0.0,
+                min(pull, 2.2),
+                1.0 if items and items[0].role == "initiating" else 0.0,
+                float(known[row]),
+                1.0 if is_distributed(one) else 0.0,
+                1.0 if pull == 0 else 0.0,
+                math.log1p(one.lines) / 5,
+            )
+            labels = tuple((codes[place], cause_shares[row][place]) for place in ranked)
+            out.append(Judgement(side, labels, categories[row], tuple(told), outlooks[row], signals, ruled))
+        return out
+
+
+def _is_told(one: tuple[str, float]) -> bool:
+    return one[0] != NONE

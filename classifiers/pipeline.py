@@ -15,7 +15,6 @@ from classifiers.items import Extracted
 from classifiers.judge import NONE, Judge, Judgement
 from classifiers.scan import Scanner
 from classifiers.signatures import Catalogue
-from classifiers.text import Floats
 
 SHOWN = 12
 
@@ -82,13 +81,9 @@ class Diagnoser:
         text = self._model.text
         matrix, known = text.matrix(rows)
         probabilities = text.probabilities(matrix)
-        out = []
-        for place, one in enumerate(extracted):
-            own: dict[str, Floats] = {axis: values[place] for axis, values in probabilities.items()}
-            judgement = self._judge.judge(one, own, float(known[place]))
-            weighed = text.speaks_for(matrix, place, "cause", judgement.causes[0][0])
-            out.append(Judged(one, judgement, tuple(weighed)))
-        return out
+        judgements = self._judge.judge_all(extracted, probabilities, known.tolist())
+        weighed = text.speak_for(matrix, "cause", [one.causes[0][0] for one in judgements])
+        return [Judged(*one) for one in zip(extracted, judgements, weighed, strict=True)]
 
     def _verdict(self, judged: Judged) -> Verdict:
         judgement, case = judged.judgement, judged.extracted.case

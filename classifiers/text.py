@@ -84,18 +84,26 @@ class TextModel:
                 return head
         raise KeyError(axis)
 
-    def speaks_for(self, matrix: Any, row: int, axis: str, label: str, most: int = 6) -> list[tuple[str, float]]:
-        """The features of a row that spoke most for a label against the mean of the others, strongest first."""
-        head = self.head(axis)
-        if label not in head.classes:
-            return []
-        begin, end = matrix.indptr[row], matrix.indptr[row + 1]
-        columns, values = matrix.indices[begin:end], matrix.data[begin:end]
-        mine = self.weights[columns, head.begin + head.classes.index(label)]
-        told = values * (mine - self.means[axis][columns])
-        order = np.argsort(-told)[: most + 1]
-        found = [(self.names[columns[place]], float(told[place])) for place in order if told[place] > 0]
-        return [one for one in found if one[0] != "bias"][:most]
+    def speak_for(
+        self, matrix: Any, axis: str, labels: Sequence[str], most: int = 6
+    ) -> list[tuple[tuple[str, float], ...]]:
+        """Of each row the features that spoke most for its label against the mean of the others, strongest first."""
+        head, means, weights, names = self.head(axis), self.means[axis], self.weights, self.names
+        places = {label: head.begin + place for place, label in enumerate(head.classes)}
+        pointers, indices, data = matrix.indptr.tolist(), matrix.indices, matrix.data
+        out: list[tuple[tuple[str, float], ...]] = []
+        for label, begin, end in zip(labels, pointers[:-1], pointers[1:], strict=True):
+            place = places.get(label)
+            if place is None:
+                out.append(())
+                continue
+            columns = indices[begin:end]
+            told = data[begin:end] * (weights[columns, place] - means[columns])
+            order = np.argsort(-told)[: most + 1]
+            found = zip(columns[order].tolist(), told[order].tolist(), strict=True)
+            shown = [(names[column], share) for column, share in found if share > 0]
+            out.append(tuple([one for one in shown if one[0] != "bias"][:most]))
+        return out
 
 
 def softmax(scores: Floats) -> Floats:
