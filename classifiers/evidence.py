@@ -12,7 +12,7 @@ from itertools import islice
 from signal import SIGTERM
 from typing import Final
 
-from classifiers import progress, suspects
+from classifiers import progress, stages, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
@@ -149,7 +149,8 @@ class Extractor:
         )
         chars = sum(len(text) for text, stream in texts if stream.stream != SCHEDULER)
         lines = sum(text.count("\n") + 1 for text, stream in texts if stream.stream != SCHEDULER and text)
-        return Extracted(case=case, items=kept, deaths=told, chars=chars, lines=lines)
+        told_around = stages.around([text for text, stream in texts if stream.stream != SCHEDULER], kept)
+        return Extracted(case, kept, told, chars, lines, told_around.found, told_around.last)
 
     def _read_stream(  # noqa: C901, PLR0912, PLR0915 - one pass over a stream, a step a branch
         self,

@@ -2,7 +2,8 @@
 
 The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it,
 `w:word` of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries
-together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class.
+together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class, `g:` a mark of
+the stage around the first line and `g1:` the stage named last (the symptom's head alone reads these two).
 """
 
 import math
@@ -80,6 +81,8 @@ _MOST_CHARS: Final = 420
 _MOST_TOKENS: Final = 60
 _WEIGHT: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4}
 _STRENGTH: Final = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
+_MARK: Final = 0.5
+_STAGE: Final = 0.8
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
 
 
@@ -219,5 +222,9 @@ def features(extracted: Extracted) -> dict[str, float]:
             out.setdefault(f"x:{item.exception}", 1.0 if place == 0 else 0.4)
     _add_signatures(items, out)
     _add_facts(extracted, out)
+    for mark in extracted.marks:
+        out[f"g:{mark}"] = _MARK
+    if extracted.stage:
+        out[f"g1:{extracted.stage}"] = _STAGE
     out["bias"] = 1.0
     return out

@@ -26,16 +26,21 @@ _BLIND_WEIGHT: Final = 0.6
 _LEANING: Final[Mapping[str, float]] = {"side": 1.0, "cause": 0.5, "symptom": 1.0}
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
+_STAGES: Final = ("g:", "g1:")
 
 
 @dataclass(frozen=True)
 class Table:
-    """All samples as one matrix. `columns` names its features; `catalogue` marks those that come from the catalogue."""
+    """All samples as one matrix. `columns` names its features.
+
+    `catalogue` marks those that come from the catalogue, `stages` those that only the symptom's head reads.
+    """
 
     samples: Sequence[Sample]
     columns: Mapping[str, int]
     matrix: Any
     catalogue: NDArray[np.bool_]
+    stages: NDArray[np.bool_]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +76,8 @@ def table_of(samples: Sequence[Sample]) -> Table:
         (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers)),
         shape=(len(samples), len(columns)),
     )
-    return Table(samples, columns, matrix, np.array([name.startswith(_CATALOGUE) for name in columns]))
+    catalogue, stages = (np.array([name.startswith(heads) for name in columns]) for heads in (_CATALOGUE, _STAGES))
+    return Table(samples, columns, matrix, catalogue, stages)
 
 
 def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[list[int], list[str], list[float]]:
@@ -128,9 +134,12 @@ def _lean(labels: Sequence[str], weights: list[float], shares: Mapping[str, floa
 def _fit_head(table: Table, rows: Sequence[int], axis: str, iterations: int, *, blind: bool) -> tuple[Head, Any, Any]:
     picked, labels, weights = targets(table.samples, rows, axis)
     stacked = table.matrix[picked]
+    if axis != "symptom":
+        stacked.data[table.stages[stacked.indices]] = 0
+        stacked.eliminate_zeros()
     if blind:
         again = [place for place, row in enumerate(picked) if table.samples[row].whole]
-        hidden = table.matrix[[picked[place] for place in again]]
+        hidden = stacked[again]
         hidden.data[table.catalogue[hidden.indices]] = 0
         hidden.eliminate_zeros()
         stacked = scipy.sparse.vstack([stacked, hidden]).tocsr()

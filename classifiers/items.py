@@ -60,10 +60,15 @@ class Item:
 
 @dataclass(slots=True)
 class Extracted:
-    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told."""
+    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told.
+
+    `marks` and `stage`: what stands around the first item (`classifiers.stages`).
+    """
 
     case: Case
     items: list[Item]
     deaths: list[Death]
     chars: int
     lines: int
+    marks: tuple[str, ...] = ()
+    stage: str = ""
