@@ -18,7 +18,8 @@ from service.hooks import slurm_spool, slurm_submit
 from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
 from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
 from service.hooks.slurm_scripts import Saved, Scripts
-from service.hooks.slurm_tools import JOB, SlurmRefused, SlurmTools
+from service.hooks.slurm_tools import JOB, SlurmRefused
+from service.hooks.slurm_way import Slurm
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class SlurmScheduler:
     kind = "slurm"
     asks = True
 
-    def __init__(self, tools: SlurmTools, scripts: Scripts, clock: Clock, options: SlurmOptions) -> None:
+    def __init__(self, tools: Slurm, scripts: Scripts, clock: Clock, options: SlurmOptions) -> None:
         self._tools = tools
         self._scripts = scripts
         self._clock = clock

@@ -66,7 +66,7 @@ class SlurmTools:
             SchedulerAway, SlurmRefused: see there.
         """
         try:
-            answer = self._json("scontrol", "show", "job", _job(job_id), "--json")
+            answer = self._json("scontrol", "show", "job", number(job_id), "--json")
         except SlurmRefused as error:
             if UNKNOWN_JOB in str(error).lower():
                 return None
@@ -125,7 +125,7 @@ class SlurmTools:
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        return self._run("scontrol", "write", "batch_script", _job(job_id), "-")
+        return self._run("scontrol", "write", "batch_script", number(job_id), "-")
 
     def requeue_on_hold(self, job_id: str) -> None:
         """Put an ended job back into the queue, on hold.
@@ -133,7 +133,7 @@ class SlurmTools:
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        self._run("scontrol", "requeuehold", _job(job_id))
+        self._run("scontrol", "requeuehold", number(job_id))
 
     def update(self, job_id: str, changes: Mapping[str, str]) -> None:
         """Change a waiting job: fields as `scontrol update` names them.
@@ -141,8 +141,8 @@ class SlurmTools:
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        words = [f"{name}={_argument(value)}" for name, value in changes.items()]
-        self._run("scontrol", "update", f"JobId={_job(job_id)}", *words)
+        words = [f"{name}={argument(value)}" for name, value in changes.items()]
+        self._run("scontrol", "update", f"JobId={number(job_id)}", *words)
 
     def release(self, job_id: str) -> None:
         """Let a held job start.
@@ -150,7 +150,7 @@ class SlurmTools:
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        self._run("scontrol", "release", _job(job_id))
+        self._run("scontrol", "release", number(job_id))
 
     def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
         """Submit a new batch job; its id.
@@ -164,7 +164,7 @@ class SlurmTools:
         Raises:
             SchedulerAway, SlurmRefused: see there.
         """
-        arguments = [_argument(option) for option in options]
+        arguments = [argument(option) for option in options]
         if environment is None:
             said = self._run("sbatch", "--parsable", *arguments, given=script, folder=folder)
         else:
@@ -220,7 +220,7 @@ class SlurmTools:
         raise SlurmRefused(f"{tool}: {said}")
 
 
-def _job(job_id: str) -> str:
+def number(job_id: str) -> str:
     """A job's number, checked.
 
     Raises:
@@ -231,7 +231,7 @@ def _job(job_id: str) -> str:
     return job_id
 
 
-def _argument(value: str) -> str:
+def argument(value: str) -> str:
     """Text fit for an argument.
 
     Raises:

@@ -35,6 +35,8 @@ SlurmctldPort={port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key=/etc/slurm/jwt.key
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/cgroup
 SelectType=select/cons_tres
@@ -73,6 +75,7 @@ mount --bind "$SHARE" "$R$SHARE"
 mount -t tmpfs -o size=1m,mode=1777 tmpfs "$R$SHARE/$SMALL_DISK"
 echo "127.0.0.1 localhost $(hostname)" >"$R/etc/hosts"
 cp "$CONF"/* "$R/etc/slurm/"
+(umask 077; head -c 32 /dev/urandom >"$R/etc/slurm/jwt.key")
 head -c 1024 /dev/urandom >"$R/etc/munge/munge.key"
 in_root() { chroot "$R" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"; }
 in_root sh -c 'chmod 400 /etc/munge/munge.key; chown -R munge:munge /run/munge /var/log/munge /etc/munge /var/lib/munge'

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.labs import slurm
+from tests.labs import slurm, slurmrestd
 from tests.service.hooks import fake_slurm
 
 USER = slurm.USER
@@ -18,7 +18,10 @@ GOES_ON = "sleep 600"
 
 
 class Bench:
-    """One Slurm. `folder` holds its commands, `share` is seen by its jobs, `spool` is its controller's own."""
+    """One Slurm. `folder` holds its commands, `share` is seen by its jobs, `spool` is its controller's own.
+
+    `rest`: its slurmrestd, where the hook is to speak to that.
+    """
 
     def __init__(
         self,
@@ -29,6 +32,7 @@ class Bench:
         cluster: slurm.Slurm | None = None,
     ) -> None:
         self.cluster = cluster
+        self.rest: slurmrestd.Rest | None = None
         self.kind = kind
         self.spool = spool
         self.folder = folder
@@ -94,6 +98,14 @@ def fake(folder: Path) -> Iterator[Bench]:
 def lab(folder: Path, broker: str = "127.0.0.1:1", topic: str = "none") -> Iterator[Bench]:
     with slurm.cluster(broker, topic) as cluster:
         yield bench_of(cluster, folder)
+
+
+@contextmanager
+def rest(folder: Path) -> Iterator[Bench]:
+    with slurm.cluster("127.0.0.1:1", "none") as cluster, slurmrestd.slurmrestd(cluster) as found:
+        bench = bench_of(cluster, folder)
+        bench.rest = found
+        yield bench
 
 
 def bench_of(cluster: slurm.Slurm, folder: Path) -> Bench:

@@ -1,4 +1,4 @@
-"""One suite, on a real Slurm and on the fake that the crash tests use."""
+"""One suite: on a real Slurm by its commands and by slurmrestd, and on the fake that the crash tests use."""
 
 import time
 from collections.abc import Iterator
@@ -10,8 +10,10 @@ import pytest
 from service.clock import SystemClock
 from service.hooks.request import Go, LeaseOver, Request, SchedulerAway, Settled
 from service.hooks.slurm import SlurmOptions, SlurmScheduler
+from service.hooks.slurm_rest import SlurmRest
 from service.hooks.slurm_scripts import Scripts
 from service.hooks.slurm_tools import SlurmRefused, SlurmTools
+from service.hooks.slurm_way import Slurm
 from tests.service.hooks import benches
 from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request
@@ -19,16 +21,25 @@ from tests.service.hooks.made import Lasting, request
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module", params=["fake", pytest.param("lab", marks=pytest.mark.lab)])
+MADE = {"fake": benches.fake, "lab": benches.lab, "rest": benches.rest}
+
+
+@pytest.fixture(scope="module", params=["fake", *(pytest.param(one, marks=pytest.mark.lab) for one in ("lab", "rest"))])
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    made = benches.fake if request.param == "fake" else benches.lab
-    with made(tmp_path_factory.mktemp("slurm")) as one:
+    with MADE[request.param](tmp_path_factory.mktemp("slurm")) as one:
         yield one
 
 
 @pytest.fixture
-def tools(bench: Bench) -> SlurmTools:
-    return SlurmTools(bench.folder)
+def tools(bench: Bench) -> Iterator[Slurm]:
+    commands = SlurmTools(bench.folder)
+    if bench.rest is None:
+        yield commands
+        return
+    token = bench.rest.token
+    by_rest = SlurmRest(bench.rest.url, commands, clock=SystemClock(), token=lambda: token)
+    yield by_rest
+    by_rest.close()
 
 
 @pytest.fixture
@@ -37,7 +48,7 @@ def scripts(tmp_path: Path) -> Scripts:
 
 
 @pytest.fixture
-def hook(bench: Bench, tools: SlurmTools, scripts: Scripts) -> SlurmScheduler:
+def hook(bench: Bench, tools: Slurm, scripts: Scripts) -> SlurmScheduler:
     return SlurmScheduler(
         tools, scripts, SystemClock(), SlurmOptions(settle_s=0, link="https://faultline.example", spool=bench.spool)
     )
@@ -165,7 +176,7 @@ def test_nothing_is_done_after_the_lease(bench: Bench, hook: SlurmScheduler) -> 
     assert bench.job(job)["job_state"] == ["FAILED"]
 
 
-def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: SlurmTools, scripts: Scripts) -> None:
+def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: Slurm, scripts: Scripts) -> None:
     job = bench.failed()
     careful = SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=30))
     with pytest.raises(SchedulerAway, match="moments ago"):
@@ -256,7 +267,7 @@ def test_a_hook_that_can_not_tell_any_more_does_not_guess(bench: Bench, hook: Sl
     assert seen.result == "unknown"
 
 
-def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: SlurmTools) -> None:
+def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: Slurm) -> None:
     with pytest.raises(SlurmRefused, match="can't be an argument"):
         tools.update(bench.failed(), {"Comment": "a\nb"})
 

@@ -1,0 +1,263 @@
+"""Slurm by slurmrestd: over its Unix socket or HTTP, with a token (auth/jwt) or the socket's own user.
+
+Read and tried on Slurm 24.11 (API v0.0.42), which has no requeue, no job scripts and no configuration: those are asked
+of the commands, and so is what changes one task of an array (the API refuses it) and a submission that only `sbatch`
+can read. Each such reason is logged once.
+"""
+
+import json
+import logging
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpcore2
+
+from service.clock import Clock
+from service.hooks.request import SchedulerAway
+from service.hooks.slurm_record import SlurmJob, read_job, text, whole
+from service.hooks.slurm_rest_job import NotDescribable, changed, described
+from service.hooks.slurm_tools import AWAY, JOB, SlurmRefused, argument, number
+from service.hooks.slurm_way import Slurm
+
+log = logging.getLogger(__name__)
+
+VERSIONS = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40")  # Slurm 26.05 down to 23.11
+ANSWER_BYTES = 256 << 20  # all jobs of a large cluster
+OK, BAD, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 300, 401, 403, 404
+UNKNOWN_JOB = 2017  # ESLURM_INVALID_JOB_ID
+# Of Slurm's errors (slurm_errno.h) these are its own no, after which nothing was changed; others, such as a lost
+# connection, leave open what happened. 9000 and above: slurmrestd itself did not take the question.
+_NO = (range(2000, 3000), range(9000, 10_000))
+_IGNORED = "Ignoring unknown field"
+
+
+class SlurmRest:
+    """The cluster, by slurmrestd; see `slurm_way.Slurm`.
+
+    Args:
+        url: `unix:/path`, or where it listens, such as `http://127.0.0.1:6820`.
+        commands: for what the API can't do.
+        token: gives the token of a user who may change others' jobs; None: slurmrestd trusts the socket's own user
+            (rest_auth/local).
+        user: whose token it is, where slurmrestd is to be told.
+        clock: the present.
+        tls: whom to trust, for https.
+        timeout_s: seconds for one question.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        commands: Slurm,
+        *,
+        clock: Clock,
+        token: Callable[[], str] | None = None,
+        user: str = "",
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        socket = url.removeprefix("unix:") if url.startswith("unix:") else None
+        self._base = "http://localhost" if socket is not None else url.rstrip("/")
+        self._shown = f"slurmrestd at {url if socket is not None else urlsplit(url).netloc}"
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=tls, max_connections=1, max_keepalive_connections=0, http2=False, uds=socket
+        )
+        self._commands = commands
+        self._clock = clock
+        self._token = token
+        self._user = user
+        self._timeout_s = timeout_s
+        self._version: str | None = None
+        self._told: set[str] = set()
+
+    def job(self, job_id: str) -> SlurmJob | None:
+        """See `Slurm`."""
+        answer = self._ask("GET", f"job/{number(job_id)}")
+        if answer is None:
+            return None
+        try:
+            found = [read_job(raw) for raw in answer.get("jobs") or ()]
+        except ValueError as error:
+            raise SlurmRefused(f"{self._shown}, job {job_id}: {error}") from None
+        return next((one for one in found if one.job_id == job_id or str(one.raw.get("job_id")) == job_id), None)
+
+    def find(self, word: str) -> list[str]:
+        """See `Slurm`."""
+        answer = self._ask("GET", "jobs/") or {}
+        found: list[str] = []
+        for raw in answer.get("jobs") or ():
+            if isinstance(raw, dict) and text(raw, "comment").split()[-1:] == [word]:
+                found.extend(_ids(raw))
+        return found
+
+    def ended_badly(self) -> list[tuple[str, int]]:
+        """See `Slurm`; asked of the commands, as the scripts are that it is asked for."""
+        return self._commands.ended_badly()
+
+    def nodes(self) -> dict[str, frozenset[str]]:
+        """See `Slurm`."""
+        found: dict[str, set[str]] = {}
+        for raw in (self._ask("GET", "nodes/") or {}).get("nodes") or ():
+            for partition in raw.get("partitions") or ():
+                found.setdefault(str(partition), set()).add(str(raw.get("name")))
+        return {partition: frozenset(nodes) for partition, nodes in found.items()}
+
+    def memory_s(self) -> int:
+        """See `Slurm`."""
+        self._instead("the configuration is asked of scontrol: this API does not tell it")
+        return self._commands.memory_s()
+
+    def script(self, job_id: str) -> str:
+        """See `Slurm`."""
+        self._instead("scripts are asked of scontrol: this API does not give them")
+        return self._commands.script(job_id)
+
+    def requeue_on_hold(self, job_id: str) -> None:
+        """See `Slurm`."""
+        self._instead("jobs are requeued by scontrol: before Slurm 26.05 this API can't, and its way is not used")
+        self._commands.requeue_on_hold(job_id)
+
+    def update(self, job_id: str, changes: Mapping[str, str]) -> None:
+        """See `Slurm`."""
+        if "_" in number(job_id):
+            self._instead("tasks of arrays are changed by scontrol: this API refuses to change one alone")
+            self._commands.update(job_id, changes)
+            return
+        for value in changes.values():
+            argument(value)
+        try:
+            wanted = changed(changes, self._clock.now())
+        except NotDescribable as error:
+            self._instead(f"scontrol makes a change that this API has no field for: {error}")
+            self._commands.update(job_id, changes)
+            return
+        self._change(job_id, wanted)
+
+    def release(self, job_id: str) -> None:
+        """See `Slurm`."""
+        if "_" in number(job_id):
+            self._instead("tasks of arrays are released by scontrol: this API refuses to change one alone")
+            self._commands.release(job_id)
+            return
+        self._change(job_id, {"hold": False})
+
+    def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
+        """See `Slurm`."""
+        for option in options:
+            argument(option)
+        try:
+            wanted = described(script, options, environment, folder=folder)
+        except NotDescribable as error:
+            self._instead(f"sbatch submits what this API can't be told: {error}")
+            return self._commands.submit(script, options, folder=folder, environment=environment)
+        answer = self._ask("POST", "job/submit", {"script": script, "job": wanted})
+        job = "" if answer is None else str(answer.get("job_id") or "")
+        if JOB.fullmatch(job) is None:
+            raise SchedulerAway(f"{self._shown} said no job's number")
+        for words in _ignored(answer):
+            log.warning("job %s: %s", job, words)
+        return job
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
+    def _change(self, job_id: str, wanted: Mapping[str, Any]) -> None:
+        answer = self._ask("POST", f"job/{job_id}", wanted)
+        if answer is None:
+            raise SlurmRefused(f"{self._shown}: Invalid job id specified for job {job_id}")
+        if ignored := _ignored(answer):
+            raise SlurmRefused(f"{self._shown}: {'; '.join(ignored)}")
+
+    def _instead(self, reason: str) -> None:
+        if reason not in self._told:
+            self._told.add(reason)
+            log.info("%s: %s", self._shown, reason)
+
+    def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+        """What it answers; None: it knows no such job.
+
+        Raises:
+            SchedulerAway, SlurmRefused: see there.
+        """
+        if self._version is None:
+            self._version = self._known_version()
+        return self._checked(*self._send(method, f"/slurm/{self._version}/{quote(path)}", content))
+
+    def _known_version(self) -> str:
+        """The newest version of the API that both know."""
+        for version in VERSIONS:
+            status, answer = self._send("GET", f"/slurm/{version}/ping/", None)
+            if status == NOT_FOUND:
+                continue
+            self._checked(status, answer)
+            log.info("%s speaks %s", self._shown, version)
+            return version
+        raise SlurmRefused(f"{self._shown} speaks none of {', '.join(VERSIONS)}")
+
+    def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> tuple[int, Mapping[str, Any] | None]:
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
+        if self._token is not None:
+            headers["x-slurm-user-token"] = self._token()
+            if self._user:
+                headers["x-slurm-user-name"] = self._user
+        deadline = self._clock.monotonic() + self._timeout_s
+        body = bytearray()
+        try:
+            with self._pool.stream(
+                method,
+                self._base + path,
+                headers=list(headers.items()),
+                content=None if content is None else json.dumps(content).encode(),
+                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), self._timeout_s)},
+            ) as response:
+                for part in response.iter_stream():
+                    body += part
+                    if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
+                        raise SchedulerAway(f"{self._shown} answers too much or too slowly")
+        except httpcore2.TimeoutException:
+            raise SchedulerAway(f"{self._shown}: no answer within {self._timeout_s:g} s") from None
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
+            raise SchedulerAway(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        return response.status, answer if isinstance(answer, dict) else None
+
+    def _checked(self, status: int, answer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        if status in {UNAUTHORIZED, FORBIDDEN}:
+            raise SchedulerAway(f"{self._shown} does not take the token or the user ({status})")
+        if answer is None:
+            raise SchedulerAway(f"{self._shown} answered {status} without JSON")
+        errors = [one for one in answer.get("errors") or () if isinstance(one, dict)]
+        if not errors:
+            if OK <= status < BAD:
+                return answer
+            raise SchedulerAway(f"{self._shown} answered {status}")
+        if all(one.get("error_number") == UNKNOWN_JOB for one in errors):
+            return None
+        said = "; ".join(f"{one.get('error')} ({one.get('description')})" for one in errors)[:500]
+        away = any(words in said.lower() for words in AWAY)
+        if away or not all(any(one.get("error_number") in span for span in _NO) for one in errors):
+            raise SchedulerAway(f"{self._shown}: {said}")
+        raise SlurmRefused(f"{self._shown}: {said}")
+
+
+def _ids(raw: Mapping[str, Any]) -> list[str]:
+    """The numbers of one record's jobs: a waiting array is one record of several tasks."""
+    array, task, waiting = whole(raw, "array_job_id"), whole(raw, "array_task_id"), text(raw, "array_task_string")
+    if array and task is None and waiting:
+        return [f"{array}_{one}" for one in waiting.split(",") if one.isdecimal()]
+    try:
+        return [read_job(raw).job_id]
+    except ValueError:
+        return []
+
+
+def _ignored(answer: Mapping[str, Any] | None) -> list[str]:
+    """What of a question was not taken, though the answer is good."""
+    told = [one for one in (answer or {}).get("warnings") or () if isinstance(one, dict)]
+    return [words for one in told if (words := str(one.get("description"))).startswith(_IGNORED)]
