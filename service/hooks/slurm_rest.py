@@ -5,18 +5,14 @@ of the commands, and so is what changes one task of an array (the API refuses it
 can read. Each such reason is logged once.
 """
 
-import json
 import logging
-import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlsplit
-
-import httpcore2
 
 from service.clock import Clock
 from service.hooks.request import SchedulerAway
 from service.hooks.slurm_record import SlurmJob, read_job, text, whole
+from service.hooks.slurm_rest_call import Caller
 from service.hooks.slurm_rest_job import NotDescribable, changed, described
 from service.hooks.slurm_tools import AWAY, JOB, SlurmRefused, argument, number
 from service.hooks.slurm_way import Slurm
@@ -24,7 +20,6 @@ from service.hooks.slurm_way import Slurm
 log = logging.getLogger(__name__)
 
 VERSIONS = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40")  # Slurm 26.05 down to 23.11
-ANSWER_BYTES = 256 << 20  # all jobs of a large cluster
 OK, BAD, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 300, 401, 403, 404
 UNKNOWN_JOB = 2017  # ESLURM_INVALID_JOB_ID
 # Of Slurm's errors (slurm_errno.h) these are its own no, after which nothing was changed; others, such as a lost
@@ -37,38 +32,17 @@ class SlurmRest:
     """The cluster, by slurmrestd; see `slurm_way.Slurm`.
 
     Args:
-        url: `unix:/path`, or where it listens, such as `http://127.0.0.1:6820`.
+        caller: how to ask it. Its token is of a user who may change others' jobs; without one slurmrestd has to trust
+            the socket's own user (rest_auth/local).
         commands: for what the API can't do.
-        token: gives the token of a user who may change others' jobs; None: slurmrestd trusts the socket's own user
-            (rest_auth/local).
-        user: whose token it is, where slurmrestd is to be told.
         clock: the present.
-        tls: whom to trust, for https.
-        timeout_s: seconds for one question.
     """
 
-    def __init__(
-        self,
-        url: str,
-        commands: Slurm,
-        *,
-        clock: Clock,
-        token: Callable[[], str] | None = None,
-        user: str = "",
-        tls: ssl.SSLContext | None = None,
-        timeout_s: float = 60.0,
-    ) -> None:
-        socket = url.removeprefix("unix:") if url.startswith("unix:") else None
-        self._base = "http://localhost" if socket is not None else url.rstrip("/")
-        self._shown = f"slurmrestd at {url if socket is not None else urlsplit(url).netloc}"
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=tls, max_connections=1, max_keepalive_connections=0, http2=False, uds=socket
-        )
+    def __init__(self, caller: Caller, commands: Slurm, clock: Clock) -> None:
+        self._caller = caller
+        self._shown = caller.shown
         self._commands = commands
         self._clock = clock
-        self._token = token
-        self._user = user
-        self._timeout_s = timeout_s
         self._version: str | None = None
         self._told: set[str] = set()
 
@@ -160,10 +134,6 @@ class SlurmRest:
             log.warning("job %s: %s", job, words)
         return job
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._pool.close()
-
     def _change(self, job_id: str, wanted: Mapping[str, Any]) -> None:
         answer = self._ask("POST", f"job/{job_id}", wanted)
         if answer is None:
@@ -184,48 +154,18 @@ class SlurmRest:
         """
         if self._version is None:
             self._version = self._known_version()
-        return self._checked(*self._send(method, f"/slurm/{self._version}/{quote(path)}", content))
+        return self._checked(*self._caller.ask(method, f"/slurm/{self._version}/{path}", content))
 
     def _known_version(self) -> str:
         """The newest version of the API that both know."""
         for version in VERSIONS:
-            status, answer = self._send("GET", f"/slurm/{version}/ping/", None)
+            status, answer = self._caller.ask("GET", f"/slurm/{version}/ping/", None)
             if status == NOT_FOUND:
                 continue
             self._checked(status, answer)
             log.info("%s speaks %s", self._shown, version)
             return version
         raise SlurmRefused(f"{self._shown} speaks none of {', '.join(VERSIONS)}")
-
-    def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> tuple[int, Mapping[str, Any] | None]:
-        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
-        if self._token is not None:
-            headers["x-slurm-user-token"] = self._token()
-            if self._user:
-                headers["x-slurm-user-name"] = self._user
-        deadline = self._clock.monotonic() + self._timeout_s
-        body = bytearray()
-        try:
-            with self._pool.stream(
-                method,
-                self._base + path,
-                headers=list(headers.items()),
-                content=None if content is None else json.dumps(content).encode(),
-                extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), self._timeout_s)},
-            ) as response:
-                for part in response.iter_stream():
-                    body += part
-                    if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
-                        raise SchedulerAway(f"{self._shown} answers too much or too slowly")
-        except httpcore2.TimeoutException:
-            raise SchedulerAway(f"{self._shown}: no answer within {self._timeout_s:g} s") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
-            raise SchedulerAway(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
-        try:
-            answer = json.loads(body)
-        except ValueError:
-            answer = None
-        return response.status, answer if isinstance(answer, dict) else None
 
     def _checked(self, status: int, answer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if status in {UNAUTHORIZED, FORBIDDEN}:

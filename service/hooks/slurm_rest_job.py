@@ -4,6 +4,7 @@ Fields of `job_desc_msg`, the same in data_parser v0.0.40 to v0.0.42; https://sl
 MiB, times in minutes. Tried on Slurm 24.11.
 """
 
+import grp
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -28,6 +29,14 @@ def _each_gres(value: str) -> str:
     return ",".join(f"gres/{one}" for one in _list(value))
 
 
+def _group(value: str) -> str:
+    """A group's number: slurmrestd 24.11 ends itself where it is given a name ("fatal: invalid type")."""
+    try:
+        return value if value.isdecimal() else str(grp.getgrnam(value).gr_gid)
+    except KeyError:
+        raise NotDescribable(f"the group {value}, which this machine does not know") from None
+
+
 def _append(value: str) -> list[str]:
     return [value.upper()]
 
@@ -41,10 +50,10 @@ _CHANGES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "MinMemoryNode": ("memory_per_node", _number),
     "TimeLimit": ("time_limit", _number),
 }
-# `sbatch` option: field, and how its value is written. `user_id` and `group_id` may be names.
+# `sbatch` option: field, and how its value is written. `user_id` may be a name.
 _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "--uid": ("user_id", str),
-    "--gid": ("group_id", str),
+    "--gid": ("group_id", _group),
     "--job-name": ("name", str),
     "--partition": ("partition", str),
     "--account": ("account", str),
@@ -86,7 +95,7 @@ def changed(changes: Mapping[str, str], now: datetime) -> Description:
     for name, value in changes.items():
         if name == "StartTime" and value == "now":
             out["begin_time"] = _number(str(int(now.timestamp())))
-        elif name in _CHANGES:
+        elif name in _CHANGES and value:  # tried: an empty list of nodes changes nothing
             field, written = _CHANGES[name]
             out[field] = written(value)
         else:

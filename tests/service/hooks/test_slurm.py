@@ -11,6 +11,7 @@ from service.clock import SystemClock
 from service.hooks.request import Go, LeaseOver, Request, SchedulerAway, Settled
 from service.hooks.slurm import SlurmOptions, SlurmScheduler
 from service.hooks.slurm_rest import SlurmRest
+from service.hooks.slurm_rest_call import Caller
 from service.hooks.slurm_scripts import Scripts
 from service.hooks.slurm_tools import SlurmRefused, SlurmTools
 from service.hooks.slurm_way import Slurm
@@ -31,15 +32,12 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def tools(bench: Bench) -> Iterator[Slurm]:
+def tools(bench: Bench) -> Slurm:
     commands = SlurmTools(bench.folder)
     if bench.rest is None:
-        yield commands
-        return
+        return commands
     token = bench.rest.token
-    by_rest = SlurmRest(bench.rest.url, commands, clock=SystemClock(), token=lambda: token)
-    yield by_rest
-    by_rest.close()
+    return SlurmRest(Caller(bench.rest.url, clock=SystemClock(), token=lambda: token), commands, SystemClock())
 
 
 @pytest.fixture
