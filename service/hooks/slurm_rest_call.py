@@ -1,0 +1,109 @@
+"""One question to slurmrestd: over its Unix socket or TCP, an answer of bounded size, no redirects, no proxy.
+
+The token is asked for with each question, so that it can be changed without a restart; it is in no message.
+"""
+
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from service.clock import Clock
+from service.hooks.request import SchedulerAway
+
+ANSWER_BYTES = 256 << 20  # all jobs of a large cluster
+_PART = 1 << 16
+UNIX = "unix:"
+
+
+class Caller:
+    """Where slurmrestd is.
+
+    Args:
+        url: `unix:/path`, or `http://HOST:PORT` or `https://...`, a path in front of /slurm is kept.
+        clock: for the time that an answer may take.
+        token: gives what goes into X-SLURM-USER-TOKEN; None: no such header.
+        tls: whom to trust, for https.
+        timeout_s: seconds for one question.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock,
+        token: Callable[[], str] | None = None,
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        parts = urlsplit(url)
+        self.shown = f"slurmrestd at {url if url.startswith(UNIX) else parts.netloc}"
+        self._url = url
+        self._prefix = "" if url.startswith(UNIX) else parts.path.rstrip("/")
+        self._clock = clock
+        self._token = token
+        self._tls = tls
+        self._timeout_s = timeout_s
+
+    def ask(
+        self, method: str, path: str, content: Mapping[str, Any] | None = None
+    ) -> tuple[int, Mapping[str, Any] | None]:
+        """The status and the JSON object that came back; None: something else did.
+
+        Raises:
+            SchedulerAway: no answer, or not in time.
+        """
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
+        if self._token is not None:
+            headers["x-slurm-user-token"] = self._token()
+        deadline = self._clock.monotonic() + self._timeout_s
+        connection = self._connection()
+        body = bytearray()
+        try:
+            given = None if content is None else json.dumps(content).encode()
+            connection.request(method, self._prefix + path, given, headers)
+            response = connection.getresponse()
+            while part := response.read(_PART):
+                body += part
+                if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
+                    raise SchedulerAway(f"{self.shown} answers too much or too slowly")
+        except TimeoutError:
+            raise SchedulerAway(f"{self.shown}: no answer within {self._timeout_s:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise SchedulerAway(f"{self.shown}: {type(error).__name__} {error}"[:300]) from None
+        finally:
+            connection.close()
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        return response.status, answer if isinstance(answer, dict) else None
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._url.startswith(UNIX):
+            return _OverSocket(self._url.removeprefix(UNIX), self._timeout_s)
+        parts = urlsplit(self._url)
+        host = parts.hostname or ""
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(host, parts.port, timeout=self._timeout_s, context=self._tls)
+        return http.client.HTTPConnection(host, parts.port, timeout=self._timeout_s)
+
+
+class _OverSocket(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket of that path."""
+        opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            opened.settimeout(self.timeout)
+            opened.connect(self._path)
+        except OSError:
+            opened.close()
+            raise
+        self.sock = opened
