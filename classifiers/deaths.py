@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from classifiers.lines import time_of
+from classifiers.shapes import has_one
 
 _SIGNALS: Final = {
     "killed": 9, "sigkill": 9, "segmentation fault": 11, "sigsegv": 11, "aborted": 6, "sigabrt": 6, "terminated": 15,
@@ -135,7 +136,7 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 
         code = int(hit["code"])
         yield Death(local=int(hit["local"]), code=code, signal=signal_of(code), time=time_of(line))
         return
-    hit = _SRUN.search(line)
+    hit = _SRUN.search(line) if ": task" in line else None
     if hit is not None:
         left, number = _by_words(hit["how"])
         for rank in _ranks(hit["ranks"]):
@@ -150,13 +151,15 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 
         code = int(hit["code"])
         yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True, sure=True)
         return
-    hit = _MPI_NAME.search(line) or (_MPI_NAME.search(following[:300]) if _MPI_FIRST in line else None)
+    named = _MPI_NAME.search(line) if "Process name: " in line else None
+    hit = named or (_MPI_NAME.search(following[:300]) if _MPI_FIRST in line else None)
     if hit is not None:
         code_hit = _EXIT.search(following[:300])
         left = int(code_hit["code"]) if code_hit else None
         yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True, sure=True)
         return
-    hit = _DUE.search(line) or (
+    due = _DUE.search(line) if "due to process rank " in line else None
+    hit = due or (
         _MPI_ERROR.search(following[:300])
         if "An error occurred in MPI_" in line and "MPI_ERR_PROC_FAILED" not in following[:300]
         else None
@@ -173,7 +176,8 @@ def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 
     if hit is not None:
         yield Death(code=int(hit["code"]))
         return
-    hit = _SPAWN.search(line)
+    spawned = not line.isascii() or "terminated with " in line.lower()
+    hit = _SPAWN.search(line) if spawned else None
     if hit is not None:
         number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
         yield Death(
@@ -206,7 +210,7 @@ def is_report(line: str) -> bool:
 def absent(line: str, following: str = "") -> list[int]:
     """The ranks that a line says did not come, did not answer or died elsewhere."""
     low = line.lower()
-    if not line.isascii() or any(part in low for part in _ABSENT_PARTS):
+    if not line.isascii() or has_one(low, _ABSENT_PARTS):
         for pattern in _ABSENT:
             hit = pattern.search(line, 0, 1_500)
             if hit is not None:
@@ -214,7 +218,7 @@ def absent(line: str, following: str = "") -> list[int]:
     hit = _STALLED.search(line + "\n" + following[:400]) if "Missing ranks" in line else None
     if hit is not None:
         return [int(hit["rank"])]
-    if any(word in low for word in _LOST_WORDS):
+    if has_one(low, _LOST_WORDS):
         tasks = [int(one["rank"]) for one in _TASK.finditer(line + "\n" + following[:300])]
         if tasks:
             return tasks[:4]

@@ -24,6 +24,9 @@ from classifiers.speakers import Speakers
 from classifiers.traces import Trace, exception_type, follow, mark_chains
 from classifiers.writers import guess, placed, unsettle, who
 
+_SCHEDULERS: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
+_MASTERS: Final = frozenset({"-master-0", "-chief-0"})
+_REMEMBERED: Final = 1_000
 _MOST_TRACES: Final = 48
 _FEW_LINES: Final = 8
 _BACK: Final = 2_000
@@ -108,13 +111,25 @@ class Extractor:
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
+        self._said: dict[str, list[Found]] = {}
+
+    def _of_scheduler(self, text: str) -> list[Found]:
+        """The scheduler's words, which many jobs have in common."""
+        found = self._said.get(text)
+        if found is None:
+            if len(self._said) >= _REMEMBERED:
+                self._said.clear()
+            found = self._said[text] = self._scanner.scan(text)
+        return found
 
     def extract(self, raw: RawCase) -> Extracted:
         """The case, its evidence ordered, most telling first. Pure."""
         texts: list[tuple[str, LogStream]] = [(plain(one.text), one) for one in raw.streams]
-        scanned = [self._scanner.scan(text) for text, _ in texts]
-        texts.append((scheduler_text(raw), LogStream(text="", stream=SCHEDULER, first_line=None)))
-        scanned.append(self._scanner.scan(texts[-1][0]))
+        landmarks: list[set[str]] = [set() for _ in texts]
+        scanned = [self._scanner.scan(text, seen) for (text, _), seen in zip(texts, landmarks, strict=True)]
+        texts.append((scheduler_text(raw), _SCHEDULERS))
+        scanned.append(self._of_scheduler(texts[-1][0]))
+        landmarks.append(set())
         events = [plain(one.text).replace("\n", " ") for one in raw.node_events]
         scanned_events = [self._scanner.scan(one) for one in events]
         present = frozenset(hit.id for founds in (*scanned, *scanned_events) for found in founds for hit in found.hits)
@@ -123,7 +138,10 @@ class Extractor:
         missing_ranks: list[int] = []
         speakers: list[Speakers | None] = []
         for index, ((text, stream), founds) in enumerate(zip(texts, scanned, strict=True)):
-            speakers.append(self._read_stream(raw, index, text, stream, founds, present, items, told, missing_ranks))
+            master = not landmarks[index].isdisjoint(_MASTERS)
+            speakers.append(
+                self._read_stream(raw, index, text, stream, founds, present, items, told, missing_ranks, master=master)
+            )
         for text, event, founds in zip(events, raw.node_events, scanned_events, strict=True):
             self._read_event(raw, text, event.node, founds, present, items, len(texts), event.at)
         self._add_tail(texts, items)
@@ -133,7 +151,8 @@ class Extractor:
         items.sort(key=order_of)
         guess(items[:_LEADING], speakers)
         unsettle(raw, items, told, [text for text, _ in texts])
-        found_progress = progress.find([text for text, stream in texts if text and stream.stream != SCHEDULER])
+        own = [place for place, (text, one) in enumerate(texts) if text and one is not _SCHEDULERS]
+        found_progress = progress.find([texts[place][0] for place in own], [landmarks[place] for place in own])
         voices = [one for one in speakers if one is not None]
         suspect = suspects.find(raw, items, told, missing_ranks, voices)
         put_forward(items, suspect.rank if suspect is not None else None)
@@ -163,13 +182,15 @@ class Extractor:
         items: list[Item],
         told: list[Death],
         missing_ranks: list[int],
+        *,
+        master: bool,
     ) -> Speakers | None:
         if not text:
             return None
         foreign = _is_mixed(text, stream.rank)
         several = sum(bool(one.text) for one in raw.streams) > 1
         shared = stream.stream != SCHEDULER and (foreign or stream.rank is None or not several)
-        speakers = Speakers(text, stream.rank, mixed=shared, labelled=is_labelled(text))
+        speakers = Speakers(text, stream.rank, mixed=shared, labelled=is_labelled(text), master=master)
         traces = {one.final: one for one in _traces_of(text, founds, speakers)}
         by_offset = {one.offset: one for one in founds}
         for final, trace in traces.items():

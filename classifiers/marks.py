@@ -44,6 +44,7 @@ _OWN_MARK: Final = re.compile(
 )
 _OWN_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker")
 _OWN_LETTER: Final = re.compile(r"[.-] ?r\d")
+_R_NUMBER: Final = re.compile(r"r\d")  # stands in all that the one above finds, and is found faster
 _OWN_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
 _OWN_LOOK: Final = 110
 _POD: Final = re.compile(
@@ -79,7 +80,11 @@ def sample(text: str) -> list[list[str]]:
     out: list[list[str]] = []
     for begin in (0, len(text) // 3, len(text) * 2 // 3, len(text) - _CHUNK):
         at = text.find("\n", begin) + 1 if begin else 0
-        out.append([line for line in text[at : begin + _CHUNK].split("\n")[:-1] if line.strip()][:_HEAD_LINES])
+        piece = text[at : begin + _CHUNK]
+        lines = list(filter(str.strip, piece.split("\n", _HEAD_LINES)[:-1]))
+        if len(lines) < _HEAD_LINES:  # few, or some of them empty
+            lines = list(filter(str.strip, piece.split("\n")[:-1]))[:_HEAD_LINES]
+        out.append(lines)
     return out
 
 
@@ -123,7 +128,10 @@ def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> 
 
 def _hints(text: str) -> bool:
     """Whether `_OWN_HINT` is found in a text, the words looked for first: several times faster on a text without."""
-    return any(word in text for word in _OWN_WORDS) or _OWN_LETTER.search(text) is not None
+    for word in _OWN_WORDS:
+        if word in text:
+            return True
+    return _R_NUMBER.search(text) is not None and _OWN_LETTER.search(text) is not None
 
 
 def _marks_of(lines: list[str]) -> tuple[dict[str, Counter[str]], Counter[int]]:

@@ -1,6 +1,7 @@
 """How far a run had come: the last step and the last checkpoint that its logs show."""
 
 import re
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from classifiers.case import Progress
@@ -21,6 +22,7 @@ _CHECKPOINT: Final = re.compile(
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s{0,8}[\"'`]?(?P<path>[\w.:/@+-]{0,1000}[\w/]\.?[\w/-]{1,1000})"
 )
 _SAVED_WORDS: Final = ("saved model", "saving model", "saving state")
+SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
 _LOOK: Final = 65_536
 
 
@@ -60,11 +62,14 @@ def _last_step(text: str, low: str, begin: int) -> int | None:
     return None if best is None else best[1]
 
 
-def find(texts: list[str]) -> Progress | None:
-    """The last step and checkpoint in the last 64 KiB characters of any of the texts, None if neither is shown."""
+def find(texts: Sequence[str], landmarks: Sequence[Collection[str]] | None = None) -> Progress | None:
+    """The last step and checkpoint in the last 64 KiB characters of any of the texts, None if neither is shown.
+
+    `landmarks`: of each text what the scanner saw of `SAVING` by the way; where it saw none, nothing was saved.
+    """
     step: int | None = None
     checkpoint: str | None = None
-    for text in texts:
+    for place, text in enumerate(texts):
         begin = max(0, len(text) - _LOOK)
         low = text[begin:].lower()
         if len(low) != len(text) - begin:
@@ -72,6 +77,8 @@ def find(texts: list[str]) -> Progress | None:
         found = _last_step(text, low, begin)
         if found is not None and (step is None or found > step):
             step = found
+        if landmarks is not None and not any(word in landmarks[place] for word in SAVING):
+            continue
         if "ckpt" in low or "checkpoint" in low or ("sav" in low and any(word in low for word in _SAVED_WORDS)):
             for hit in _CHECKPOINT.finditer(text, begin):
                 if "/" in hit["path"] or "." in hit["path"]:

@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-import ahocorasick_rs
+from classifiers.literals import Literals
 
 PLACEHOLDER = "[redacted]"
 
@@ -105,9 +105,7 @@ class _Finder:
     def __init__(self) -> None:
         self.markers = [*_SHAPES, *_NAMES, *_FLAGS]
         self.web_token = self.markers.index("eyj")
-        self.automaton = ahocorasick_rs.AhoCorasick(
-            self.markers, matchkind=ahocorasick_rs.MatchKind.Standard, implementation=ahocorasick_rs.Implementation.DFA
-        )
+        self.literals = Literals(self.markers)
         patterns = [re.compile(shape) for shape in _SHAPES.values()]
         patterns += [
             re.compile(rf"(?i:{re.escape(name.rstrip('='))}){_REST_OF_NAME.get(name, '[_-]?[a-z]{0,8}')}{_NAMED}")
@@ -126,7 +124,7 @@ class _Finder:
         found: list[tuple[int, int]] = []
         seen: dict[int, int] = {}  # marker -> end of the last value looked at: what is inside it needs no second look
         dotless = 0  # end of a run of letters that no dot follows within a token's length: no web token begins in it
-        for index, start, _ in self.automaton.find_matches_as_indexes(low, overlapping=True):
+        for index, start, _ in self.literals.find(low):
             if start < seen.get(index, 0) or (index == self.web_token and start < dotless):
                 continue
             hit = self.patterns[index].match(text, start)

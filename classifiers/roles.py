@@ -9,7 +9,7 @@ from classifiers.case import RawCase
 from classifiers.items import ROLE_ORDER, STRENGTH_ORDER
 from classifiers.lines import is_mild
 from classifiers.scan import Found
-from classifiers.shapes import is_overcome, lost_a_peer, shape_of
+from classifiers.shapes import has_one, is_overcome, lost_a_peer, shape_of
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 from classifiers.traces import Trace
@@ -30,6 +30,10 @@ _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
+# One of these stands in all that these find, and is found faster.
+_AGAIN_PARTS: Final = ("attempt ", "retry", "trying again", "falling back")
+_WAITED_PARTS: Final = ("time", "deadline", "heartbeat")
+_WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ")
 # Exceptions that a process raises because another one went away, as often as for reasons of its own.
 _ECHOES: Final = frozenset(
     {
@@ -63,11 +67,14 @@ def role_of(  # noqa: PLR0911 - one return a shape
     if role in {"initiating", "cascade"} and bucket > 0 and trace is None and is_overcome(bare):
         return "context", 9
     if role == "initiating":
-        if (bucket > 0 and _WITNESS.search(bare, 0, 400)) or lost_a_peer(bare):
+        if (bucket > 0 and has_one(bare, _WITNESS_PARTS) and _WITNESS.search(bare, 0, 400)) or lost_a_peer(bare):
             return "cascade", 9
-        if _AGAIN.search(bare, 0, 300):
+        low = bare[:400].lower() if bare.isascii() else None  # other letters may stand for ours where case is no matter
+        if (low is None or has_one(low, _AGAIN_PARTS)) and _AGAIN.search(bare, 0, 300):
             bucket = max(bucket, AGAIN)
-        elif bucket > 0 and (exception in _ECHOES or _WAITED.search(bare, 0, 400)):
+        elif bucket > 0 and (
+            exception in _ECHOES or ((low is None or has_one(low, _WAITED_PARTS)) and _WAITED.search(bare, 0, 400))
+        ):
             bucket = max(bucket, _ECHO)
     return role, bucket
 

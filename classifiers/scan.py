@@ -9,10 +9,9 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-import ahocorasick_rs
-
+from classifiers.literals import Literals
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework; a hit makes a line a candidate.
@@ -42,6 +41,8 @@ _MILD_WORDS: Final = frozenset(
         "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }
 )  # fmt: skip
+# What other rooms ask of a whole text: found by the way, instead of once more each.
+LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0")
 _PIECE = 1 << 20
 _KEEP = 600
 _MAX_LINE_KEPT = 4_000
@@ -74,24 +75,29 @@ class Scanner:
             for literal in entry.literals:
                 owners.setdefault(literal, []).append(entry)
         self._words = frozenset(ERROR_WORDS)
-        self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK})
+        self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK, *LANDMARKS})
         self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
         self._is_word = [pattern in self._words for pattern in self._patterns]
         self._edge = [
             pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
         ]
         self._traceback = self._patterns.index(TRACEBACK)
-        self._automaton = ahocorasick_rs.AhoCorasick(
-            self._patterns,
-            matchkind=ahocorasick_rs.MatchKind.Standard,
-            implementation=ahocorasick_rs.Implementation.DFA,
-        )
+        self._landmarks = {self._patterns.index(word): word for word in LANDMARKS}
+        self._matters = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
+        self._matters[self._traceback] = True
+        self._literals = Literals(self._patterns)
 
-    def scan(self, text: str) -> list[Found]:
-        """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600. Numbers from 1."""
+    def scan(self, text: str, landmarks: set[str] | None = None) -> list[Found]:
+        """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600. Numbers from 1.
+
+        Adds to `landmarks` those of `LANDMARKS` that stand in the text, in letters of either case; of a very long text
+        it may add others too.
+        """
+        landmarks = set() if landmarks is None else landmarks
         if len(text) <= _PIECE:
-            found = list(self._piece(text, 0, 1))
+            found = list(self._piece(text, 0, 1, landmarks))
             return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
+        landmarks.update(LANDMARKS)  # one may stand where the text is cut
         first: list[Found] = []
         last: deque[Found] = deque(maxlen=_KEEP)
         begin, number = 0, 1
@@ -100,20 +106,25 @@ class Scanner:
             if end <= 0 or begin + _PIECE >= len(text):
                 end = min(len(text), begin + _PIECE)
             piece = text[begin:end]
-            for one in self._piece(piece, begin, number):
+            for one in self._piece(piece, begin, number, landmarks):
                 (first if len(first) < _KEEP else last).append(one)
             number += piece.count("\n")
             begin = end
         return [*first, *last]
 
-    def _piece(self, text: str, base: int, number: int) -> Iterator[Found]:
+    def _piece(self, text: str, base: int, number: int, landmarks: set[str]) -> Iterator[Found]:
         low = text.lower()
         if len(low) != len(text):  # a few letters grow when lowered: positions would no longer agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
-        patterns, is_word, edge, owners = self._patterns, self._is_word, self._edge, self._owners
+        patterns, matters, edge, known = self._patterns, self._matters, self._edge, self._landmarks
+        returns = "\r" in text
         line_begin = line_end = counted = 0
         indexes: list[int] = []
-        for index, start, end in self._automaton.find_matches_as_indexes(low, overlapping=True):
+        for index, start, end in self._literals.find(low):
+            if index in known:
+                landmarks.add(known[index])
+            if not matters[index]:
+                continue
             if edge[index] and (
                 (start and low[start - 1].isalpha())
                 or (end < len(low) and patterns[index] != "evict" and low[end].isalpha())
@@ -123,17 +134,19 @@ class Scanner:
                 if indexes:
                     yield self._line(text, base, line_begin, line_end, number, indexes)
                     indexes = []
-                line_begin = max(text.rfind("\n", line_end, start), text.rfind("\r", line_end, start)) + 1 or line_end
+                before = text.rfind("\n", line_end, start)
+                if returns:
+                    before = max(before, text.rfind("\r", line_end, start))
+                line_begin = before + 1 or line_end
                 line_end = text.find("\n", end)
                 if line_end < 0:
                     line_end = len(text)
-                turn = text.find("\r", end, line_end)
+                turn = text.find("\r", end, line_end) if returns else -1
                 if turn >= 0:
                     line_end = turn
                 number += text.count("\n", counted, line_begin)
                 counted = line_begin
-            if is_word[index] or owners[index] or index == self._traceback:
-                indexes.append(index)
+            indexes.append(index)
         if indexes:
             yield self._line(text, base, line_begin, line_end, number, indexes)
 
@@ -141,12 +154,16 @@ class Scanner:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []
+        looked: set[str] = set()
+        told: Any = line[:MAX_LINE].encode()  # RE2 reads bytes: made once, not for each entry
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
             for entry in self._owners[index]:
-                if entry not in hits and (entry.pattern is None or entry.pattern.search(line[:MAX_LINE])):
-                    hits.append(entry)
+                if entry.id not in looked:
+                    looked.add(entry.id)
+                    if entry.pattern is None or entry.pattern.search(told):
+                        hits.append(entry)
         return Found(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
 
 

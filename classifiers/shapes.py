@@ -5,17 +5,18 @@ words, NCCL's and gloo's words on lost peers, `monitored_barrier`, urllib3's and
 """
 
 import re
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Final, Literal, cast
 
 Shape = Literal["report", "boilerplate", "crash", "end"]
 
 # A launcher's report of ends (torchelastic), field by field.
-_REPORT: Final = re.compile(
+_REPORT: Final = (
     r"(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|Failures:$|\S+ FAILED$|<NO_OTHER_FAILURES>"
     r"|error_file: |Exit code: |=\s{1,8}EXIT CODE: "
 )
 # Frames of a native stack, and what launchers print around every failure, whatever it was.
-_BOILERPLATE: Final = re.compile(
+_BOILERPLATE: Final = (
     r"\*{3} Check failure stack trace|@ {1,8}0x[0-9a-f]|#\d{1,3} {1,4}0x|\d{1,3} {1,4}/\S{1,200}\.so"
     r"|\d\. this process (?:called|did not call)|error message you will receive is this one|detect that the abort call"
     r"|exiting or it will be considered|terminated by signals sent by|NOTE: invoking MPI_ABORT|with errorcode -?\d+\.$"
@@ -28,14 +29,17 @@ _BOILERPLATE_WORDS: Final = (
     "To avoid data inconsistency", "Some NCCL operations have failed",
 )  # fmt: skip
 # The first that a crashing runtime prints of a crash.
-_CRASH: Final = re.compile(
+_CRASH: Final = (
     r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
     r"|munmap_chunk\(\): )|\*{3} stack smashing detected"
 )
 # A process that ended the job, or one's own child that ended: where it began, if nothing tells more.
-_END: Final = re.compile(
+_END: Final = (
     r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
+)
+_BEGINNING: Final = re.compile(
+    f"(?P<report>{_REPORT})|(?P<boilerplate>{_BOILERPLATE})|(?P<crash>{_CRASH})|(?P<end>{_END})"
 )
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(
@@ -56,21 +60,17 @@ _LOOK: Final = 300
 _FAR: Final = 600
 
 
-def shape_of(bare: str) -> Shape | None:  # noqa: PLR0911 - one return a shape
+def shape_of(bare: str) -> Shape | None:
     """The shape of a line without its head, None for any other."""
-    if _REPORT.match(bare):
-        return "report"
-    if _BOILERPLATE.match(bare):
-        return "boilerplate"
-    if _CRASH.match(bare):
-        return "crash"
-    if _END.match(bare):
-        return "end"
+    hit = _BEGINNING.match(bare)
+    if hit is not None:
+        return cast("Shape", hit.lastgroup)
     head = bare[:_LOOK]
     if "*** Process received signal ***" in head or ("] Caught signal " in head and " (" in head):
         return "crash"
-    if any(words in head for words in _BOILERPLATE_WORDS):
-        return "boilerplate"
+    for words in _BOILERPLATE_WORDS:
+        if words in head:
+            return "boilerplate"
     if "DataLoader worker (" in head and _CHILD.search(head):
         return "end"
     return None
@@ -79,10 +79,18 @@ def shape_of(bare: str) -> Shape | None:  # noqa: PLR0911 - one return a shape
 def is_overcome(bare: str) -> bool:
     """Whether a line itself calls its trouble overcome."""
     low = bare[:_LOOK].lower()
-    return any(words in low for words in _OVERCOME_WORDS) and _OVERCOME.search(low) is not None
+    return has_one(low, _OVERCOME_WORDS) and _OVERCOME.search(low) is not None
 
 
 def lost_a_peer(bare: str) -> bool:
     """Whether a line tells of a collective that lost another process."""
     low = bare[:_FAR].lower()
-    return any(words in low for words in _LOSS) and _PEERS.search(low) is not None
+    return has_one(low, _LOSS) and _PEERS.search(low) is not None
+
+
+def has_one(text: str, words: Iterable[str]) -> bool:
+    """Whether one of the words stands in the text: a plain loop, for what is asked of every line."""
+    for word in words:  # noqa: SIM110 - `any` over a generator takes twice as long
+        if word in text:
+            return True
+    return False

@@ -36,13 +36,17 @@ _END: Final = 200_000
 
 
 class Speakers:
-    """The lines' writers of one text. `rank` is that of its stream, None if it has none."""
+    """The lines' writers of one text. `rank` is that of its stream, None if it has none.
 
-    def __init__(self, text: str, rank: int | None, *, mixed: bool, labelled: bool) -> None:
+    `master`: whether a name of a master's pod may stand in the text.
+    """
+
+    def __init__(self, text: str, rank: int | None, *, mixed: bool, labelled: bool, master: bool = True) -> None:
         self._text = text
         self._rank = rank
         self._mixed = mixed
         self._labelled = labelled
+        self._master = master
         self._way: Way | None = None
         self._samples: list[list[str]] | None = None
         self._chatter: Chatter | None = None
@@ -56,7 +60,7 @@ class Speakers:
     def way(self) -> Way:
         """How the lines are marked; learned at the first asking."""
         if self._way is None:
-            master = "-master-0" in self._text or "-chief-0" in self._text
+            master = self._master and ("-master-0" in self._text or "-chief-0" in self._text)
             self._way = learn(self.samples, self._text, master=master) if self._mixed else Way()
         return self._way
 
