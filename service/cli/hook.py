@@ -23,6 +23,8 @@ from service.hooks.runner import Options, Runner
 from service.ingest.stop import SignalStop
 
 if TYPE_CHECKING:
+    from service.hooks.slurm_way import Slurm
+
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 log = logging.getLogger(__name__)
@@ -128,7 +130,8 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         from service.hooks.slurm_scripts import Scripts  # noqa: PLC0415 - as above
         from service.hooks.slurm_tools import SlurmTools  # noqa: PLC0415 - as above
 
-        tools = SlurmTools(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
+        commands = SlurmTools(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
+        tools = commands if options.slurmrestd is None else _slurmrestd(options, commands, clock)
         chosen = SlurmOptions(
             as_root=os.geteuid() == 0,
             save_scripts=options.save_scripts,
@@ -143,6 +146,18 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
         return CommandScheduler(options.command, timeout_s=options.command_timeout_s)
     made: Scheduler = importlib.import_module("service.hooks.kubernetes").connect(args.kubeconfig, args.context)
     return made
+
+
+def _slurmrestd(options: HookOptions, commands: "Slurm", clock: Clock) -> "Slurm":
+    from service.hooks.slurm_rest import SlurmRest  # noqa: PLC0415 - one scheduler a process
+    from service.hooks.slurm_rest_call import Caller, token_of  # noqa: PLC0415 - as above
+
+    reference = options.slurmrestd_token
+    token = None if reference is None else token_of(reference)
+    caller = Caller(
+        options.slurmrestd or "", clock=clock, token=token, tls=options.tls(), timeout_s=options.slurm_timeout_s
+    )
+    return SlurmRest(caller, commands, clock)
 
 
 def _runner_options(kind: str, options: HookOptions) -> Options:

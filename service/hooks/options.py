@@ -1,5 +1,6 @@
 """What an operator can set for a hook: by flags, or by FAULTLINE_HOOK_* environment variables; flags win."""
 
+import re
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,13 @@ class HookOptions(BaseModel):
     webhook_secret_file: Path | None = Field(None, description="file with the webhooks' secret, whsec_..., one a line")
     slurm_bin: Path | None = Field(None, description="slurm: the folder of Slurm's commands, where not on the PATH")
     slurm_timeout_s: float = Field(60.0, gt=0, le=600, description="slurm: seconds that one of them may take")
+    slurmrestd: str | None = Field(
+        None,
+        description="slurm: speak to slurmrestd there, unix:/PATH or http(s)://HOST:PORT; the commands do the rest",
+    )
+    slurmrestd_token: str | None = Field(
+        None, pattern=r"^(file:/.+|env:[A-Za-z_][A-Za-z0-9_]*)$", description="slurm: its token, file:/PATH or env:NAME"
+    )
     settle_s: float = Field(20.0, ge=0, le=600, description="slurm: a crash is looked into after so many seconds")
     save_scripts: bool = Field(default=True, description="slurm: keep failed jobs' scripts for three days")
     spool: Path | None = Field(None, description="slurm: slurmctld's StateSaveLocation, to keep their environments too")
@@ -56,6 +64,15 @@ class HookOptions(BaseModel):
             raise ValueError("an address such as https://faultline.example, without user, password and query")
         return value
 
+    @field_validator("slurmrestd")
+    @classmethod
+    def _where(cls, value: str | None) -> str | None:
+        parts = urlsplit(value or "")
+        by_network = parts.scheme in {"http", "https"} and parts.hostname and not parts.username and not parts.query
+        if value is not None and not by_network and not re.fullmatch(r"unix:/.+", value):
+            raise ValueError("unix:/PATH or http(s)://HOST:PORT, without user, password and query")
+        return value
+
     @field_validator("cluster")
     @classmethod
     def _some_cluster(cls, value: str) -> str:
@@ -68,6 +85,11 @@ class HookOptions(BaseModel):
         host = urlsplit(self.url).hostname
         if self.url.startswith("http:") and host not in LOOPBACK and self.token_file and not self.allow_http:
             raise ValueError("url: https, or --allow-http where the network is trusted")
+        rest = urlsplit(self.slurmrestd or "unix:")
+        if rest.scheme != "unix" and self.slurmrestd_token is None:
+            raise ValueError("slurmrestd_token: needed beyond a Unix socket")
+        if rest.scheme == "http" and rest.hostname not in LOOPBACK and not self.allow_http:
+            raise ValueError("slurmrestd: https, or --allow-http where the network is trusted")
         if self.listen is not None:
             self.listens_on()
             if self.webhook_secret_file is None:

@@ -5,9 +5,11 @@ The token is asked for with each question, so that it can be changed without a r
 
 import http.client
 import json
+import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,6 +92,27 @@ class Caller:
         if parts.scheme == "https":
             return http.client.HTTPSConnection(host, parts.port, timeout=self._timeout_s, context=self._tls)
         return http.client.HTTPConnection(host, parts.port, timeout=self._timeout_s)
+
+
+def token_of(reference: str) -> Callable[[], str]:
+    """Reads the token anew each time: `file:/path`, or `env:NAME`.
+
+    Raises:
+        SchedulerAway: when called, and there is none.
+    """
+
+    def read() -> str:
+        kind, _, name = reference.partition(":")
+        try:
+            token = (os.environ[name] if kind == "env" else Path(name).read_text(encoding="ascii")).strip()
+        except (KeyError, OSError, ValueError):
+            raise SchedulerAway(f"slurmrestd's token can't be read from {reference}") from None
+        token = token.removeprefix("SLURM_JWT=")  # as `scontrol token` prints it
+        if not token or not token.isascii() or not token.isprintable():
+            raise SchedulerAway(f"{reference} holds no token")
+        return token
+
+    return read
 
 
 class _OverSocket(http.client.HTTPConnection):

@@ -86,6 +86,18 @@ def test_one_round_does_what_waits_and_tells_it(place: Place) -> None:
     assert len(place.given()) == 1
 
 
+def test_a_slurm_hook_speaks_to_slurmrestd_where_it_is_told_to(place: Place) -> None:
+    words = ["--url", place.url, "--cluster", "orion", "--state-dir", str(place.folder / "state"), "--once"]
+    words += ["--token-file", str(place.folder / "token"), "--slurmrestd", f"unix:{place.folder}/none.sock"]
+    words += ["--slurm-bin", str(place.folder), "--slurmrestd-token", "env:LAB_JWT"]
+    command = [sys.executable, "-m", "service", "hook", "slurm", *words]
+    environment = bare() | {"LAB_JWT": "eyJ-the-token"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert f"slurmrestd at unix:{place.folder}/none.sock" in done.stderr, done.stderr
+    assert "eyJ" not in done.stderr
+    assert place.states() == ["waiting"]  # given back, to be tried again
+
+
 def test_a_dry_run_does_and_tells_nothing(place: Place) -> None:
     done = place.once("--dry-run")
     assert "dry run" in done.stderr

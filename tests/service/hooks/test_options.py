@@ -24,6 +24,13 @@ def test_flags_win_over_the_environment() -> None:
         ({"FAULTLINE_HOOK_URL": "http://faultline.example", "FAULTLINE_HOOK_TOKEN_FILE": "/t"}, "https"),
         ({"FAULTLINE_HOOK_LISTEN": "127.0.0.1:8099"}, "webhook_secret_file"),
         ({"FAULTLINE_HOOK_LISTEN": "8099", "FAULTLINE_HOOK_WEBHOOK_SECRET_FILE": "/s"}, "ADDRESS:PORT"),
+        ({"FAULTLINE_HOOK_SLURMRESTD": "unix:relative.sock"}, "unix:/PATH"),
+        ({"FAULTLINE_HOOK_SLURMRESTD": "http://127.0.0.1:6820"}, "slurmrestd_token"),
+        (
+            {"FAULTLINE_HOOK_SLURMRESTD": "http://head:6820", "FAULTLINE_HOOK_SLURMRESTD_TOKEN": "file:/t"},
+            "--allow-http",
+        ),
+        ({"FAULTLINE_HOOK_SLURMRESTD_TOKEN": "eyJpass@"}, "FAULTLINE_HOOK_SLURMRESTD_TOKEN"),
         ({"FAULTLINE_HOOK_LEASE_S": "1"}, "FAULTLINE_HOOK_LEASE_S"),
     ],
 )
