@@ -44,15 +44,13 @@ class FacetCounts:
 def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -> FacetCounts:
     """The counts over the newest `over` failures that fit."""
     words = search.asked_for(filters.q or "")
-    few = search.matching(connection, words, most=Q_FEW + 1) if words else []
-    common = len(few) > Q_FEW
+    known = search.few(connection, words, most=Q_FEW) if words else None
+    common = bool(words) and known is None
     grouped = filters.group is not None and filters.group.isascii() and filters.group.isdigit()
     asked = filters
     if grouped:
         asked = FailureFilter(**{name: getattr(filters, name) for name in filters.__slots__ if name != "group"})
-    narrowed, at, failure_id = narrowed_to(
-        asked, few if words and not common else None, by_cost=False, sqlite=not is_postgres(connection)
-    )
+    narrowed, at, failure_id = narrowed_to(asked, known, by_cost=False, sqlite=not is_postgres(connection))
     if grouped:
         prints = (
             select(group_fingerprints.c.fingerprint)

@@ -64,9 +64,8 @@ def page(
     words = search.asked_for(filters.q or "")
     if not words and (filters.q or "").strip():
         return Page(())  # nothing but marks: no evidence has such a word
-    few = search.matching(connection, words, most=Q_FEW + 1) if words else []
-    common = len(few) > Q_FEW
-    known = few if words and not common else None
+    known = search.few(connection, words, most=Q_FEW) if words else None
+    common = bool(words) and known is None
     narrowed, at, failure_id = narrowed_to(filters, known, by_cost=by_cost, sqlite=not is_postgres(connection))
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))

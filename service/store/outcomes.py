@@ -123,6 +123,7 @@ class Outcomes:
             select(*keys, told, func.count().label("many"))
             .where(AWAITED, requests.c.origin == "policy", requests.c.result == "done")
             .group_by(*keys, told)
+            .with_hint(requests, "INDEXED BY ix_requests_awaited", "sqlite")  # it would take that of all states
         )
         found: defaultdict[tuple[str, str, str, str], Counter[str | None]] = defaultdict(Counter)
         for wanted in (ended, awaited):

@@ -74,6 +74,35 @@ def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
         connection.exec_driver_sql(f"DELETE FROM evidence_words WHERE rowid IN ({marks})", tuple(failure_ids))  # noqa: S608 - marks alone
 
 
+def few(connection: Connection, words: Sequence[str], *, most: int) -> list[int] | None:
+    """Failures whose evidence has all these words, in no order; None where each word alone is in more than `most`.
+
+    Neither database stops early at the beginning of a word: whether a word is common is asked of the whole word first,
+    which both answer from a small part of its list.
+    """
+    if all(_common(connection, word, most) for word in words):
+        return None
+    found = matching(connection, words, most=most + 1)
+    return found if len(found) <= most else None
+
+
+def _common(connection: Connection, word: str, most: int) -> bool:
+    if bulk.is_postgres(connection):
+        # A sample of the index's list, by which nothing but its length is judged.
+        connection.exec_driver_sql(f"SET LOCAL gin_fuzzy_search_limit = {4 * most}")
+        wanted = text(
+            "SELECT count(*) FROM (SELECT 1 FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :n) x"
+        )
+        asked = f"'{word}'"
+    else:
+        wanted = text("SELECT count(*) FROM (SELECT 1 FROM evidence_words WHERE evidence_words MATCH :q LIMIT :n)")
+        asked = f'"{word}"'
+    many = connection.execute(wanted, {"q": asked, "n": most + 1}).scalar_one()
+    if bulk.is_postgres(connection):
+        connection.exec_driver_sql("SET LOCAL gin_fuzzy_search_limit = 0")
+    return bool(many > most)
+
+
 def matching(connection: Connection, words: Sequence[str], *, most: int) -> list[int]:
     """Failures whose evidence has all these words, `most` of them at most, in no order."""
     if bulk.is_postgres(connection):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from service.automation.limits import OUTCOMES_COUNT
 from service.report import intervals
@@ -53,18 +54,31 @@ class OfFailure:
     incidents: tuple[Incident, ...]
     mark: tuple[str, str] | None
 
+    @property
+    def stands(self) -> str:
+        """A short name of all that a reader would see change: requests, their states and ends, marks, incidents."""
+        told = [
+            (
+                *(one.request_id, one.state, one.held_by, one.incident_id, one.leases, one.result, one.new_job_id),
+                *(one.outcome, one.retracted),
+            )
+            for one in self.requests
+        ]
+        around = (self.mark and self.mark[:2], [(one.id, one.state) for one in self.incidents])
+        return sha256(repr((told, around)).encode()).hexdigest()[:16]
 
-def overview(services: Services) -> Overview:
-    """All that the automation page shows but its lists."""
+
+def overview(services: Services, *, rates: bool = True) -> Overview:
+    """All that the automation page shows but its lists; `rates`: with how resubmits ended."""
     with services.store.reading() as reading:
         switch = reading.switch.get()
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
-        tallies = reading.outcomes.tallies(services.clock.now() - OUTCOMES_COUNT)
+        tallies = reading.outcomes.tallies(services.clock.now() - OUTCOMES_COUNT) if rates else []
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
     storms = tuple(StormShown(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
-    rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
-    return Overview(switch, services.acts.policy.version, counts, storms, rates)
+    told = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
+    return Overview(switch, services.acts.policy.version, counts, storms, told)
 
 
 def rate(row: TallyRow, demotion: Demotion | None) -> Rate:

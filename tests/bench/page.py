@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 from zoneinfo import ZoneInfo
 
 from service.clock import SystemClock
@@ -54,12 +55,29 @@ def served(url: str) -> Iterator[tuple[str, int]]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     environ["FAULTLINE_DATABASE_URL"] = url
     command = [sys.executable, "-m", "service", "serve", "--port", "0"]
-    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+    # Its words go to a file: a pipe that nobody reads would fill up and stop it.
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as words,
+        subprocess.Popen(command, env=environ, stderr=words, text=True) as process,
+    ):
         try:
-            told = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in process.stderr or ())
-            yield next(match[0] for match in told if match), process.pid
+            yield _address(words, process), process.pid
         finally:
             process.terminate()
+
+
+def _address(words: IO[str], process: subprocess.Popen[str]) -> str:
+    """Where the server says that it is."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        words.seek(0)
+        said = words.read()
+        if match := re.search(r"http://127\.0\.0\.1:\d+", said):
+            return match[0]
+        if process.poll() is not None:
+            raise RuntimeError(f"the server did not start: {said}")
+        time.sleep(0.1)
+    raise RuntimeError("the server did not start within two minutes")
 
 
 def streams(url: str) -> bool:
@@ -173,6 +191,8 @@ def main() -> None:
     url = args.pop("url")
     plan = Plan(**args)
     if url:
+        with closing(Store(url)) as store:
+            store.upgrade()
         measure(url, plan)
         print("  weekly report built in {:.1f} s ({:.1f} s of this process's own)".format(*report_s(url)))
     else:

@@ -45,7 +45,7 @@ def overview(
         "incidents": automation_views.incidents(
             services, still_open=True, cluster=scope.cluster, limit=INCIDENTS
         ).items,
-        "acted": automation_views.overview(services),
+        "acted": automation_views.overview(services, rates=False),
         "newest": newest(services),
         "ranges": RANGES,
         "since": since,
