@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +21,25 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How somebody looks: how wide their window is, in CSS pixels, and whether scripts run."""
+
+    width: int
+    scripts: bool
+
+    def __str__(self) -> str:
+        return f"{self.width}px-{'js' if self.scripts else 'nojs'}"
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The same for a browser's context."""
+        return {"viewport": {"width": self.width, "height": 900}, "java_script_enabled": self.scripts}
+
+
+VARIANTS = [Variant(width, scripts) for width in (1440, 390) for scripts in (True, False)]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
-from tests.flows.chromium import chromium, tab
+from tests.flows.chromium import tab
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
 from tests.service.web.test_app import PUBLIC, WANTED, filled
@@ -17,7 +17,10 @@ from tests.service.web.world import World, make_world
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-NO_PAGES = {"/live", "/favicon.ico", "/metrics", "/failures/{failure_id}/logs/{attempt_id}/{index}"}
+NO_PAGES = {
+    *("/live", "/failures/{failure_id}/live", "/favicon.ico", "/metrics"),
+    "/failures/{failure_id}/logs/{attempt_id}/{index}",
+}
 PATHS = sorted(
     path
     for method, path in WANTED
@@ -50,12 +53,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(world.app) as address:
         yield address
     world.store.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as made:
-        yield made
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])

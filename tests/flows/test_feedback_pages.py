@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import chromium, fits, tab
+from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
 ODD = "SomethingError: nobody has seen this before"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture
@@ -53,25 +47,6 @@ def open_failure(page: Page, words: str) -> None:
     page.get_by_role("link", name=words).first.click()
 
 
-def test_a_verdict_is_corrected_and_confirmed(page: Page) -> None:
-    open_failure(page, "flash_attn")
-    page.get_by_role("button", name="Right", exact=True).click()
-    assert "the verdict is right" in page.locator("[role=status]").inner_text()
-    assert "A person set this verdict" in page.locator(".sure").inner_text()
-    page.get_by_text("Correct…").click()
-    page.locator("details.act").first.locator("select[name=cause]").select_option("USER.4")
-    page.locator("details.act").first.get_by_label("why").fill("needs a newer CUDA")
-    page.get_by_role("button", name="Correct", exact=True).click()
-    assert "new version" in page.locator("[role=status]").inner_text()
-    assert "Software Incompatibility" in page.locator(".sure").inner_text()
-    said = page.locator(".notes").first.inner_text()
-    assert "needs a newer CUDA" in said
-    assert "it said Buggy Code" in said
-    assert fits(page)
-    page.get_by_text("versions of the verdict").click()
-    expect(page.locator("table.versions tbody tr")).to_have_count(3)
-
-
 def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(page: Page, world: World) -> None:
     open_failure(page, "flash_attn")
     number = int(page.url.rpartition("/")[2])
@@ -82,18 +57,6 @@ def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(pa
     with world.client() as client:
         told = client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "version": 1})
     assert told.status_code == 409
-
-
-def test_a_novelty_group_is_labelled_once_for_all_of_its_failures(page: Page) -> None:
-    page.goto("/model")
-    row = page.locator("table.novel tbody tr", has_text=ODD)
-    assert "3" in row.inner_text()
-    row.locator("select[name=cause]").select_option("SYS.5")
-    row.get_by_role("button", name="Label").click()
-    assert page.locator("table.novel").count() == 0
-    page.goto("/failures?cause=SYS.5")
-    expect(page.locator("table.failures tbody tr")).to_have_count(3)
-    assert fits(page)
 
 
 def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from service.fleet.settings import FleetSettings
 from service.fleet.tend import Tending
-from tests.flows.chromium import chromium, fits, tab
+from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -49,12 +49,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(world.app) as address:
         yield address
     world.store.close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture(params=[1440, 390], ids=["desk", "phone"])

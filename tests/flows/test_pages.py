@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.flows.chromium import chromium, fits, tab
+from tests.flows.chromium import VARIANTS, fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -53,20 +53,9 @@ def stock(world: World) -> None:
         assert told["accepted"] == len(history())
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as made:
-        yield made
-
-
-@pytest.fixture(
-    params=[(1440, True), (1440, False), (390, True), (390, False)],
-    ids=lambda p: f"{p[0]}px-{'js' if p[1] else 'nojs'}",
-)
+@pytest.fixture(params=VARIANTS, ids=str)
 def page(request: pytest.FixtureRequest, browser: Browser, site: str) -> Iterator[Page]:
-    width, scripts = request.param
-    size = {"width": width, "height": 900}
-    with tab(browser, site, viewport=size, java_script_enabled=scripts, color_scheme="dark") as made:
+    with tab(browser, site, **request.param.context, color_scheme="dark") as made:
         yield made
 
 

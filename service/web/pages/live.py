@@ -1,7 +1,7 @@
-"""GET /live: server-sent events that say how many failures have come; pages then offer to show them."""
+"""Server-sent events: how many failures have come (GET /live), what becomes of one (GET /failures/{id}/live)."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from threading import Lock
 from typing import Annotated, cast
 
@@ -13,8 +13,10 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from service.errors import Unavailable
 from service.store.records import FailureFilter
 from service.store.session import Store
-from service.web.auth import READ
-from service.web.services import Given
+from service.web import automation_views, views
+from service.web.auth import OWN, READ
+from service.web.pages.failure import Id
+from service.web.services import Given, Services
 
 router = APIRouter()
 EVERY_S = 2.0
@@ -59,13 +61,63 @@ async def live(
     Raises:
         Unavailable: too many listen already.
     """
+    newest = _newest(request, services)
+    return _answer(told(newest, after))
+
+
+@router.get("/failures/{failure_id}/live", dependencies=[OWN])
+async def live_of_failure(
+    request: Request, services: Given, failure_id: Id, stands: Annotated[str, Query(max_length=40)] = ""
+) -> EventSourceResponse:
+    """Says `automation` with {"stands": name} whenever what automation does about a failure is not `stands` any more.
+
+    Raises:
+        NotFound: no such failure, or not one that they may see.
+        Unavailable: too many listen already.
+    """
+    newest = _newest(request, services)
+    row = (await to_thread.run_sync(views.failure, services, failure_id)).row
+
+    def now() -> str:
+        return automation_views.of_failure(services, failure_id, row.cluster, row.job_id).stands
+
+    return _answer(changed(newest, now, stands))
+
+
+def _newest(request: Request, services: Services) -> Newest:
+    """What all who listen share.
+
+    Raises:
+        Unavailable: too many do.
+    """
     state = request.app.state
     if not hasattr(state, "newest"):
         state.newest = Newest(services.store)
     newest = cast("Newest", state.newest)
     if newest.listening >= MOST_LISTENING:
         raise Unavailable("too many pages are live already; this one is shown as it is")
-    return EventSourceResponse(told(newest, after), ping=PING_S, headers={"X-Accel-Buffering": "no"})
+    return newest
+
+
+def _answer(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+    return EventSourceResponse(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
+
+
+async def changed(newest: Newest, now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent]:
+    """An event each time `now` is not what was seen last; ends as `told` does."""
+    newest.listening += 1
+    until = time.monotonic() + LASTS_S
+    try:
+        while time.monotonic() < until:
+            found = await to_thread.run_sync(now)
+            if found != seen:
+                seen = found
+                yield ServerSentEvent(orjson.dumps({"stands": seen}).decode(), event="automation")
+            await sleep(EVERY_S)
+    except Unavailable:
+        return
+    finally:
+        newest.listening -= 1
 
 
 async def told(newest: Newest, after: int) -> AsyncIterator[ServerSentEvent]:

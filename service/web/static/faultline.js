@@ -86,4 +86,24 @@
     });
     window.addEventListener("pagehide", () => source.close());
   }
+
+  // What becomes of this failure's resubmit is put in its place as it comes; a comment that is being typed stays.
+  const automation = document.getElementById("automation");
+  if (automation && automation.dataset.stands && window.EventSource) {
+    const source = new EventSource(location.pathname + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
+    const typed = () => automation.querySelector("input[name=comment]");
+    source.addEventListener("automation", async () => {
+      const answer = await fetch(location.pathname);
+      if (!answer.ok) return;
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("automation");
+      if (!found) return;
+      const opened = automation.querySelector("details[open]") !== null;
+      const before = typed(), text = before ? before.value : "", focused = before && before === document.activeElement;
+      automation.replaceChildren(...found.childNodes);
+      const after = typed();
+      if (after) { after.value = text; if (focused) after.focus(); }
+      if (opened) automation.querySelectorAll("details").forEach((one) => { one.open = true; });
+    });
+    window.addEventListener("pagehide", () => source.close());
+  }
 })();

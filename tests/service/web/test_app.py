@@ -111,6 +111,7 @@ WANTED = {
     ("POST", "/views"): "own",
     ("POST", "/views/drop"): "own",
     ("GET", "/live"): "read",
+    ("GET", "/failures/{failure_id}/live"): "own",
     ("GET", "/nodes"): "read",
     ("GET", "/nodes/{cluster}/{node:path}"): "read",
     ("POST", "/nodes/{cluster}/{node:path}/repaired"): "act",

@@ -1,0 +1,83 @@
+"""A running service with accounts, the way its people and hooks reach it: for tests of what people come for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+from playwright.sync_api import StorageState
+
+from service.web.sessions import COOKIE, LASTS
+from tests.service.web.live import serving
+from tests.service.web.world import World, event, lines, make_world
+
+API = "/api/v1"
+PEOPLE = (("ola", "operator", ()), ("ana", "owner", ("orion/ana",)))
+
+
+@dataclass
+class Site:
+    """The service at its address; `sender` tells of ended jobs, `hook` does what it is asked for."""
+
+    world: World
+    address: str
+    sender: TestClient
+    hook: TestClient
+    sessions: dict[str, str]
+
+    def tell(self, *events: dict[str, Any]) -> list[int]:
+        """Tell of ended jobs (a second try tells of the same ones); the numbers of the failures among them."""
+        answer = self.sender.post(f"{API}/events", content=lines(*events)).json()
+        assert answer["accepted"] + answer["duplicates"] == len(events), answer
+        items = self.hook.get(f"{API}/failures?limit=500").json()["items"]
+        return [one["id"] for job in events for one in items if one["job_id"] == job["job_id"]]
+
+    def lease(self, job: str) -> dict[str, Any]:
+        """What a hook gets for one job; the only one that may go."""
+        asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
+        [given] = self.hook.post(f"{API}/resubmissions:lease", json=asked).json()
+        assert given["job_id"] == job
+        return cast("dict[str, Any]", given)
+
+    def done(self, given: dict[str, Any], new_job: str) -> None:
+        """The hook says that it was done."""
+        answer = {"lease_token": given["lease_token"], "result": "done", "new_job_id": new_job}
+        told = self.hook.post(f"{API}/resubmissions/{given['request_id']}:ack", json=answer)
+        assert told.status_code == 200, told.text
+
+    def ends_well(self, new_job: str, job: str) -> None:
+        """The resubmitted job's own completion event."""
+        self.world.clock.at += timedelta(minutes=30)
+        ended = self.world.clock.at.isoformat()
+        started = (self.world.clock.at - timedelta(minutes=20)).isoformat()
+        again = event(new_job, status="succeeded", logs=[], resubmit_of=job, started_at=started, ended_at=ended)
+        assert self.tell(again) == []
+
+    def as_(self, name: str) -> StorageState:
+        """The cookies of somebody who has logged in."""
+        cookie = {
+            "name": COOKIE, "value": self.sessions[name], "domain": "127.0.0.1", "path": "/", "expires": -1,
+            "httpOnly": True, "secure": False, "sameSite": "Strict",
+        }  # fmt: skip
+        return cast("StorageState", {"cookies": [cookie], "origins": []})
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Site]:
+    """A service for as long as it is needed; what is live looks often."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("service.web.pages.live.EVERY_S", 0.1)
+        world = make_world(folder)
+        sessions = {}
+        with world.store.unit_of_work() as work:
+            for name, role, users in PEOPLE:
+                made = work.accounts.create(name, role, password=None, users=users)
+                sessions[name] = work.accounts.log_in(account_id=made.id, lasts=LASTS)
+        sender, hook = world.client(world.token("ingest")), world.client(world.token("act", "read"))
+        with serving(world.app) as address, sender, hook:
+            yield Site(world, address, sender, hook, sessions)
+        world.store.close()

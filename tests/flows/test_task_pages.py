@@ -1,0 +1,225 @@
+"""What operators and owners come for, each in Chromium on a desk and on a phone, with scripts and without."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.flows.chromium import VARIANTS, Variant, fits, tab
+from tests.flows.tasks import Site, running
+from tests.service.web.world import event, log
+
+pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
+
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
+ODD = "SomethingError: nobody has seen this before"
+STALE = "OSError: [Errno 116] Stale file handle: '/{share}/ckpt.pt'"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """One for all tests of this file; each tells of failures of its own."""
+    with running(tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
+@pytest.fixture(params=VARIANTS, ids=str)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    return cast("Variant", request.param)
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site, variant: Variant) -> Iterator[Page]:
+    """The operator's tab."""
+    with tab(browser, site.address, **variant.context, storage_state=site.as_("ola")) as made:
+        yield made
+
+
+def said(page: Page) -> str:
+    return page.locator("[role=status]").first.inner_text()
+
+
+def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: Variant) -> None:
+    [number] = site.tell(event(f"correct {variant}"))
+    page.goto(f"/failures/{number}")
+    page.get_by_role("button", name="Right", exact=True).click()
+    assert "the verdict is right" in said(page)
+    assert "A person set this verdict" in page.locator(".sure").inner_text()
+    page.get_by_text("Correct…").click()
+    form = page.locator("details.act").first
+    form.locator("select[name=cause]").select_option("USER.4")
+    form.get_by_label("why").fill("needs a newer CUDA")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    assert "new version" in said(page)
+    assert "Software Incompatibility" in page.locator(".sure").inner_text()
+    notes = page.locator(".notes").first.inner_text()
+    assert "needs a newer CUDA" in notes
+    assert "it said Buggy Code" in notes
+    assert fits(page)
+    page.get_by_text("versions of the verdict").click()
+    expect(page.locator("table.versions tbody tr")).to_have_count(3)
+
+
+def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Variant) -> None:
+    user = f"many-{variant}"
+    site.tell(*(event(f"many {variant} {n}", user=user) for n in range(4)))
+    page.goto(f"/failures?user={user}")
+    rows = page.locator("table.failures tbody tr")
+    expect(rows).to_have_count(4)
+    page.get_by_role("link", name="tick all 4").click()
+    boxes = page.locator("table.failures").get_by_role("checkbox")
+    expect(boxes.and_(page.locator(":checked"))).to_have_count(4)
+    boxes.first.uncheck()
+    if variant.scripts:
+        assert "3 ticked" in page.locator(".bulk").inner_text()
+    page.locator(".bulk select[name=cause]").select_option("system")
+    page.locator(".bulk select[name=symptom]").select_option("none")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    assert "3 verdicts corrected" in said(page)
+    assert f"user={user}" in page.url
+    assert sorted(page.locator("table.failures .side").all_inner_texts()) == ["system"] * 3 + ["user"]
+    assert fits(page)
+
+
+def test_a_novelty_group_is_labelled_once_for_all_of_its_failures(
+    browser: Browser, tmp_path: Path, variant: Variant
+) -> None:
+    with running(tmp_path) as own, tab(browser, own.address, **variant.context, storage_state=own.as_("ola")) as page:
+        own.tell(*(event(f"odd{n}", gpus=64, logs=[log(ODD)]) for n in range(3)))
+        page.goto("/model")
+        row = page.locator("table.novel tbody tr", has_text=ODD)
+        assert "3" in row.inner_text()
+        row.locator("select[name=cause]").select_option("SYS.5")
+        row.get_by_role("button", name="Label").click()
+        assert "new version" in said(page)
+        assert page.locator("table.novel").count() == 0
+        page.goto("/failures?cause=SYS.5")
+        expect(page.locator("table.failures tbody tr")).to_have_count(3)
+        assert fits(page)
+
+
+def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, page: Page, variant: Variant) -> None:
+    job, node = f"again-{variant}", f"gpu-{variant}"
+    [number] = site.tell(event(job, nodes=[node], logs=[log(XID, 1, node=node)]))
+    page.goto(f"/failures/{number}")
+    page.get_by_role("button", name="Resubmit now").click()
+    assert "Asked for: the next hook that looks takes it." in said(page)
+    stands = page.locator("#automation p[aria-live]")
+
+    def arrives(words: str) -> None:
+        if not variant.scripts:
+            page.reload()
+        expect(stands).to_contain_text(words, timeout=10_000)
+
+    arrives("waits for its time")
+    if variant.scripts:
+        page.get_by_label("comment", exact=True).fill("being typed")
+    given = site.lease(job)
+    arrives("in a hook's hands")
+    site.done(given, f"{job}-2")
+    arrives(f"resubmitted as job {job}-2")
+    site.ends_well(f"{job}-2", job)
+    arrives("succeeded")
+    if variant.scripts:
+        assert page.get_by_label("comment", exact=True).input_value() == "being typed"
+    assert fits(page)
+    page.goto("/automation?state=done")
+    assert "succeeded" in page.locator("table.requests tr", has_text=job).first.inner_text()
+
+
+def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant) -> None:
+    share = f"scratch-{variant}"
+    page.goto("/incidents")
+    page.get_by_text("Open one by hand").click()
+    page.get_by_label("cluster").fill("orion")
+    page.get_by_label("its name").fill(f"/{share}")
+    page.get_by_role("button", name="Hold what fails over it").click()
+    assert "What fails over it from now on is held." in said(page)
+    address = page.url.partition("?")[0]
+    labels = {"faultline/resubmit": "auto"}
+    stale = [
+        event(
+            f"{share}-{n}",
+            user=f"u{n}",
+            nodes=[f"n{n}-{variant}"],
+            labels=labels,
+            logs=[log(STALE.format(share=share))],
+        )
+        for n in range(3)
+    ]
+    site.tell(*stale)
+    page.goto(address)
+    assert "3 resubmits are held." in page.locator(".sure").inner_text()
+    page.get_by_role("button", name="Release: try one job").click()
+    assert "one job is let go next" in said(page)
+    page.get_by_label("comment").fill("storage looks")
+    page.get_by_role("button", name="Hold by hand").click()
+    assert "Held by a person: no job is let go to see." in page.locator(".sure").inner_text()
+    assert "storage looks" in page.locator("table.notes").inner_text()
+    page.get_by_label("comment").fill("failed over")
+    page.get_by_role("button", name="Close, let 3 go").click()
+    assert "Closed by ola" in page.locator(".sure").inner_text()
+    assert page.locator("table.jobs").inner_text().count("waits for its time") == 3
+    assert fits(page)
+    page.goto("/incidents")
+    row = page.locator("table.incidents tr", has_text=f"/{share}")
+    assert "by ola" in row.inner_text()
+    for job in stale:  # nothing of it is left to others
+        [number] = [
+            one["id"]
+            for one in site.hook.get("/api/v1/failures?limit=500").json()["items"]
+            if one["job_id"] == job["job_id"]
+        ]
+        assert site.hook.post(f"/api/v1/failures/{number}:never").status_code == 200
+
+
+def test_an_owner_contests_a_verdict_and_an_operator_judges(
+    browser: Browser, site: Site, page: Page, variant: Variant
+) -> None:
+    mine, other = f"mine-{variant}", f"other-{variant}"
+    number, foreign = site.tell(event(mine, user="ana"), event(other, user="bea"))
+    with tab(browser, site.address, **variant.context, storage_state=site.as_("ana")) as own:
+        own.goto("/")
+        assert own.url.endswith("/failures"), "owners come to their own failures"
+        shown = own.locator("table.failures").inner_text()
+        assert mine in shown
+        assert other not in shown
+        own.locator("table.failures tr", has_text=mine).get_by_role("link").first.click()
+        assert own.get_by_role("button", name="Right", exact=True).count() == 0
+        own.get_by_text("Contest…").click()
+        own.get_by_label("why it is wrong").fill(f"it is in the image {variant}")
+        own.get_by_role("button", name="Contest", exact=True).click()
+        assert "your objection" in said(own).lower()
+        assert fits(own)
+        answer = own.request.get(f"/failures/{foreign}")
+        assert answer.status == 404
+    page.goto("/feedback")
+    row = page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}")
+    assert mine in row.inner_text()
+    assert fits(page)
+    row.get_by_role("button", name="Verdict is right").click()
+    assert page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}").count() == 0
+    page.goto(f"/failures/{number}")
+    assert "A person set this verdict" in page.locator(".sure").inner_text()
+
+
+def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, variant: Variant) -> None:
+    job, node = f"stopped-{variant}", f"gpu-stopped-{variant}"
+    labels = {"faultline/resubmit": "auto"}
+    site.tell(event(job, nodes=[node], labels=labels, logs=[log(XID, 1, node=node)]))
+    page.goto("/failures")
+    page.locator("header").get_by_role("button", name="Stop").click()
+    assert "Stopped." in said(page)
+    assert "Automation is stopped" in page.locator("h1").inner_text()
+    assert "Stopped by ola" in page.locator("main").inner_text()
+    asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
+    assert site.hook.post("/api/v1/resubmissions:lease", json=asked).json() == []
+    page.goto("/")
+    assert "stopped" in page.locator("header").inner_text()
+    assert fits(page)
+    page.goto("/automation")
+    page.get_by_role("button", name="Start automation again").click()
+    assert "Started." in said(page)
+    site.done(site.lease(job), f"{job}-2")
