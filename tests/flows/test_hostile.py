@@ -323,7 +323,20 @@ def test_hostile_text_in_every_field_is_only_text_on_every_page(client: TestClie
         ),
         b"<img src=x onerror=alert(1)>{{7*7}}",
     )  # fmt: skip
-    for path in ("/", "/failures", "/failures/1", "/dead-letters", "/failures?q=%3Cimg&user=%3Csvg%20onload%3D1%3E"):
+    said = {"kind": "correct", "cause": "USER.4", "failures": [1], "note": HOSTILE}
+    assert client.post("/api/v1/feedback", json=said).status_code == 200
+    assert client.post("/api/v1/failures/1:hold", json={"comment": HOSTILE}).status_code == 200
+    paths = [
+        "/",
+        "/failures",
+        "/failures?ticked=all",
+        "/failures/1",
+        "/dead-letters",
+        "/model",
+        "/automation",
+        "/groups",
+    ]
+    for path in (*paths, "/failures?q=%3Cimg&user=%3Csvg%20onload%3D1%3E"):
         page = client.get(path)
         assert page.status_code == 200
         assert len(page.content) < 400_000

@@ -148,6 +148,24 @@ def test_hostile_content_is_text_on_the_pages_of_groups_too(page: Page) -> None:
         assert fits(page), path
 
 
+def test_hostile_content_that_arrives_live_is_text(browser: Browser, site: str) -> None:
+    with tab(browser, site) as made:
+        made.goto("/failures?status=failed")
+        made.locator("tr", has_text="hostile").get_by_role("link").first.click()
+        made.wait_for_url("**/failures/*")
+        number = made.url.rpartition("/")[2]
+        asked = made.request.post(f"/api/v1/failures/{number}:resubmit", data={"comment": HOSTILE})
+        assert asked.ok
+        stands = made.locator("#automation p[aria-live]")
+        expect(stands).to_contain_text("waits for its time", timeout=10_000)
+        made.request.post(f"/api/v1/failures/{number}:never", data={"comment": HOSTILE})
+        expect(stands).to_contain_text("Never resubmitted", timeout=10_000)
+        made.locator("#automation summary").click()
+        assert "<script>document.title='owned'</script>" in made.locator("#automation ol").inner_text()
+        assert "owned" not in made.title()
+        assert made.locator("main script, main svg[onload]").count() == 0
+
+
 def test_a_failure_is_found_by_words_of_its_log(page: Page) -> None:
     page.goto("/failures")
     page.get_by_label("words of the log").fill("fallen off the BUS")
