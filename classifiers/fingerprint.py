@@ -22,7 +22,12 @@ _NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
 
 
 def _words(text: str) -> str:
-    return _NAMES.sub("#", _QUOTED.sub("<q>", mask(text[:600])))[:_LENGTH].lower()
+    masked = mask(text[:600])
+    if "'" in masked or '"' in masked or "`" in masked:
+        masked = _QUOTED.sub("<q>", masked)
+    if "#" in masked:  # which every number is by now
+        masked = _NAMES.sub("#", masked)
+    return masked[:_LENGTH].lower()
 
 
 def _essence(item: Item, *, own: bool) -> str:

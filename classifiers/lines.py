@@ -8,6 +8,8 @@ syslog, ISO 8601.
 import re
 import time
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ISO = re.compile(
@@ -97,7 +99,11 @@ def time_of(line: str) -> float | None:
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
 
-def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one branch a launcher
+_PLAIN: Final = tuple(Head(body=body) for body in range(200))
+
+
+@lru_cache(maxsize=1024)
+def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901, PLR0912 - one branch a launcher
     """Rank, process, host and device that the head of a line names, and where its words begin.
 
     `labelled`: the stream was written by `srun --label`, so that a number and a colon is a rank.
@@ -141,6 +147,8 @@ def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901 - one b
             tag = _RANK_TAG.match(line, at) if line[at : at + 1] == "[" else None
             if tag is not None:  # a pod's number is no rank where the line gives one itself
                 rank, at = int(tag["rank"]), tag.end()
+    if rank is None and pid is None and host is None and at < len(_PLAIN):
+        return _PLAIN[at]  # most lines: nothing is told
     return Head(rank=rank, local=local, pid=pid, host=host, gpu=gpu, body=at)
 
 
@@ -154,8 +162,10 @@ def inner_rank(line: str) -> int | None:
 
 def is_labelled(text: str) -> bool:
     """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
-    if not _SRUN_TAG.match(text) and "\n0: " not in text[:2_000] and "\n1: " not in text[:2_000]:
-        return False
+    if not _SRUN_TAG.match(text):
+        front = text[:2_000]
+        if "\n0: " not in front and "\n1: " not in front:
+            return False
     lines = text[:4000].split("\n")[:40]
     if len(lines) > 1:
         lines.pop()

@@ -18,7 +18,7 @@ _HEAD_LINES: Final = 14
 _CHUNK: Final = 2_400
 _TIME: Final = (
     r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-    r"[\])]?[ :,|-]{0,3})?"
+    r"[\])]?+[ :,|-]{0,3}+)?"  # possessive: no mark begins with one of these
 )
 # A mark before every line, in the launchers' ways; the group's name is the way.
 LINE_MARK: Final = re.compile(

@@ -5,6 +5,9 @@ from typing import Final
 
 VERSION: Final = 1
 
+_PATH: Final = "path"
+_NUMBER: Final = "number"
+_DIGIT: Final = re.compile(r"\d")
 # In this order: what is longer and more particular first. With each what stands in all it matches, and how often: a
 # line without is not searched.
 _MASKS: Final = tuple(
@@ -19,9 +22,9 @@ _MASKS: Final = tuple(
         (r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b", "<addr>", ":", 3),
         (r"\b\d{1,3}(?:\.\d{1,3}){3}(?:[:<]\d+>?)?", "<addr>", ".", 3),
         (r"\b0x[0-9a-fA-F]+\b", "<hex>", "0x", 1),
-        (r"(?:(?<=[\s'\"=(:,\[])|^)(?:[A-Za-z]:)?[~.]{0,2}[/\\](?:[\w.@+ -]{1,80}[/\\])*[\w.@+-]*", "<path>", "", 0),
-        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "<hex>", "", 0),
-        (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", "", 0),
+        (r"(?:(?<=[\s'\"=(:,\[])|^)(?:[A-Za-z]:)?[~.]{0,2}[/\\](?:[\w.@+ -]{1,80}[/\\])*[\w.@+-]*", "<path>", _PATH, 1),
+        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "<hex>", _NUMBER, 1),
+        (r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", _NUMBER, 1),
     )
 )
 _SPACE: Final = re.compile(r"\s+")
@@ -30,6 +33,12 @@ _SPACE: Final = re.compile(r"\s+")
 def mask(line: str) -> str:
     """The line with every changing part replaced by a name in angle brackets, numbers by `#`, runs of space by one."""
     for pattern, name, part, least in _MASKS:
-        if not part or line.count(part) >= least:
+        if part == _NUMBER:
+            wanted = _DIGIT.search(line) is not None
+        elif part == _PATH:
+            wanted = "/" in line or "\\" in line
+        else:
+            wanted = line.count(part) >= least
+        if wanted:
             line = pattern.sub(name, line)
     return _SPACE.sub(" ", line).strip()

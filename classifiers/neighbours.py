@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -44,11 +43,9 @@ def heard_of_others(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> 
     return [line for line in lines if line.weight >= data.least]
 
 
-def _near(evidence: "FleetEvidence", rule: Neighbour) -> Iterator[OtherFailure]:
-    for other in evidence.others:
-        seconds = (other.at - evidence.ended_at).total_seconds()
-        if -rule.before_s <= seconds <= rule.after_s:
-            yield other
+def _is_near(other: OtherFailure, evidence: "FleetEvidence", rule: Neighbour) -> bool:
+    seconds = (other.at - evidence.ended_at).total_seconds()
+    return -rule.before_s <= seconds <= rule.after_s
 
 
 def _alike(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> ContextLine | None:
@@ -56,8 +53,11 @@ def _alike(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> ContextLi
     rule = data.neighbours["alike"]
     found = [
         other
-        for other in _near(evidence, rule)
-        if other.fingerprint == verdict.fingerprint and other.user is not None and other.user != evidence.user
+        for other in evidence.others
+        if other.fingerprint == verdict.fingerprint
+        and other.user is not None
+        and other.user != evidence.user
+        and _is_near(other, evidence, rule)
     ]
     users = {other.user for other in found}
     if not users or evidence.user is None:
@@ -80,10 +80,11 @@ def _elsewhere(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> Conte
         return None
     jobs = {
         other.job
-        for other in _near(evidence, rule)
+        for other in evidence.others
         if other.fingerprint == verdict.fingerprint
         and other.user == evidence.user
         and other.nodes
+        and _is_near(other, evidence, rule)
         and not own & {short_name(node) for node in other.nodes}
     }
     if not jobs:
@@ -94,11 +95,15 @@ def _elsewhere(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> Conte
 def _same_node(evidence: "FleetEvidence", data: Data) -> list[ContextLine]:
     """Other jobs that failed of hardware or system where it is known on which node, and it is one of ours."""
     rule = data.neighbours["same_node"]
+    if all(other.side == "user" or other.abstained for other in evidence.others):
+        return []
     own = {short_name(node): node for node in sorted(evidence.nodes, reverse=True)}
     found: defaultdict[str, dict[str, OtherFailure]] = defaultdict(dict)
-    for other in _near(evidence, rule):
+    for other in evidence.others:
+        if other.side == "user" or other.abstained:
+            continue
         named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
-        if named is None or other.side == "user" or other.abstained or short_name(named) not in own:
+        if named is None or short_name(named) not in own or not _is_near(other, evidence, rule):
             continue
         there = found[short_name(named)]
         known = there.get(other.job)

@@ -167,7 +167,9 @@ class Diagnose:
 
     def _row(self, item: _Item, diagnosed: _Item | None) -> NewJob:
         verdict = diagnosed.verdict if diagnosed is not None and diagnosed.digest == item.digest else None
-        return new_job(item.event, now=self._clock.now(), diagnosed=verdict is not None, digest=item.digest)
+        return new_job(
+            item.event, now=self._clock.now(), diagnosed=verdict is not None, digest=item.digest, key=item.key
+        )
 
     def _store_failures(
         self,

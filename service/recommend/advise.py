@@ -64,6 +64,11 @@ def would_resubmit(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy
     """Whether this event without any history, as if its job had opted in, is resubmitted."""
     if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed:
         return False  # as `NeverAutomatic` would say: most failures are such, and need not be asked about twice
+    if not facts.suspicion:  # then the policy's own rules say the same of this event without history
+        by_policy = Standing()
+        outlook.ask(Asked(verdict, job, facts, policy), by_policy, None)
+        if by_policy.decision not in RESUBMITTING:
+            return False
     alone = replace(
         facts,
         lineage=Lineage(),

@@ -16,10 +16,12 @@ def content_digest(event: JobCompletion) -> bytes:
     return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def new_job(event: JobCompletion, *, now: datetime, diagnosed: bool, digest: bytes | None = None) -> NewJob:
-    """The narrow row of an event; `digest` None is computed here. Redact the event first."""
+def new_job(
+    event: JobCompletion, *, now: datetime, diagnosed: bool, digest: bytes | None = None, key: str | None = None
+) -> NewJob:
+    """The narrow row of an event; `digest` and `key`, where not given, are computed here. Redact the event first."""
     return NewJob(
-        event_id=event.key(),
+        event_id=event.key() if key is None else key,
         digest=content_digest(event) if digest is None else digest,
         cluster=event.cluster,
         job_id=event.job_id,
