@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from service.clock import Clock
 from service.errors import Conflict, NotFound
 from service.figures import number
+from service.kept import Kept
 from service.report import build, document, gather
 from service.report.document import Report
 from service.store.records import OutboxMessage
@@ -19,12 +20,15 @@ DUTY = "weekly report"
 GRACE = timedelta(hours=6)  # after a week's end: late events and late logs still come in
 LEASE = timedelta(minutes=15)
 SERVICE = "the service"
+LARGE = 1_000  # failures a week from which on a report takes longer to build than a page may
 
 
 class Reports:
     """The reports of one service: those published, and the present state of any week."""
 
-    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock) -> None:
+    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: Kept[Report] | None = None) -> None:
+        """With `drafts` the present state of a large week may be as old as what is kept there; it tells its time."""
+        self._drafts = drafts
         self._store = store
         self._zone = zone
         self._clock = clock
@@ -50,7 +54,9 @@ class Reports:
         if found is None and version is not None:
             raise NotFound(f"week {week} has no published version {version}")
         if found is None:
-            return self.current(week)
+            if self._drafts is None:
+                return self.current(week)
+            return self._drafts.get(str(week), lambda: self.current(week), self._clock.monotonic(), worth=_large)
         return document.from_wire(found.body)
 
     def publish(self, week: Week, by: str = SERVICE) -> Report:
@@ -106,6 +112,10 @@ class Reports:
         """What was published: week, version, time, by whom; newest week first."""
         with self._store.reading() as reading:
             return reading.reports.list(limit=limit, before=before)
+
+
+def _large(report: Report) -> bool:
+    return (report.figures.get("failed") or 0) >= LARGE
 
 
 def what_moved(before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from service.store.tables import failures
 from service.store.tables_groups import group_fingerprints
 
 OVER = 2_000  # failures that are counted
+OVER_SEARCHED = 500  # of a search for common words, each of which has to be looked at
 NAMES = ("side", "cause", "status", "cluster", "queue", "team", "user", "node")
 SHOWN = 8
 _COLUMNS = {"user": "user_name", "node": "suspect_node"}
@@ -46,6 +47,7 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     words = search.asked_for(filters.q or "")
     known = search.few(connection, words, most=Q_FEW) if words else None
     common = bool(words) and known is None
+    over = min(over, OVER_SEARCHED) if common else over
     grouped = filters.group is not None and filters.group.isascii() and filters.group.isdigit()
     asked = filters
     if grouped:

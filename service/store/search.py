@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, cast, literal, literal_column, text
+from sqlalchemy import ColumnElement, Connection, and_, cast, column, literal, literal_column, select, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from service.store import bulk
@@ -75,15 +75,29 @@ def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
 
 
 def few(connection: Connection, words: Sequence[str], *, most: int) -> list[int] | None:
-    """Failures whose evidence has all these words, in no order; None where each word alone is in more than `most`.
+    """Failures whose evidence has all these words, in no order; None where more than `most` have to be looked at.
 
     Neither database stops early at the beginning of a word: whether a word is common is asked of the whole word first,
-    which both answer from a small part of its list.
+    which both answer from a small part of its list. Those with the other words are then looked at one by one.
     """
-    if all(_common(connection, word, most) for word in words):
+    common = [word for word in words if _common(connection, word, most)]
+    rare = [word for word in words if word not in common]
+    if not rare:
         return None
-    found = matching(connection, words, most=most + 1)
-    return found if len(found) <= most else None
+    found = matching(connection, rare, most=most + 1)
+    if len(found) > most:
+        return None
+    return _with(connection, found, common) if common and found else found
+
+
+def _with(connection: Connection, failure_ids: Sequence[int], words: Sequence[str]) -> list[int]:
+    """Those of some failures whose evidence has all these words as well."""
+    key = "failure_id" if bulk.is_postgres(connection) else "rowid"
+    some = table("evidence_words", column(key))
+    wanted = select(some.c[key]).where(
+        some.c[key].in_(failure_ids), has_words(connection, f"evidence_words.{key}", words)
+    )
+    return list(connection.execute(wanted).scalars())
 
 
 def _common(connection: Connection, word: str, most: int) -> bool:
@@ -121,10 +135,10 @@ def has_words(connection: Connection, here: str, words: Sequence[str]) -> Column
     """
     if bulk.is_postgres(connection):
         asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
-        one = f"(SELECT words FROM evidence_words WHERE failure_id = {here})"  # noqa: S608 - a column of ours
+        one = f"(SELECT said.words FROM evidence_words AS said WHERE said.failure_id = {here})"  # noqa: S608 - a column of ours
         found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(asked), TSQUERY))
         return found
-    own = f"(SELECT ' ' || words || ' ' FROM evidence_words WHERE rowid = {here})"  # noqa: S608 - as above
+    own = f"(SELECT ' ' || said.words || ' ' FROM evidence_words AS said WHERE said.rowid = {here})"  # noqa: S608 - as above
     said: ColumnElement[Any] = literal_column(own)
     conditions = [
         said.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words

@@ -22,7 +22,9 @@ from service.store.automation_records import (
 )
 from service.store.records import Page
 from service.web import views
-from service.web.services import Services
+from service.web.services import Services, Tallies
+
+MANY = 5_000  # resubmits that are not counted for every page anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +39,17 @@ class StormShown:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The switch, the policy in force, what there is of each state, storms, and how resubmits ended."""
+    """The switch, the policy in force, what there is of each state, storms, and how resubmits ended.
+
+    `rates_at`: when these were counted.
+    """
 
     switch: Switch
     policy: str
     counts: Mapping[RequestState, int]
     storms: tuple[StormShown, ...]
     rates: tuple[Rate, ...]
+    rates_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +80,25 @@ def overview(services: Services, *, rates: bool = True) -> Overview:
         switch = reading.switch.get()
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
-        tallies = reading.outcomes.tallies(services.clock.now() - OUTCOMES_COUNT) if rates else []
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
     storms = tuple(StormShown(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
+    at, tallies = _tallies(services) if rates else (None, ())
     told = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
-    return Overview(switch, services.acts.policy.version, counts, storms, told)
+    return Overview(switch, services.acts.policy.version, counts, storms, told, at)
+
+
+def _tallies(services: Services) -> Tallies:
+    """How resubmits ended; many are counted once a minute."""
+
+    def count() -> Tallies:
+        now = services.clock.now()
+        with services.store.reading() as reading:
+            return now, tuple(reading.outcomes.tallies(now - OUTCOMES_COUNT))
+
+    def many(found: Tallies) -> bool:
+        return sum(row.helped + row.failed + row.unknown + row.pending for row in found[1]) >= MANY
+
+    return services.rates.get("rates", count, services.clock.monotonic(), worth=many)
 
 
 def rate(row: TallyRow, demotion: Demotion | None) -> Rate:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Annotated, Any, Protocol, cast
 from zoneinfo import ZoneInfo
@@ -20,9 +21,12 @@ from service.groups.advisor import Advisor
 from service.groups.desk import Desk
 from service.groups.feedback import Feedback
 from service.groups.fold import Fold
+from service.kept import Kept
 from service.people.config import People
 from service.recommend import policy
+from service.report.document import Report
 from service.report.publish import Reports
+from service.store.automation_records import TallyRow
 from service.store.records import Visible
 from service.store.session import Store
 from service.telemetry import Telemetry
@@ -51,6 +55,9 @@ class ModelInfo:
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
+Tallies = tuple[datetime, tuple[TallyRow, ...]]  # when they were counted
+
+
 def everything() -> Visible | None:
     """No narrowing: everybody's failures are seen."""
     return None
@@ -76,6 +83,9 @@ class Services:
         says: takes what people say of verdicts; default: one that advises by the built-in policy.
         node_events: takes what nodes say; default: one with the fleet's default settings.
         automation: what is done by itself; default: one by the built-in policy.
+        drafts: reports of large weeks that nobody published, as they were up to minutes ago.
+        prints: reports in print.
+        rates: how resubmits ended, as counted up to minutes ago.
     """
 
     store: Store
@@ -93,6 +103,9 @@ class Services:
     says: Feedback | None = None
     node_events: NodeEventIntake | None = None
     automation: Automation | None = None
+    drafts: Kept[Report] = field(default_factory=Kept)
+    prints: Kept[bytes] = field(default_factory=Kept)
+    rates: Kept[Tallies] = field(default_factory=Kept)
 
     @property
     def acts(self) -> Automation:
@@ -134,7 +147,7 @@ class Services:
     @property
     def reports(self) -> Reports:
         """The weekly quality reports."""
-        return Reports(self.store, self.zone, self.clock)
+        return Reports(self.store, self.zone, self.clock, self.drafts)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records by topic that are not yet stored; None where this process does not know."""

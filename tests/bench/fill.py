@@ -164,6 +164,7 @@ def _derive(connection: Connection, now: datetime) -> None:
         "newest": f"(SELECT max(id) - {UNFOLDED} FROM failures)",
         "asked": f"decode('{pack(ASKED).hex()}', 'hex')" if postgres else f"x'{pack(ASKED).hex()}'",
         "blob": f"decode('{pack({}).hex()}', 'hex')" if postgres else f"x'{pack({}).hex()}'",
+        "letter": f"decode('{pack('made up').hex()}', 'hex')" if postgres else f"x'{pack('made up').hex()}'",
         "list": f"decode('{pack([]).hex()}', 'hex')" if postgres else f"x'{pack([]).hex()}'",
         "yes": "true" if postgres else "1",
         "no": "false" if postgres else "0",
@@ -243,7 +244,7 @@ INSERT INTO labels (failure_id, at, who, side, cause, people, disputed, conteste
 SELECT failure_id, at, who, said_side, said_cause, 1, {no}, kind = 'contest', {no}, kind = 'contest' FROM feedback;
 INSERT INTO audits (week, failure_id, feedback_id) SELECT '2026-W40', failure_id, id FROM feedback LIMIT 50;
 INSERT INTO dead_letters (at, place, sha256, reason, errors, text, resent_at)
-SELECT ended_at, 'bench[0]@' || id, fingerprint, 'not JSON', {list}, {blob},
+SELECT ended_at, 'bench[0]@' || id, fingerprint, 'not JSON', {list}, {letter},
        CASE WHEN id % 3 = 0 THEN NULL ELSE ended_at END
 FROM failures WHERE id % 500 = 0 AND ended_at > {month};
 INSERT INTO outbox (type, key, payload, created_at, available_at, done_at)

@@ -12,9 +12,10 @@ from hashlib import blake2b
 from typing import Any
 
 from classifiers import taxonomy
-from classifiers.case import LogStream
+from classifiers.case import Evidence, LogStream
 from service.store.packing import pack, pack_streams
 from service.store.search import words_of
+from service.verdict import evidence_to_wire
 from tests.bench.workload import SYLLABLES
 
 CLUSTERS, QUEUES, TEAMS, USERS, NODES = 5, 12, 30, 600, 2_000
@@ -99,7 +100,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
         "platform_symptom": "crash",
         "confidence": confidence,
         "abstained": abstained,
-        "evidence": [{"rank": 0, "node": None, "stream": "stderr", "line": 3, "text": line, "role": "initiating"}],
+        "evidence": [evidence_to_wire(Evidence(line, "initiating", rank=0, line=3))],
         "suspect": {"rank": 0, "node": None, "gpu": None},
         "fingerprint": fingerprint,
         "decision": decision,

@@ -1,5 +1,6 @@
 """GET /reports and /reports/{week}: the weekly quality report, to read, to print and to pass on."""
 
+from hashlib import blake2b
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -35,7 +36,11 @@ def reports(request: Request, services: Given, cursor: Text = None) -> HTMLRespo
 def report_pdf(services: Given, week: str, version: Version = None) -> Response:
     """In print."""
     report = services.reports.read(weeks.parse(week), version)
-    return Response(pdf.render(report), media_type="application/pdf", headers=_named(report.week, "pdf"))
+    now = services.clock.monotonic()
+    printed = services.prints.get(
+        blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, worth=bool
+    )
+    return Response(printed, media_type="application/pdf", headers=_named(report.week, "pdf"))
 
 
 @router.get("/reports/{week}.md", dependencies=[READ])
