@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from service.clock import Clock
 from service.errors import Conflict, invalid
+from service.groups import mending
 from service.store.group_records import GroupRow, Mute, Split, SplitField
 from service.store.session import Store, UnitOfWork
 
@@ -22,14 +23,30 @@ class Desk:
         self._store = store
         self._clock = clock
 
-    def resolve(self, group_ids: Sequence[int], who: str) -> None:
-        """Say that it is mended; the next failure makes it regressed."""
+    def resolve(self, group_ids: Sequence[int], who: str, fixed_by: str | None = None) -> None:
+        """Say that it is mended; the next failure makes it regressed.
+
+        Args:
+            group_ids: which.
+            who: who says so.
+            fixed_by: by what, M1 to M10; it counts once for each group, for its newest failure.
+
+        Raises:
+            InvalidInput: `fixed_by` is none of these.
+        """
         now = self._clock.now()
+        if fixed_by is not None:
+            mending.check(fixed_by)
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
                 row = _live(work, group_id)
                 work.groups.change(group_id, state="resolved", state_since=now, resolved_at=now, **_NO_MUTE)
-                _noted(work, row, who, "resolved it")
+                how = ""
+                if fixed_by is not None and fixed_by != mending.NOTHING:
+                    how = f" by {fixed_by} {mending.title(fixed_by)}"
+                    if work.failures.rows([row.last_id]):  # retention may have removed it
+                        mending.noted(work, row.last_id, who, fixed_by)
+                _noted(work, row, who, f"resolved it{how}")
 
     def reopen(self, group_ids: Sequence[int], who: str) -> None:
         """Take back that it was resolved, regressed or muted."""

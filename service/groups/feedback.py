@@ -18,6 +18,7 @@ from service import weeks
 from service.clock import Clock
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.events import JobCompletion
+from service.groups import mending
 from service.groups.corrected import NONE, completed, corrected, data
 from service.messages import of_verdict
 from service.store.feedback_records import FeedbackKind, Label, Labels, NewFeedback
@@ -46,13 +47,17 @@ Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a person says, about one failure or many. `version`: the one that was looked at, None: the current one."""
+    """What a person says, about one failure or many.
+
+    `version`: the one that was looked at, None: the current one. `fixed_by`: what mended it, M1 to M10.
+    """
 
     kind: FeedbackKind
     labels: Labels = NOTHING
     note: str | None = None
     model_shown: bool = True
     version: int | None = None
+    fixed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,8 @@ class Feedback:
     def say_of_group(self, group_id: int, who: str, word: Word) -> list[Taken]:
         """The same word about a group: its newest failures (500 at most), and what the group is called from now on.
 
+        What fixed it counts once, for the newest: one mending, however many failed before it.
+
         Raises:
             NotFound: no such group.
             InvalidInput: as `say`.
@@ -145,7 +152,9 @@ class Feedback:
             page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
         if not page.items:
             raise Conflict(f"no failure of group {group_id} is stored any more")
-        taken = self.say_of_many([row.id for row in page.items], who, word)
+        taken = self.say_of_many([row.id for row in page.items], who, replace(word, fixed_by=None))
+        if taken and word.fixed_by is not None:
+            mending.say(self._store, taken[0].failure_id, who, word.fixed_by)
         if taken and word.kind in _JUDGING:
             with self._store.unit_of_work() as work:
                 row = work.failures.get(taken[0].failure_id).row
@@ -205,6 +214,8 @@ class Feedback:
             protected = before is not None and before.golden
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
+        if word.fixed_by is not None:
+            mending.noted(work, failure_id, who, word.fixed_by)
         evidence = (detail.verdict or {}).get("evidence") or ()
         number, label = work.feedback.add(
             NewFeedback(
@@ -269,6 +280,10 @@ def check(word: Word) -> None:
         raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
     if word.kind == "correct" and labels == Labels():
         raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
+    if word.fixed_by is not None:
+        if word.kind not in {"confirm", "correct"}:
+            raise invalid("fixed_by", "only with confirm or correct", word.fixed_by)
+        mending.check(word.fixed_by)
     if word.note is not None and len(word.note) > LONGEST_NOTE:
         raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
 

@@ -14,7 +14,7 @@ from service.recommend.rules.never import NeverAutomatic
 from service.recommend.rules.pause import Pause
 from service.recommend.rules.shared import InIncident, Rate, StormBrake
 from service.recommend.rules.worth import CostGate, Demoted
-from service.recommend.wording import Words
+from service.recommend.wording import Words, worked_here
 from service.verdict import Action, Advice, Mitigation
 
 # Asked after the policy's own rules, as long as a resubmit is what would be done.
@@ -95,7 +95,10 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     changes = requests.changes(verdict, job, facts, policy.request)
     acting = standing.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
+    worked = facts.history.resolved_by
     rules_asked = reasons.in_words(trace)
+    if worked:
+        rules_asked = (*rules_asked, worked_here(worked))
     slots = {
         "checkpoint": checkpoint or "",
         "user": job.user or "",
@@ -111,7 +114,9 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         larger_request=bool({"memory_bytes", "time_limit_s"} & changes.keys()),
     )
     return Advice(
-        mitigations=tuple(Mitigation(code, share, words.mitigation(code)) for code, share in ranked),
+        mitigations=tuple(
+            Mitigation(code, share, words.mitigation(code, worked.get(code, 0))) for code, share in ranked
+        ),
         decision=standing.decision,
         resubmit=would_resubmit(verdict, job, facts, policy),
         reasons=tuple(f"{one.name}: {one.said}" for one in rules_asked),

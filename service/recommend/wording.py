@@ -10,6 +10,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.case import Verdict
+from service.verdict import RuleAsked
 
 LINE_SHOWN = 160
 
@@ -43,12 +44,32 @@ def _row(row: Mapping[str, Any]) -> _Text:
 
 
 @cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(files("service.recommend").joinpath("mitigations.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _texts() -> dict[str, list[_Text]]:
-    data = tomllib.loads(files("service.recommend").joinpath("mitigations.toml").read_text(encoding="utf-8"))
+    data = _data()
     texts: dict[str, list[_Text]] = {"whom": [_row(row) for row in data["whom"]]}
     for row in data["text"]:
         texts.setdefault(row["code"], []).append(_row(row))
     return texts
+
+
+@cache
+def _worked() -> Mapping[str, str]:
+    """What is said behind a text where it was done before."""
+    said: Mapping[str, str] = _data()["worked"]
+    return said
+
+
+def worked_here(resolved_by: Mapping[str, int]) -> RuleAsked:
+    """What ended failures of this cause before, the most frequent first: a reason that decides nothing."""
+    known = taxonomy.load().mitigations
+    ordered = sorted(resolved_by.items(), key=lambda one: (-one[1], one[0]))
+    what = ", ".join(f"{code} {known[code].title} {count:,}" for code, count in ordered if code in known)
+    return RuleAsked("worked here", _worked()["reason"].format(what=what), decided=False)
 
 
 class Words:
@@ -68,8 +89,8 @@ class Words:
             **slots,
         }
 
-    def mitigation(self, code: str) -> str:
-        """What to do, in a sentence.
+    def mitigation(self, code: str, worked: int = 0) -> str:
+        """What to do, in a sentence; with how often it ended such failures here.
 
         Raises:
             KeyError: the code has no text.
@@ -78,7 +99,9 @@ class Words:
         found = self._first(code, {**self._slots, "fix": f"most often: {fix}"} if fix else self._slots)
         if found is None:
             raise KeyError(code)
-        return found
+        return (
+            _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}") if worked else found
+        )
 
     def whom(self) -> str | None:
         """Whom to ask, in a few words."""

@@ -61,6 +61,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             ),
             automation=(done := _automation(reading, since, until)),
             resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
+            recorded_mitigations=reading.mended.between(since, until),
             quality=_quality(reading, week, since, until, now),
         )
 

@@ -17,7 +17,7 @@ def act(services: Services, group_ids: Sequence[int], who: str, asked: GroupActi
     """
     desk = services.desk
     if asked.action == "resolve":
-        desk.resolve(group_ids, who)
+        desk.resolve(group_ids, who, asked.fixed_by or None)
     elif asked.action == "reopen":
         desk.reopen(group_ids, who)
     elif asked.action == "mute":
@@ -60,6 +60,7 @@ def word_of(given: FeedbackGiven) -> Word:
         given.note,
         given.model_shown,
         given.version,
+        given.fixed_by or None,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from service.groups import labelled
+from service.groups import labelled, mending
 from service.groups.feedback import Word
 from service.store.feedback_records import Labels, SavedView
 from service.web import group_views, views
@@ -15,6 +15,7 @@ from service.web.api.group_models import (
     FeedbackOfMany,
     FeedbackTaken,
     FeedbackTakenOfMany,
+    FixedBy,
     Protected,
     QueuePage,
     Saved,
@@ -37,7 +38,11 @@ def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
     """All that was said of one failure, and what stands of it."""
     views.failure(services, failure_id)
     with services.store.reading() as reading:
-        return FeedbackAnswer(label=reading.feedback.label(failure_id), items=list(reading.feedback.of(failure_id)))
+        return FeedbackAnswer(
+            label=reading.feedback.label(failure_id),
+            fixed_by=reading.mended.of(failure_id),
+            items=list(reading.feedback.of(failure_id)),
+        )
 
 
 @router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
@@ -49,6 +54,13 @@ def post_feedback(
         speaker.must("act")
     views.failure(services, failure_id)  # of those the speaker may see
     return taken_of(services.feedback.say(failure_id, speaker.name, word_of(given)))
+
+
+@router.put("/failures/{failure_id}/fixed-by", responses=answers(401, 403, 404, 422, 503))
+def put_fixed_by(services: Given, speaker: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy) -> FixedBy:
+    """Say what mended a failure; later advice on failures of its cause counts it."""
+    mending.say(services.store, failure_id, speaker.name, given.code)
+    return given
 
 
 @router.post("/feedback", responses=answers(401, 403, 409, 422, 503))

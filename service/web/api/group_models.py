@@ -6,6 +6,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from service.store.feedback_records import Audit, Label, Said
 from service.store.group_records import GroupDetail, GroupRow
+from service.store.mended import MendedBy
 from service.web.group_views import Queued
 
 Action = Literal[
@@ -35,6 +36,7 @@ class GroupAction(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     action: Action
+    fixed_by: str | None = Field(default=None, max_length=4, description="resolve: what mended it, M1 to M10")
     until: AwareDatetime | None = Field(default=None, description="mute: until then")
     failures: int | None = Field(default=None, ge=1, le=10**9, description="mute: for so many more failures")
     users: int | None = Field(default=None, ge=1, le=10**9, description="mute: until so many more users are hit")
@@ -70,6 +72,9 @@ class FeedbackGiven(BaseModel):
         default=None, ge=1, le=2**31 - 1, description="the version that was looked at; 409 where another stands"
     )
     model_shown: bool = Field(default=True, description="whether the verdict was seen before judging")
+    fixed_by: str | None = Field(
+        default=None, max_length=4, description="with confirm or correct: what mended it, M1 to M10; none takes it back"
+    )
 
 
 class FeedbackOfMany(FeedbackGiven):
@@ -99,10 +104,19 @@ class FeedbackTakenOfMany(BaseModel):
     items: list[FeedbackTaken]
 
 
+class FixedBy(BaseModel):
+    """What mended a failure: one of the ten mitigations, M1 to M10; none takes it back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str = Field(max_length=4)
+
+
 class FeedbackAnswer(BaseModel):
-    """What was said of a failure, oldest first, and what stands of it."""
+    """What was said of a failure, oldest first, what stands of it, and what people say mended it."""
 
     label: Label | None
+    fixed_by: MendedBy | None = None
     items: list[Said]
 
 

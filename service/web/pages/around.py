@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from service.figures import span
 from service.store.feedback_records import Label, Said
 from service.store.group_records import GroupRow
+from service.store.mended import MendedBy, MendedNear
 from service.store.records import FailureDetail, FailureRow
 from service.store.solved import Solved
 from service.web import views
@@ -31,20 +32,25 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """See the module. `fixed`: what was different when the nearest solved one's job succeeded, in words."""
+    """See the module. `fixed`: what was different when the nearest solved one's job succeeded, in words.
+
+    `mended`: the nearest one that a person says was mended, and by what.
+    """
 
     group: GroupRow | None
     others: tuple[Others, ...]
     solved: Solved | None
     fixed: str
+    mended: MendedNear | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What people said of it, oldest first, and what stands of it."""
+    """What people said of it, oldest first, what stands of it, and what they say mended it."""
 
     label: Label | None
     items: tuple[Said, ...]
+    mended: MendedBy | None
 
 
 def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around:
@@ -54,11 +60,13 @@ def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around
     wanted: list[tuple[str, dict[str, str]]] = [("of this kind", {"group": row.fingerprint})]
     group: GroupRow | None = None
     solved: Solved | None = None
+    mended: MendedNear | None = None
     if everything:
         with services.store.reading() as reading:
             number = reading.groups.of([row.fingerprint]).get(row.fingerprint)
             group = None if number is None else reading.groups.row(number)
             solved = reading.failures.solved(row)
+            mended = reading.mended.nearest(row)
         if group is not None:
             wanted = [("of this group", {"group": str(group.id)})]
     if node is not None:
@@ -66,7 +74,7 @@ def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around
     hour = _within(row.ended_at, HOUR)
     wanted.append((f"on {row.cluster}, within half an hour", {"cluster": row.cluster, **hour}))
     others = tuple(_others(services, row.id, words, filters) for words, filters in wanted)
-    return Around(group, others, solved, "" if solved is None else _fixed(solved))
+    return Around(group, others, solved, "" if solved is None else _fixed(solved), mended)
 
 
 def _within(at: datetime, span: timedelta) -> dict[str, str]:
@@ -81,7 +89,7 @@ def _within(at: datetime, span: timedelta) -> dict[str, str]:
 def said(services: Services, failure_id: int) -> Words:
     """What people said of it."""
     with services.store.reading() as reading:
-        return Words(reading.feedback.label(failure_id), reading.feedback.of(failure_id))
+        return Words(reading.feedback.label(failure_id), reading.feedback.of(failure_id), reading.mended.of(failure_id))
 
 
 def _others(services: Services, but: int, words: str, filters: dict[str, str]) -> Others:

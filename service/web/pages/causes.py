@@ -1,6 +1,7 @@
 """The codes of the taxonomy for a form's choices."""
 
 from classifiers import taxonomy
+from service.groups import mending
 
 
 def by_side() -> dict[str, list[taxonomy.Entry]]:
@@ -19,6 +20,11 @@ def chosen(code: str) -> dict[str, str | None]:
 def categories() -> list[taxonomy.Entry]:
     """The failure categories."""
     return list(taxonomy.load().categories.values())
+
+
+def mitigations() -> list[taxonomy.Entry]:
+    """The ten mitigations that a person can name."""
+    return [taxonomy.load().mitigations[code] for code in mending.codes()]
 
 
 def symptoms() -> list[taxonomy.Entry]:

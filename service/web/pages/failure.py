@@ -12,7 +12,7 @@ from service.store.records import FailureDetail, FailureRow
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import around, owner
-from service.web.pages.causes import by_side, categories, symptoms
+from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.excerpt import excerpts
 from service.web.pages.forms import Text
 from service.web.pages.standing import message
@@ -64,6 +64,7 @@ def failure(
         "causes": by_side(),
         "categories": categories(),
         "symptoms": symptoms(),
+        "mitigations": mitigations(),
         "said": said,
         "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
     }

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
+from service.groups import mending
 from service.groups.feedback import Word
 from service.store.feedback_records import Labels, SavedView
 from service.web import group_views, views
@@ -115,6 +116,13 @@ def say(
     )
     asked.services.feedback.say(failure_id, asked.who, word_of(given))
     return then(f"{back or f'/failures/{failure_id}'}?said={kind}")
+
+
+@router.post("/failures/{failure_id}/fixed")
+def fixed(asked: Acting, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
+    """Say what mended it."""
+    mending.say(asked.services.store, failure_id, asked.who, fixed_by)
+    return then(f"/failures/{failure_id}?said=fixed")
 
 
 @router.post("/feedback")

@@ -14,7 +14,7 @@ from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
 from service.web.group_actions import act, word_of
-from service.web.pages.causes import by_side, chosen
+from service.web.pages.causes import by_side, chosen, mitigations
 from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given, Services
@@ -124,6 +124,7 @@ def group(
         "latest": latest.items,
         "last": last,
         "causes": by_side(),
+        "mitigations": mitigations(),
         "spans": SPANS,
         "said": said,
     }
@@ -164,6 +165,7 @@ def act_on_one(
     groups: Annotated[str, Form(max_length=400)] = "",
     fingerprint: Annotated[str, Form(max_length=200)] = "",
     value: Annotated[str, Form(max_length=300)] = "",
+    fixed_by: Annotated[str, Form(max_length=10)] = "",
 ) -> RedirectResponse:
     """Do one thing to one group; `value` of a split is "field: value"."""
     field, _, named = value.partition(":")
@@ -181,6 +183,7 @@ def act_on_one(
         fingerprint=fingerprint,
         field=field.strip(),
         value=named.strip(),
+        fixed_by=fixed_by or None,
     )
     act(asked_by.services, [group_id], asked_by.who, given)
     return then(f"/groups/{group_id}?said={given.action}")
