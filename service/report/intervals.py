@@ -29,7 +29,8 @@ def share(count: int, of: int) -> Interval | None:
     p = count / of
     middle = (p + Z * Z / (2 * of)) / (1 + Z * Z / of)
     half = Z * sqrt(p * (1 - p) / of + Z * Z / (4 * of * of)) / (1 + Z * Z / of)
-    return Interval(p, max(middle - half, 0.0), min(middle + half, 1.0))
+    # Rounding must not put a share of 0 or 1 outside its own interval.
+    return Interval(p, min(p, max(middle - half, 0.0)), max(p, min(middle + half, 1.0)))
 
 
 def total(amount: float, squares: float) -> Interval:

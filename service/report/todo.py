@@ -31,7 +31,9 @@ def things_to_do(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
             said.get(f"group_{group.side}", said["group_unknown"]).format(headline=headline),
             group.amount.gpu_hours,
             group.amount.failures,
-            said["group_reckoned"].format(failures=number(group.amount.failures), users=number(group.users)),
+            said["group_reckoned"].format(
+                failures=_many(group.amount.failures, "failure"), users=_many(group.users, "user")
+            ),
             f"/failures?group={quote(group.fingerprint, safe='')}",
         )
     for node in facts.nodes:
@@ -59,3 +61,7 @@ def things_to_do(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
         )
     found.sort(key=lambda one: (-one[0], -one[1], one[2].title))
     return tuple(one for _, _, one in found[:MOST])
+
+
+def _many(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"

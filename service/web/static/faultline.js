@@ -90,10 +90,10 @@
   // What becomes of this failure's resubmit is put in its place as it comes; a comment that is being typed stays.
   const automation = document.getElementById("automation");
   if (automation && automation.dataset.stands && window.EventSource) {
-    const source = new EventSource(location.pathname + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
+    const source = new EventSource(automation.dataset.at + "/live?stands=" + encodeURIComponent(automation.dataset.stands));
     const typed = () => automation.querySelector("input[name=comment]");
     source.addEventListener("automation", async () => {
-      const answer = await fetch(location.pathname);
+      const answer = await fetch(automation.dataset.at);
       if (!answer.ok) return;
       const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("automation");
       if (!found) return;
