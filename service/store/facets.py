@@ -12,6 +12,7 @@ from service.store.failure_page import GROUP_FINGERPRINTS, Q_FEW, Q_WINDOW, narr
 from service.store.records import FailureFilter
 from service.store.tables import failures
 from service.store.tables_groups import group_fingerprints
+from service.store.types import LATEST
 
 OVER = 2_000  # failures that are counted
 OVER_SEARCHED = 500  # of a search for common words, each of which has to be looked at
@@ -52,7 +53,8 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     asked = filters
     if grouped:
         asked = FailureFilter(**{name: getattr(filters, name) for name in filters.__slots__ if name != "group"})
-    narrowed, at, failure_id = narrowed_to(asked, known, by_cost=False, sqlite=not is_postgres(connection))
+    narrow = narrowed_to(asked, known, now=filters.until or LATEST, by_cost=False, sqlite=not is_postgres(connection))
+    narrowed = narrow.rows
     if grouped:
         prints = (
             select(group_fingerprints.c.fingerprint)
@@ -60,12 +62,14 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
             .limit(GROUP_FINGERPRINTS)
         )
         if filters.node is not None:
-            narrowed = narrowed.where(failures.c.id == failure_id)
+            narrowed = narrowed.where(failures.c.id == narrow.failure_id)
         narrowed = narrowed.where(failures.c.fingerprint.in_(prints))
-    narrowed = narrowed.order_by(at.desc(), failure_id.desc())
-    if common:
+    narrowed = narrowed.order_by(narrow.at.desc(), narrow.failure_id.desc())
+    looked = common or bool(narrow.rest)
+    if looked:
         window = narrowed.limit(Q_WINDOW).subquery("searched")
-        found = select(window.c.id).where(search.has_words(connection, "searched.id", words)).limit(over + 1).subquery()
+        passes = [*narrow.passes(window), *((search.has_words(connection, "searched.id", words),) if common else ())]
+        found = select(window.c.id).where(*passes).limit(over + 1).subquery()
     else:
         found = narrowed.limit(over + 1).subquery()
     rows = connection.execute(
@@ -77,8 +81,10 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
             *(failures.c[_COLUMNS.get(name, name)].label(name) for name in NAMES[2:]),
         ).join(found, found.c.id == failures.c.id)
     ).all()
-    whole = len(rows) <= over
-    counted = rows if whole else sorted(rows, key=lambda row: row.ended_at, reverse=True)[:over]
+    all_read = len(rows) <= over
+    more = looked and all_read and connection.execute(narrowed.offset(Q_WINDOW).limit(1)).first() is not None
+    whole = all_read and not more
+    counted = rows if all_read else sorted(rows, key=lambda row: row.ended_at, reverse=True)[:over]
     tallies: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
     for row in counted:
         for name in NAMES:

@@ -1,11 +1,24 @@
 """The failures list: filters, order and keyset paging, each served by an index of its own."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, false, literal, literal_column, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    and_,
+    false,
+    literal,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+)
 
 from service.errors import FieldError, InvalidInput
 from service.store import cursor as cursors
@@ -42,16 +55,17 @@ _EQUAL = {
 }
 
 
-# Words that few failures have are looked up first. For common ones a page looks at this many rows that pass the other
-# filters, which common words will not let it go through, and the cursor goes on from there.
+# Words that few failures have are looked up first. What no index serves, common words and a second filter beside the
+# one that chose the index, is looked for in this many rows of that index, and the cursor goes on from there.
 Q_FEW = 2_000
 Q_WINDOW = 10_000
+SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost; beyond, the costliest are looked at
 GROUP_FINGERPRINTS = 50  # of one group, merged by hand
 _HIGHEST = 2**63 - 1
 
 
 def page(
-    connection: Connection, filters: FailureFilter, *, limit: int, cursor: str | None, sort: FailureSort
+    connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
 ) -> Page[FailureRow]:
     """See `Failures.page`."""
     cursors.check_limit(limit)
@@ -59,24 +73,26 @@ def page(
         expected = "one of " + ", ".join(get_args(FailureSort))
         raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
     if filters.group is not None and filters.group.isascii() and filters.group.isdigit():
-        return _of_group(connection, filters, limit=limit, cursor=cursor, sort=sort)
+        return _of_group(connection, filters, now=now, limit=limit, cursor=cursor, sort=sort)
     by_cost = sort == "-gpu_hours_lost"
     words = search.asked_for(filters.q or "")
     if not words and (filters.q or "").strip():
         return Page(())  # nothing but marks: no evidence has such a word
     known = search.few(connection, words, most=Q_FEW) if words else None
     common = bool(words) and known is None
-    narrowed, at, failure_id = narrowed_to(filters, known, by_cost=by_cost, sqlite=not is_postgres(connection))
+    narrow = narrowed_to(filters, known, now=now, by_cost=by_cost, sqlite=not is_postgres(connection))
+    narrowed = narrow.rows
     if cursor is not None:
-        narrowed = narrowed.where(_beyond(cursor, sort, at, failure_id))
-    narrowed = narrowed.order_by(*_order(at, failure_id, sort))
+        narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
+    narrowed = narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort))
     # The page's rows are found in one index first; only they are joined with their attempts.
-    if common:
+    looked = common or bool(narrow.rest)
+    if looked:
         # The window is in order: the search stops with the page, whatever the plan.
         window = narrowed.limit(Q_WINDOW).subquery("searched")
         found = (
             select(window.c.id, window.c.at)
-            .where(search.has_words(connection, "searched.id", words))
+            .where(*narrow.passes(window), *((search.has_words(connection, "searched.id", words),) if common else ()))
             .order_by(*_order(window.c.at, window.c.id, sort))
             .limit(limit + 1)
             .subquery()
@@ -93,12 +109,12 @@ def page(
     if len(rows) > limit:
         last = items[-1]
         return Page(items, _cursor(sort, last.gpu_hours_lost if by_cost else last.ended_at, last.id))
-    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if common else None
+    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if looked else None
     return Page(items, None if edge is None else _cursor(sort, edge.at, edge.id))
 
 
 def _of_group(
-    connection: Connection, filters: FailureFilter, *, limit: int, cursor: str | None, sort: FailureSort
+    connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
 ) -> Page[FailureRow]:
     """The failures of all fingerprints of a group: a page of each, and the first of all of those."""
     number = int(filters.group or 0)
@@ -106,7 +122,7 @@ def _of_group(
         select(group_fingerprints.c.fingerprint).where(group_fingerprints.c.group_id == min(number, _HIGHEST))
     ).scalars()
     parts = [
-        page(connection, replace(filters, group=one), limit=limit, cursor=cursor, sort=sort)
+        page(connection, replace(filters, group=one), now=now, limit=limit, cursor=cursor, sort=sort)
         for one in sorted(prints)[:GROUP_FINGERPRINTS]
     ]
     by_cost = sort == "-gpu_hours_lost"
@@ -134,39 +150,88 @@ def _cursor(sort: FailureSort, at: datetime | float, failure_id: int) -> str:
     return cursors.encode(f"failures{sort}", at.isoformat() if isinstance(at, datetime) else at, failure_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """What one index gives in the list's order, and what has to be looked at in each of its rows."""
+
+    rows: Select[Any]
+    at: ColumnElement[Any]
+    failure_id: ColumnElement[int]
+    rest: tuple[tuple[str, Callable[[ColumnElement[Any]], ColumnElement[bool]]], ...] = ()
+
+    def passes(self, window: FromClause) -> list[ColumnElement[bool]]:
+        """The rest, of some of the rows."""
+        return [test(window.c[name]) for name, test in self.rest]
+
+
 def narrowed_to(
-    filters: FailureFilter, known: Sequence[int] | None, *, by_cost: bool, sqlite: bool
-) -> tuple[Select[Any], ColumnElement[Any], ColumnElement[int]]:
+    filters: FailureFilter, known: Sequence[int] | None, *, now: datetime, by_cost: bool, sqlite: bool
+) -> Narrow:
     """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
+    ended_at: ColumnElement[datetime] = failures.c.ended_at
     at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
     failure_id: ColumnElement[int] = failures.c.id
-    ended_at: ColumnElement[datetime] = failures.c.ended_at
-    if filters.node is not None and not by_cost:
+    by_node = filters.node is not None and not by_cost
+    if by_node:
         at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
-    wanted = select(failure_id.label("id"), at.label("at"))
+    short = filters.since is not None and (filters.until or now) - filters.since <= SORTED
+    if by_cost and short:
+        at = failures.c.gpu_hours_lost + literal_column("0.0")  # those of the time, sorted: no index has both
     conditions: list[ColumnElement[bool]] = []
-    for name, column in _EQUAL.items():
-        value = getattr(filters, name)
-        if value is not None:
-            # The filter that leaves fewest rows may choose the index. SQLite, which knows little of frequencies,
-            # might take any; it leaves an expression alone. PostgreSQL knows better than we do.
-            free = not sqlite or (not conditions and filters.node is None and known is None)
-            conditions.append((column if free else literal_column(f"+failures.{column.name}")) == clean(value))
+    tests = _tests(filters)
+    # One filter chooses the index, the first, which leaves fewest rows; a few known rows need none.
+    bounded = known is not None or filters.visible is not None or (by_cost and short)
+    driving = [] if by_node or (by_cost and not short) else tests[:1]
+    inside = tests if bounded else driving
+    for name, test in inside:
+        # SQLite, which knows little of frequencies, might take another's index; it leaves an expression alone.
+        free = not sqlite or (known is None and not by_node and (name, test) in driving)
+        conditions.append(test(failures.c[name] if free else literal_column(f"+failures.{name}")))
+    rest = [one for one in tests if one not in inside]
+    times = _times(filters)
+    if by_cost and not bounded:
+        rest += [("ended_at", test) for test in times]
+    else:
+        conditions += [test(ended_at) for test in times]
     if known is not None:
         conditions.append(failure_id.in_(known))
-    if filters.abstained is not None:
-        conditions.append(failures.c.abstained if filters.abstained else ~failures.c.abstained)
-    if filters.node is not None:
-        if by_cost or conditions or filters.q is not None or filters.visible is not None:
-            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
-        conditions.append(failure_nodes.c.node == clean(filters.node))
-    if filters.since is not None:
-        conditions.append(ended_at >= utc(filters.since))
-    if filters.until is not None:
-        conditions.append(ended_at < utc(filters.until))
     if filters.visible is not None:
         conditions.append(_visible(filters.visible))
-    return wanted.where(and_(*conditions)) if conditions else wanted, at, failure_id
+    asked = dict.fromkeys(name for name, _ in rest)
+    wanted = select(failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in asked))
+    if filters.node is not None:
+        if by_cost or inside or rest or filters.q is not None or filters.visible is not None:
+            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
+        conditions.append(failure_nodes.c.node == clean(filters.node))
+    rows = wanted.where(and_(*conditions)) if conditions else wanted
+    return Narrow(rows, at, failure_id, tuple((f"own_{name}", test) for name, test in rest))
+
+
+_Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
+
+
+def _tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
+    """By column what its value has to be; those that leave fewest rows first."""
+
+    def equal(value: str) -> _Test:
+        return lambda column: column == clean(value)
+
+    found = [
+        (column.name, equal(value)) for name, column in _EQUAL.items() if (value := getattr(filters, name)) is not None
+    ]
+    if filters.abstained is not None:
+        found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
+    return found
+
+
+def _times(filters: FailureFilter) -> list[_Test]:
+    since, until = filters.since, filters.until
+    found: list[_Test] = []
+    if since is not None:
+        found.append(lambda column: column >= literal(utc(since), UtcDateTime))
+    if until is not None:
+        found.append(lambda column: column < literal(utc(until), UtcDateTime))
+    return found
 
 
 def _visible(visible: Visible) -> ColumnElement[bool]:

@@ -191,7 +191,14 @@ class Failures:
         Raises:
             InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
         """
-        return page(self._connection, filters or FailureFilter(), limit=limit, cursor=cursor, sort=sort)
+        return page(
+            self._connection,
+            filters or FailureFilter(),
+            now=self._clock.now(),
+            limit=limit,
+            cursor=cursor,
+            sort=sort,
+        )
 
     def solved(self, row: FailureRow) -> solved.Solved | None:
         """The nearest failure to this one whose job succeeded afterwards."""

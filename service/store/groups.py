@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, literal, or_, select, tuple_, update
+from sqlalchemy import Connection, and_, func, insert, select, update
 
 from service.clock import Clock
-from service.errors import FieldError, InvalidInput, NotFound
+from service.errors import NotFound
 from service.store import bounded, group_fold
-from service.store import cursor as cursors
+from service.store.group_page import ROW, mute_holds, page
 from service.store.group_records import (
     Facet,
     GroupDetail,
@@ -35,15 +35,12 @@ from service.store.tables_groups import (
     group_splits,
     groups,
 )
-from service.store.types import EARLIEST, UtcDateTime, clean, utc
+from service.store.types import clean, utc
 
 SHOWN = timedelta(days=28)
 FACETS = 8  # names shown of each kind
 NOTES = 100
 _HIGHEST = 2**63 - 1
-_EQUAL = ("state", "side", "cause", "assignee")
-_FACETS = ("user", "node", "team", "queue", "cluster")
-_ROW = tuple(groups.c[name] for name in GroupRow.__slots__)
 
 
 class Groups:
@@ -66,29 +63,8 @@ class Groups:
         Raises:
             InvalidInput: a limit out of range, an unknown sort or state, a cursor that is not of this list and sort.
         """
-        cursors.check_limit(limit)
-        asked = filters or GroupFilter()
-        for name, value, known in (
-            ("sort", sort, get_args(GroupSort)),
-            ("state", asked.state, (None, *get_args(GroupState))),
-        ):
-            if value not in known:
-                expected = "one of " + ", ".join(one for one in known if one)
-                raise InvalidInput(f"{name}: expected {expected}", (FieldError(name, expected, str(value)[:40]),))
-        by_cost = sort == "-gpu_hours_lost"
-        at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
-        conditions = [groups.c.merged_into.is_(None), *self._conditions(asked)]
-        if cursor is not None:
-            conditions.append(tuple_(at, groups.c.id) < self._edge(cursor, sort, by_cost=by_cost))
-        rows = self._connection.execute(
-            select(*_ROW).where(*conditions).order_by(at.desc(), groups.c.id.desc()).limit(limit + 1)
-        ).all()
-        items = tuple(GroupRow(*row) for row in rows[:limit])
-        if len(rows) <= limit:
-            return Page(items)
-        last = items[-1]
-        place = last.gpu_hours_lost if by_cost else last.last_at.isoformat()
-        return Page(items, cursors.encode(f"groups{sort}", place, last.id))
+        now = utc(self._clock.now())
+        return page(self._connection, filters or GroupFilter(), now=now, limit=limit, cursor=cursor, sort=sort)
 
     def row(self, group_id: int) -> GroupRow:
         """One group's line.
@@ -98,7 +74,7 @@ class Groups:
         """
         found = None
         if 0 < group_id <= _HIGHEST:
-            found = self._connection.execute(select(*_ROW).where(groups.c.id == group_id)).first()
+            found = self._connection.execute(select(*ROW).where(groups.c.id == group_id)).first()
         if found is None:
             raise NotFound(f"no group {group_id}")
         return GroupRow(*found)
@@ -267,43 +243,17 @@ class Groups:
         ):
             counted[found.group_id] = (int(found.recent), int(found.past))
         facts = []
-        for row in self._connection.execute(select(*_ROW).where(groups.c.id.in_(list(group_ids)))):
+        for row in self._connection.execute(select(*ROW).where(groups.c.id.in_(list(group_ids)))):
             group = GroupRow(*row)
             recent, past = counted.get(group.id, (0, 0))
             past_h = max(0.0, (begin - max(oldest, group.first_at)).total_seconds() / 3600)
             facts.append(GroupFacts(group, recent, past, past_h))
         return facts
 
-    def _conditions(self, asked: GroupFilter) -> list[ColumnElement[bool]]:
-        conditions = [groups.c[name] == clean(value) for name in _EQUAL if (value := getattr(asked, name)) is not None]
-        for kind in _FACETS:
-            name = getattr(asked, kind)
-            if name is not None:
-                hit = (
-                    select(group_fingerprints.c.group_id)
-                    .join(group_facets, group_facets.c.fingerprint == group_fingerprints.c.fingerprint)
-                    .where(group_facets.c.kind == kind, group_facets.c.name == clean(name), group_facets.c.failures > 0)
-                )
-                conditions.append(groups.c.id.in_(hit))
-        if asked.novel:
-            conditions += [groups.c.abstained, groups.c.state != "resolved"]
-        if asked.hidden_from is not None:
-            conditions.append(~self._mute_holds(clean(asked.hidden_from[:200])))
-        return conditions
-
-    def _mute_holds(self, who: str) -> ColumnElement[bool]:
-        now = literal(utc(self._clock.now()), UtcDateTime)
-        mine = group_mutes.c
-        return exists().where(
-            mine.who == who,
-            mine.group_id == groups.c.id,
-            or_(mine.muted_until.is_(None), mine.muted_until > now),
-            or_(mine.muted_failures.is_(None), mine.muted_failures > groups.c.failures),
-            or_(mine.muted_users.is_(None), mine.muted_users > groups.c.users),
-        )
-
     def _muted_for(self, who: str, row: GroupRow) -> bool:
-        held = select(groups.c.id).where(groups.c.id == row.id, self._mute_holds(clean(who[:200])))
+        held = select(groups.c.id).where(
+            groups.c.id == row.id, mute_holds(clean(who[:200]), groups.c, utc(self._clock.now()))
+        )
         return self._connection.execute(held).first() is not None
 
     def _facets(self, fingerprints: Sequence[str]) -> tuple[Facet, ...]:
@@ -337,16 +287,6 @@ class Groups:
             .order_by(group_hours.c.hour)
         )
         return tuple(GroupHour(row.hour, int(row.failures), float(row.lost)) for row in found)
-
-    def _edge(self, cursor: str, sort: GroupSort, *, by_cost: bool) -> Any:
-        position, last = cursors.decode(cursor, f"groups{sort}", float if by_cost else str, int)
-        if by_cost:
-            return tuple_(literal(position), literal(last))
-        try:
-            at = utc(datetime.fromisoformat(position).replace(tzinfo=EARLIEST.tzinfo))
-        except ValueError:
-            raise cursors.bad(cursor) from None
-        return tuple_(literal(at, UtcDateTime), literal(last))
 
 
 def refined(fingerprint: str, facts: Mapping[str, str | None], splits: Sequence[Split]) -> str:

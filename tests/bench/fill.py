@@ -24,7 +24,7 @@ from service.store.tables_reports import hour_notes
 from tests.bench import world
 
 KEPT_LOGS = timedelta(days=90)  # as FAULTLINE_RETENTION_LOGS_DAYS has it
-ASKED: dict[str, object] = {"exclude_nodes": [], "resume_from": None, "changes": {}, "reasons": ["made up to be counted"]}
+ASKED: dict[str, object] = {"exclude_nodes": [], "resume_from": None, "changes": {}, "reasons": ["made up"]}
 UNFOLDED = 500  # of the newest failures: what the background has yet to count
 
 
