@@ -126,13 +126,15 @@ def words(line: str) -> tuple[str, ...]:
 def _text_block(items: Iterable[tuple[str, float]], prefix: str, out: dict[str, float]) -> None:
     block: dict[str, float] = {}
     for line, weight in items:
+        if not block:
+            block = dict.fromkeys(words(line), weight)
+            continue
         for word in words(line):
             if block.get(word, 0.0) < weight:
                 block[word] = weight
     if block:
         scale = 3.0 / math.sqrt(sum(value * value for value in block.values()))
-        for word, value in block.items():
-            out[prefix + word] = value * scale
+        out.update({prefix + word: value * scale for word, value in block.items()})
 
 
 def _add_signatures(items: list[Item], out: dict[str, float]) -> None:

@@ -55,11 +55,9 @@ class TextModel:
         known = np.zeros(len(rows), dtype=np.float32)
         for number, row in enumerate(rows):
             begin = len(indices)
-            for name, value in row.items():
-                column = columns.get(name)
-                if column is not None:
-                    indices.append(column)
-                    data.append(value)
+            places = list(map(columns.get, row))
+            indices += [column for column in places if column is not None]
+            data += [value for column, value in zip(places, row.values(), strict=True) if column is not None]
             pointers.append(len(indices))
             known[number] = (len(indices) - begin) / max(1, len(row))
         shape = (len(rows), len(self.names))
