@@ -1,0 +1,42 @@
+"""What people say mended failures is counted beside how resubmits ended, on both databases."""
+
+from datetime import timedelta
+
+from service.automation.figures import NO_HISTORY, figures
+from service.groups import mending
+from service.recommend.facts import Tally
+from service.store.automation_records import TallyRow
+from service.store.mended import MendedCount
+from service.store.session import Store
+from tests.service.automation.world import World, job
+
+XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
+
+
+def test_both_are_counted_by_cluster_and_cause() -> None:
+    rows = [TallyRow("orion", "SYS.5", "again", "p1", 3, 1, 0, 0)]
+    counts = [
+        MendedCount("orion", "SYS.5", "M7", 2),
+        MendedCount("orion", "SYS.5", "M1", 1),
+        MendedCount("vega", "HW.1", "M8", 4),
+    ]
+    found = figures(rows, counts)
+    history = found.history("orion", "SYS.5", "p1")
+    assert history.resolved_by == {"M1": 4, "M7": 2}
+    assert history.resubmits == {"again": Tally(3, 1)}
+    assert found.history("vega", "HW.1", "p1").resolved_by == {"M8": 4}
+    assert found.history("vega", "HW.1", "p1").resubmits == {}
+    assert found.history("vega", "SYS.5", "p1") is NO_HISTORY
+
+
+def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Store) -> None:
+    first = here.tell(job("1", XID)).events[0].failure_id
+    assert first is not None
+    mending.say(store, first, "ana", "M8")
+    here.wait(minutes=1)  # figures are kept for some seconds
+    second = here.tell(job("2", XID, user="bo", at=here.clock.at - timedelta(seconds=5))).events[0].failure_id
+    with store.reading() as reading:
+        verdict = reading.failures.get(second or 0).verdict or {}
+    worked = [one["text"] for one in verdict["mitigations"] if "here." in one["text"]]
+    assert [text.endswith("This ended one such failure here.") for text in worked] == [True]
+    assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
