@@ -12,7 +12,8 @@ from classifiers.case import LogStream
 
 WORTH_COMPRESSING = 512  # bytes; below it the frame costs about what it saves
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_LEVEL = 1  # 8 KiB of log at level 1 costs about 15 µs; higher levels gain little on text this short
+_LEVEL = 1  # higher levels gain little on text this short
+_LEAST_REPEAT = 6  # bytes; a sixth quicker than the level's own 5, and real logs come out half a percent larger
 _local = threading.local()  # zstd contexts may not be shared between threads
 
 
@@ -22,7 +23,8 @@ def compress(data: bytes) -> bytes:
         return data
     compressor = getattr(_local, "compressor", None)
     if compressor is None:
-        compressor = _local.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        chosen = zstandard.ZstdCompressionParameters(compression_level=_LEVEL, min_match=_LEAST_REPEAT)
+        compressor = _local.compressor = zstandard.ZstdCompressor(compression_params=chosen)
     packed: bytes = compressor.compress(data)
     return packed
 
