@@ -24,6 +24,8 @@ class Route(BaseModel):
     user: tuple[str, ...] | None = None
     abstained: bool | None = None
     min_gpu_hours: float | None = Field(default=None, ge=0, description="GPU-hours the job lost at least")
+    min_gpus: int | None = Field(default=None, ge=0, description="GPUs the job had at least")
+    new_kind: bool | None = Field(default=None, description="whether it is the first failure of its kind")
 
     def takes(self, kind: str, verdict: Mapping[str, Any], facts: FailureFacts | None) -> bool:
         """Whether a message goes this way."""
@@ -38,6 +40,8 @@ class Route(BaseModel):
             and _any(self.user, facts.user if facts else None)
             and (self.abstained is None or verdict.get("abstained") is self.abstained)
             and (self.min_gpu_hours is None or (facts is not None and facts.gpu_hours_lost >= self.min_gpu_hours))
+            and (self.min_gpus is None or (facts is not None and (facts.gpus or 0) >= self.min_gpus))
+            and (self.new_kind is None or (facts is not None and facts.new_kind is self.new_kind))
         )
 
 

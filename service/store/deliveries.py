@@ -15,7 +15,7 @@ from service.store import cursor as cursors
 from service.store.delivery_records import DeliveryState, DueDelivery, FailureFacts, NewDelivery, StoredDelivery
 from service.store.packing import unpack
 from service.store.records import Page
-from service.store.tables import deliveries, failures, outbox
+from service.store.tables import deliveries, failures, jobs, outbox
 from service.store.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
@@ -197,6 +197,8 @@ class Deliveries:
 
     def facts(self, failure_ids: Collection[int]) -> Mapping[int, FailureFacts]:
         """What routing asks of these failures; one that is gone is absent."""
+        before = failures.alias("before")
+        known = exists().where(before.c.fingerprint == failures.c.fingerprint, before.c.id < failures.c.id)
         rows = self._connection.execute(
             select(
                 failures.c.id,
@@ -205,10 +207,17 @@ class Deliveries:
                 failures.c.team,
                 failures.c.queue,
                 failures.c.gpu_hours_lost,
-            ).where(failures.c.id.in_(list(failure_ids)))
+                jobs.c.gpus,
+                known.label("known"),
+            )
+            .select_from(failures.outerjoin(jobs, jobs.c.id == failures.c.id))
+            .where(failures.c.id.in_(list(failure_ids)))
         )
         return {
-            row.id: FailureFacts(row.status, row.user_name, row.team, row.queue, row.gpu_hours_lost) for row in rows
+            row.id: FailureFacts(
+                row.status, row.user_name, row.team, row.queue, row.gpu_hours_lost, row.gpus, not row.known
+            )
+            for row in rows
         }
 
     def _due(self, endpoint: str) -> tuple[ColumnElement[bool], ...]:

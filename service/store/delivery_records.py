@@ -60,10 +60,12 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """What routing asks of a failure beyond its verdict."""
+    """What routing asks of a failure beyond its verdict. `new_kind`: none of its kind was stored before it."""
 
     status: str
     user: str | None
     team: str | None
     queue: str | None
     gpu_hours_lost: float
+    gpus: int | None = None
+    new_kind: bool = False

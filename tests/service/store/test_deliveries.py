@@ -88,11 +88,14 @@ def test_retention_keeps_what_still_waits(store: Store, clock: FixedClock) -> No
 
 
 def test_facts_of_failures(store: Store) -> None:
-    [outcome] = put(store, [job("1", gpu_hours_lost=2.5)])
-    known = outcome.failure_id or 0
+    first, again = [
+        one.failure_id or 0
+        for one in put(store, [job("1", gpu_hours_lost=2.5), job("2", gpus=None)], fingerprint="1:a")
+    ]
     with store.reading() as reading:
-        assert reading.deliveries.facts([known, 10**9]) == {
-            known: FailureFacts("failed", "ana", "vision", "gpu-long", 2.5)
+        assert reading.deliveries.facts([first, again, 10**9]) == {
+            first: FailureFacts("failed", "ana", "vision", "gpu-long", 2.5, 4, new_kind=True),
+            again: FailureFacts("failed", "ana", "vision", "gpu-long", 4.0),
         }
 
 
