@@ -25,6 +25,13 @@ def test_the_last_step_and_checkpoint_are_found() -> None:
     assert progress.find(["boom"]) is None
 
 
+def test_what_the_scanner_saw_decides_only_whether_a_checkpoint_is_looked_for() -> None:
+    texts = ["step 7\nsaved checkpoint to /ckpt/step_1.pt\n"]
+    assert progress.find(texts, [{"checkpoint", "ckpt"}]) == progress.find(texts)
+    nothing = ["step 7\nsaved to /data\n"]
+    assert progress.find(nothing, [set()]) == progress.find(nothing)
+
+
 def test_only_steps_beyond_those_before_count_as_going_on() -> None:
     text = "step 5\nerror\nstep 5\nstep 6\nstep 7\nstep 8\nstep 9\n"
     assert progress.steps_after(text, text.find("error")) == 3

@@ -42,3 +42,14 @@ def test_any_text_can_be_scanned(text: str) -> None:
 def test_lines_are_shown_tidy_and_short() -> None:
     assert tidy("  a\t\tb   c ") == "a b c"
     assert len(tidy("x" * 5_000)) == 1_000
+
+
+def test_landmarks_are_told_by_the_way_and_make_no_line_of_evidence() -> None:
+    seen: set[str] = set()
+    assert SCANNER.scan("step 1\né CKPT written by job-master-0\nstep 2\n", seen) == []
+    assert seen == {"ckpt", "-master-0"}
+
+
+def test_places_hold_behind_letters_of_other_alphabets() -> None:
+    [found] = SCANNER.scan("шаг 1 — 進捗 İ\nKeyError: 'ключ'\n")
+    assert (found.text, found.number) == ("KeyError: 'ключ'", 2)
