@@ -58,6 +58,7 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
     """A tab that is watched."""
     made_context = browser.new_context(base_url=site, **context)
     made = made_context.new_page()
+    made.set_default_timeout(15_000)
     faults: list[str] = []
     made.on("console", lambda message: faults.append(message.text) if message.type in {"error", "warning"} else None)
     made.on("pageerror", lambda error: faults.append(str(error)))

@@ -48,7 +48,7 @@ def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: V
     assert "the verdict is right" in said(page)
     assert "A person set this verdict" in page.locator(".sure").inner_text()
     page.get_by_text("Correct…").click()
-    form = page.locator("details.act").first
+    form = page.locator(".judge details.act").first
     form.locator("select[name=cause]").select_option("USER.4")
     form.get_by_label("why").fill("needs a newer CUDA")
     page.get_by_role("button", name="Correct", exact=True).click()
@@ -104,6 +104,9 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
     job, node = f"again-{variant}", f"gpu-{variant}"
     [number] = site.tell(event(job, nodes=[node], logs=[log(XID, 1, node=node)]))
     page.goto(f"/failures/{number}")
+    page.get_by_label("comment", exact=True).press("Enter")
+    page.wait_for_load_state()
+    assert "Would have" in page.locator("#automation").inner_text(), "Enter alone does none of the deeds"
     page.get_by_role("button", name="Resubmit now").click()
     assert "Asked for: the next hook that looks takes it." in said(page)
     stands = page.locator("#automation p[aria-live]")
