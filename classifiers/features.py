@@ -81,7 +81,7 @@ _MOST_CHARS: Final = 420
 _MOST_TOKENS: Final = 60
 _WEIGHT: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4}
 _STRENGTH: Final = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
-_MARK: Final = 0.5
+_MARK: Final = 1.0
 _STAGE: Final = 0.8
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
 

@@ -24,11 +24,11 @@ _AFTER: Final = 300
 
 @dataclass(frozen=True)
 class Marks:
-    """All of stages.toml: an automaton over the words, and of each word its mark and whether that is a stage."""
+    """All of stages.toml: an automaton over the words, of each word its mark, and the marks that are stages."""
 
     automaton: ahocorasick_rs.AhoCorasick
     names: tuple[str, ...]
-    stage: tuple[bool, ...]
+    stages: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def marks() -> Marks:
             implementation=ahocorasick_rs.Implementation.DFA,
         ),
         names=tuple(owners[word][0] for word in words),
-        stage=tuple(owners[word][1] for word in words),
+        stages=frozenset(name for name, is_stage in owners.values() if is_stage),
     )
 
 
@@ -79,7 +79,7 @@ def read(text: str) -> Stages:
             continue
         name = known.names[index]
         found.add(name)
-        if known.stage[index] and begin >= at:
+        if begin >= at and name in known.stages:
             last, at = name, begin
     return Stages(tuple(sorted(found)), last)
 
