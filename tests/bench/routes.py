@@ -209,6 +209,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         ),
         f"{API}/resubmissions/{{request_id}}": (f"{API}/resubmissions/{at.request}",),
         "/model": ("/model",),
+        f"{API}/models": (f"{API}/models",),
         "/feedback": ("/feedback",),
         f"{API}/feedback": (f"{API}/feedback",),
         "/feedback/audit/{week}/{failure_id}": (f"/feedback/audit/{at.audit_week}/{at.audited}",),

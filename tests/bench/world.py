@@ -88,7 +88,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
     category = CATEGORIES[number % len(CATEGORIES)] if side == "user" else None
     symptom = SYMPTOMS[number % len(SYMPTOMS)] if number % 3 == 0 else None
     confidence = round(0.5 + rng.random() / 2, 3)
-    decision = "resubmit" if resubmit else "stop"
+    decision = "resubmit_now" if resubmit else "stop"
     verdict = {
         "schema": "verdict/1",
         "side": side,
@@ -105,7 +105,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
         "fingerprint": fingerprint,
         "decision": decision,
         "resubmit": resubmit,
-        "retry_outlook": "likely" if resubmit else "futile",
+        "retry_outlook": "helps" if resubmit else "futile",
         "explanation": "Made up to be counted.",
         "reasons": ["the budget is not used up"],
         "mitigations": [{"code": "M1", "score": 0.5, "text": "Made up to be counted."}],
@@ -227,7 +227,7 @@ def _failure(made: Rows, row_id: int, at: datetime, kind: Kind, rng: random.Rand
             "machine",
             *kind.fields,
             kind.fingerprint,
-            "resubmit" if kind.resubmit else "stop",
+            "resubmit_now" if kind.resubmit else "stop",
             kind.resubmit,
             kind.headline,
             node if kind.fields[0] == "hardware" else None,

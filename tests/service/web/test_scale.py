@@ -1,0 +1,219 @@
+"""No page's work grows with what is stored: every route is asked of a short history and of one four times as long.
+
+Both have as many failures a day, so that what a period holds is the same; windows and counts that stop are set small,
+so that both are beyond them. Work is what SQLite's machine does, and the rows that steps of PostgreSQL's plans give.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from sqlalchemy import Connection, Engine, event
+
+from service.clock import SystemClock
+from service.store import bounded, facets, failure_page, group_page
+from service.store.all_tables import metadata
+from service.store.session import Store
+from service.telemetry import Telemetry
+from service.web.app import create_app
+from service.web.services import Services
+from tests.bench import fill
+from tests.bench.routes import ELSEWHERE, places, routes
+from tests.labs import postgres
+from tests.service.web.world import HERE
+
+RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
+# Their work is that of the time that they are asked for, or all there is by design.
+BY_PERIOD = ("since=365d", "/reports/", "/export.", "/labels")
+# Lists by row number that stop with the page, and tables in which people and settings write.
+SHORT_TABLES = {
+    *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),
+    *("tokens", "accounts", "endpoints", "saved_views", "audits", "reports", "deliveries", "controllers"),
+    *("seals", "models"),
+}
+# PostgreSQL joins tables as small as these by reading them whole, whatever is wanted of them.
+AS_IF_LARGE = (
+    "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET gin_fuzzy_search_limit = 400"
+)
+# Less than half of what reading all failures of the long history takes: a list may fill up to its page and window.
+SPARE = {"sqlite": 50_000, "postgresql": 5_000}
+
+
+def services(store: Store) -> Services:
+    return Services(
+        store=store, ingest=lambda *_: pytest.fail("nothing is stored here"), clock=SystemClock(), telemetry=Telemetry()
+    )
+
+
+@pytest.fixture(params=["sqlite", "postgresql"], scope="module")
+def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Store]]:
+    """A short history and a long one."""
+    if request.param == "sqlite":
+        folder: Path = tmp_path_factory.mktemp("scale")
+        urls = [f"sqlite:///{folder}/{days}.sqlite3" for days in (SHORT, LONG)]
+        with filled(urls) as made:
+            yield made
+    else:
+        with postgres.server() as database, filled([database.create(f"d{days}") for days in (SHORT, LONG)]) as made:
+            yield made
+
+
+@contextmanager
+def filled(urls: Sequence[str]) -> Iterator[tuple[Store, Store]]:
+    for url, days in zip(urls, (SHORT, LONG), strict=True):
+        fill.fill(url, RATE * days, days)
+    with closing(Store(urls[0])) as short, closing(Store(urls[1])) as long:
+        yield short, long
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in (
+        (facets, "OVER_SEARCHED", 100),
+        (failure_page, "Q_FEW", 100),
+        (failure_page, "Q_WINDOW", 500),
+        (facets, "Q_WINDOW", 500),
+        (facets, "Q_FEW", 100),
+        (group_page, "WINDOW", 10),
+        (group_page, "FEW", 5),
+        (bounded, "COUNTED", 100),
+    ):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
+
+
+def urls_of(store: Store) -> dict[str, str]:
+    """What is asked, by a name that both histories share."""
+    found = routes(places(store, SystemClock().now()))
+    return {f"{route} {number}": url for route, urls in found.items() for number, url in enumerate(urls)}
+
+
+def test_every_route_is_asked(stores: tuple[Store, Store]) -> None:
+    short, _ = stores
+    app = create_app(services(short))
+    there = {path for path in paths(app.routes) if not path.startswith("/static")}
+    assert there - ELSEWHERE == set(routes(places(short, SystemClock().now())))
+
+
+def paths(some: Sequence[Any]) -> Iterator[str]:
+    """The GET routes of an application."""
+    for route in some:
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
+            yield route.path
+        elif hasattr(route, "effective_route_contexts"):
+            yield from (one.path for one in route.effective_route_contexts() if "GET" in (one.methods or ()))
+
+
+def test_no_page_works_more_the_more_there_is(stores: tuple[Store, Store]) -> None:
+    short, long = (work_of(store) for store in stores)
+    slow = {
+        name: (short[name], long[name])
+        for name in short
+        if long[name] > 1.5 * short[name] + SPARE[stores[0].dialect] and not any(part in name for part in BY_PERIOD)
+    }
+    assert not slow, "\n".join(f"{name}: {was:,.0f} {now:,.0f}" for name, (was, now) in slow.items())
+
+
+def test_no_page_scans_a_table(stores: tuple[Store, Store]) -> None:
+    _, long = stores
+    found: dict[str, list[str]] = {}
+    with statements(long._engine) as seen, TestClient(create_app(services(long)), base_url=HERE) as client:
+        for url in urls_of(long).values():
+            seen.clear()
+            client.get(url)
+            for statement, parameters in seen:
+                scanned = set(scans(plan(long, statement, parameters))) - SHORT_TABLES
+                if scanned:
+                    found.setdefault(f"{scanned}: {statement}", []).append(url)
+    assert not found
+
+
+@contextmanager
+def statements(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
+    """The SELECTs of the block."""
+    seen: list[tuple[str, Any]] = []
+
+    def note(_c: Connection, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        if statement.startswith("SELECT"):
+            seen.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def plan(store: Store, statement: str, parameters: Any) -> list[str]:
+    with store._engine.connect() as connection:
+        if store.dialect == "postgresql":
+            connection.exec_driver_sql("SET enable_seqscan = off")  # whether an index can serve it
+            return [row[0] for row in connection.exec_driver_sql(f"EXPLAIN {statement}", parameters)]
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+
+
+def scans(lines: Sequence[str]) -> Iterator[str]:
+    """The tables of ours that a plan reads from end to end, in no index."""
+    for line in lines:
+        words = line.split()
+        if "Seq Scan on" in line:
+            yield words[words.index("on") + 1]
+        elif words[0] == "SCAN" and words[1] in metadata.tables and "USING" not in words:
+            yield words[1]
+
+
+def work_of(store: Store) -> Mapping[str, float]:
+    """What each URL costs the database."""
+    return in_sqlite(store) if store.dialect == "sqlite" else in_postgres(store)
+
+
+def in_sqlite(store: Store) -> dict[str, float]:
+    """Instructions of SQLite's machine."""
+    done = 0
+
+    def step() -> int:
+        nonlocal done
+        done += 100
+        return 0
+
+    def watch(driver: Any, *_rest: Any) -> None:
+        driver.set_progress_handler(step, 100)
+
+    found: dict[str, float] = {}
+    event.listen(store._engine, "checkout", watch)
+    try:
+        with TestClient(create_app(services(store)), base_url=HERE) as client:
+            for name, url in urls_of(store).items():
+                done = 0
+                assert client.get(url).status_code == 200, url
+                found[f"{name} {url}" if "since=365d" in url else name] = done
+    finally:
+        event.remove(store._engine, "checkout", watch)
+    return found
+
+
+def in_postgres(store: Store) -> dict[str, float]:
+    """Rows that the steps of the plans gave or threw away."""
+    found: dict[str, float] = {}
+    with statements(store._engine) as seen, TestClient(create_app(services(store)), base_url=HERE) as client:
+        for name, url in urls_of(store).items():
+            seen.clear()
+            assert client.get(url).status_code == 200, url
+            asked, total = list(seen), 0.0
+            with store._engine.connect() as connection:
+                connection.exec_driver_sql(AS_IF_LARGE)
+                for statement, parameters in asked:
+                    told = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
+                    total += rows_of(told.scalar_one()[0]["Plan"])
+            found[f"{name} {url}" if "since=365d" in url else name] = total
+    return found
+
+
+def rows_of(node: dict[str, Any]) -> float:
+    """All rows that any step of a plan gave on or threw away."""
+    own: float = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+    return own + sum(rows_of(child) for child in node.get("Plans", []))
