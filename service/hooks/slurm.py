@@ -158,6 +158,8 @@ class SlurmScheduler:
 
     def _over(self, request: Request, job: SlurmJob) -> Settled | Failed | None:
         """What its end says."""
+        if job.expedited:
+            return Settled("already_done", "Slurm starts it again by itself (expedited requeue)")
         if job.completing:
             return Failed("it is still being cleaned up (COMPLETING)", COMPLETING_RETRY_S)
         if job.end == "COMPLETED":

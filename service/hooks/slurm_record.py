@@ -47,6 +47,11 @@ class SlurmJob:
         return "COMPLETING" in self.states
 
     @property
+    def expedited(self) -> bool:
+        """Whether Slurm starts it again by itself and at once (`--requeue=expedite`, Slurm 25.11)."""
+        return "EXPEDITING" in self.states
+
+    @property
     def waits_on_hold(self) -> bool:
         """Whether it was put back into the queue and is held there."""
         return "PENDING" in self.states and self.held

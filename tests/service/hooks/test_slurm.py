@@ -96,6 +96,17 @@ def test_what_was_put_back_by_somebody_else_is_left_alone(bench: Bench, hook: Sl
     assert again == Settled("already_done", "it has succeeded since")
 
 
+def test_what_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts: Scripts) -> None:
+    """Slurm 25.11 and later; the lab's is older."""
+    with benches.fake(tmp_path / "slurm") as bench:
+        job = bench.failed()
+        state = bench.folder.parent / "slurm.json"
+        state.write_text(state.read_text().replace('["FAILED"]', '["FAILED", "COMPLETING", "EXPEDITING"]'))
+        hook = SlurmScheduler(SlurmTools(bench.folder), scripts, SystemClock(), SlurmOptions())
+        seen = hook.look(request(job), intended=None)
+    assert seen == Settled("already_done", "Slurm starts it again by itself (expedited requeue)")
+
+
 def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.submit(GOES_ON)
     bench.wait(job, ["RUNNING"])
