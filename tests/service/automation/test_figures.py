@@ -40,3 +40,21 @@ def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Stor
     worked = [one["text"] for one in verdict["mitigations"] if "here." in one["text"]]
     assert [text.endswith("This ended one such failure here.") for text in worked] == [True]
     assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
+
+
+def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: Store) -> None:
+    first = here.tell(job("1", XID)).events[0].failure_id
+    [lease] = here.lease()
+    here.done(lease, new_job_id="2")
+    assert first is not None
+    mending.say(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
+    long_ago, later = here.clock.at - timedelta(days=1), here.clock.at + timedelta(days=1)
+    with store.reading() as reading:
+        assert [one.many for one in reading.mended.counts(long_ago)] == [1]
+        assert reading.mended.between(long_ago, later) == {}  # the report has it among what was done automatically
+    here.wait(hours=3)
+    here.tell(job("2", at=here.clock.at - timedelta(minutes=1)))
+    with store.reading() as reading:
+        assert reading.mended.counts(long_ago) == []
+        tallies = reading.outcomes.tallies(long_ago)
+    assert figures(tallies).history("orion", "HW.GPU.1", tallies[0].policy).resolved_by == {"M1": 1}
