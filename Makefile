@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 DEMO_PORT ?= 8080
 
-.PHONY: help install demo test test-deps lint bench simulate soak faultlab-check faultlab suspicion clean
+.PHONY: help install demo test test-deps lint bench bench-pages simulate soak faultlab-check faultlab suspicion clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -56,6 +56,9 @@ lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 
 bench: $(DEV_STAMP) $(MODEL)/.trained ## speed and memory on a real broker and PostgreSQL
 	@$(BIN)/python -m tests.bench
+
+bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## every page and its API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
+	@$(BIN)/python -m tests.bench.page $(ARGS)
 
 simulate: $(STAMP) ## what the mitigation policy is worth in a fleet with known truth (20 seeds, every parameter ±50 %)
 	@$(BIN)/python -m service.recommend.simulate

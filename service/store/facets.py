@@ -14,7 +14,7 @@ from service.store.tables import failures
 from service.store.tables_groups import group_fingerprints
 from service.store.types import LATEST
 
-OVER = 2_000  # failures that are counted
+OVER = 1_000  # failures that are counted
 OVER_SEARCHED = 500  # of a search for common words, each of which has to be looked at
 NAMES = ("side", "cause", "status", "cluster", "queue", "team", "user", "node")
 SHOWN = 8

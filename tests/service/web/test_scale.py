@@ -40,7 +40,7 @@ AS_IF_LARGE = (
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET gin_fuzzy_search_limit = 400"
 )
 # Less than half of what reading all failures of the long history takes: a list may fill up to its page and window.
-SPARE = {"sqlite": 50_000, "postgresql": 5_000}
+SPARE = {"sqlite": 50_000, "postgresql": 7_000}
 
 
 def services(store: Store) -> Services:
