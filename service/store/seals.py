@@ -21,7 +21,7 @@ from service.store.tables_people import models, seals
 from service.store.types import utc
 
 MOST = 2_000  # records a seal
-_FRESH = 5_000  # verdicts not sealed yet that are counted while somebody waits
+FRESH = 1_000  # verdicts not sealed yet that are counted while somebody waits: of a flood not all
 LOCK = 0x6661756C_7365616C
 _KIND = "verdicts"
 _PORTION = 500
@@ -103,7 +103,7 @@ class Seals:
         fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
         if last is not None:
             fresh = fresh.where(*_behind(last))
-        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(_FRESH)).all()
+        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(FRESH)).all()
         found = {
             (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
             for row in self._connection.execute(select(models))
