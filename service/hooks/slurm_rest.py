@@ -25,7 +25,12 @@ UNKNOWN_JOB = 2017  # ESLURM_INVALID_JOB_ID
 # Of Slurm's errors (slurm_errno.h) these are its own no, after which nothing was changed; others, such as a lost
 # connection, leave open what happened. 9000 and above: slurmrestd itself did not take the question.
 _NO = (range(2000, 3000), range(9000, 10_000))
+_NOT_THE_TOKENS = ("invalid user id", "access/permission denied")
 _IGNORED = "Ignoring unknown field"
+
+
+class _NotAllowed(SlurmRefused):
+    """The token's user may not do this."""
 
 
 class SlurmRest:
@@ -107,7 +112,11 @@ class SlurmRest:
             self._instead(f"scontrol makes a change that this API has no field for: {error}")
             self._commands.update(job_id, changes)
             return
-        self._change(job_id, wanted)
+        try:
+            self._change(job_id, wanted)
+        except _NotAllowed as error:  # never stop half-way, with a job on hold
+            self._instead(f"scontrol makes changes: this token's user may not: {error}")
+            self._commands.update(job_id, changes)
 
     def release(self, job_id: str) -> None:
         """See `Slurm`."""
@@ -115,7 +124,11 @@ class SlurmRest:
             self._instead("tasks of arrays are released by scontrol: this API refuses to change one alone")
             self._commands.release(job_id)
             return
-        self._change(job_id, {"hold": False})
+        try:
+            self._change(job_id, {"hold": False})
+        except _NotAllowed as error:
+            self._instead(f"scontrol releases: this token's user may not: {error}")
+            self._commands.release(job_id)
 
     def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
         """See `Slurm`."""
@@ -183,6 +196,8 @@ class SlurmRest:
         away = any(words in said.lower() for words in AWAY)
         if away or not all(any(one.get("error_number") in span for span in _NO) for one in errors):
             raise SchedulerAway(f"{self._shown}: {said}")
+        if any(words in said.lower() for words in _NOT_THE_TOKENS):
+            raise _NotAllowed(f"{self._shown}: {said}")
         raise SlurmRefused(f"{self._shown}: {said}")
 
 

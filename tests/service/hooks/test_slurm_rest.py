@@ -164,6 +164,13 @@ def test_slurms_own_no_is_a_no(stub: Stub, rest: SlurmRest) -> None:
         rest.update("5", {"Comment": "c"})
 
 
+def test_what_the_token_s_user_may_not_is_not_left_half_done(stub: Stub, rest: SlurmRest, commands: Commands) -> None:
+    stub.answers["/slurm/v0.0.42/job/5"] = (500, error(2010, "Invalid user id"))  # as the lab's says it
+    rest.update("5", {"Comment": "c"})
+    rest.release("5")
+    assert commands.called == [("update", "5", {"Comment": "c"}), ("release", "5")]
+
+
 def test_a_change_that_was_only_taken_in_part_is_a_no(stub: Stub, rest: SlurmRest) -> None:
     warning = {"description": 'Ignoring unknown field "excluded_nodes" of type list'}
     stub.answers["/slurm/v0.0.42/job/5"] = (200, {"errors": [], "warnings": [warning]})
