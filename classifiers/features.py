@@ -3,7 +3,7 @@
 The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it,
 `w:word` of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries
 together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class, `g:` a mark of
-the stage around the first line and `g1:` the stage named last (the symptom's head alone reads these two).
+the stage around the first line, `g1:` the stage named last and `g2:` both (the symptom's head alone reads these).
 """
 
 import math
@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from classifiers import stages
 from classifiers.items import Extracted, Item
 from classifiers.taxonomy import Role
 
@@ -228,5 +229,8 @@ def features(extracted: Extracted) -> dict[str, float]:
         out[f"g:{mark}"] = _MARK
     if extracted.stage:
         out[f"g1:{extracted.stage}"] = _STAGE
+        for mark in extracted.marks:
+            if mark not in stages.marks().stages:
+                out[f"g2:{extracted.stage} {mark}"] = _STAGE
     out["bias"] = 1.0
     return out

@@ -26,7 +26,7 @@ _BLIND_WEIGHT: Final = 0.6
 _LEANING: Final[Mapping[str, float]] = {"side": 1.0, "cause": 0.5, "symptom": 1.0}
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
-_STAGES: Final = ("g:", "g1:")
+_STAGES: Final = ("g:", "g1:", "g2:")
 
 
 @dataclass(frozen=True)

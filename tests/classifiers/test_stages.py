@@ -56,6 +56,11 @@ def test_a_short_log_is_read_whole_and_of_a_long_one_what_is_near() -> None:
     assert "g:broadcast" not in extracted(far.replace("all is well here\n", "all is well here\n" * 20))
 
 
+def test_where_it_hung_is_told_together() -> None:
+    assert "g2:group hangs" in extracted("dist.init_process_group('gloo')\nnothing more for two hours\n")
+    assert "g2:backward hangs" in extracted("loss.backward()\nnothing more for two hours\n")
+
+
 def test_a_node_that_speaks_alone_has_no_stage() -> None:
     raw = dataset.raw_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
     assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
@@ -89,6 +94,6 @@ def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
     matrix, _ = text.matrix([extracted(SAVING), extracted(LOADING)])
     head = text.head("symptom")
     assert [head.classes[at] for at in text.probabilities(matrix)["symptom"].argmax(axis=1)] == ["D.1.6", "C.2"]
-    rows = [at for at, name in enumerate(text.names) if name.startswith(("g:", "g1:"))]
+    rows = [at for at, name in enumerate(text.names) if name.startswith(("g:", "g1:", "g2:"))]
     assert rows
     assert not text.weights[rows, : text.head("symptom").begin].any()
