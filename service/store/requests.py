@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, literal_column, select, update
+from sqlalchemy import Connection, Row, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql
 
 from service.clock import Clock
@@ -200,7 +200,9 @@ class Requests:
         asked = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
         for name, value in asked.items():
             if value is not None:
-                wanted = wanted.where(requests.c[name] == value)
+                # In the order of the list, not in that of the index of a cluster's jobs: a page stops with its rows.
+                column = func.coalesce(requests.c.cluster, "") if name == "cluster" else requests.c[name]
+                wanted = wanted.where(column == value)
         if cursor is not None:
             (before,) = cursors.decode(cursor, "requests", int)
             wanted = wanted.where(requests.c.id < before)
