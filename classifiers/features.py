@@ -229,8 +229,9 @@ def features(extracted: Extracted) -> dict[str, float]:
         out[f"g:{mark}"] = _MARK
     if extracted.stage:
         out[f"g1:{extracted.stage}"] = _STAGE
+        known = stages.marks().stages
         for mark in extracted.marks:
-            if mark not in stages.marks().stages:
+            if mark not in known:
                 out[f"g2:{extracted.stage} {mark}"] = _STAGE
     out["bias"] = 1.0
     return out

@@ -71,15 +71,16 @@ def marks() -> Marks:
 def read(text: str) -> Stages:
     """The marks in a stretch of a log; a word that begins with a letter counts only where a word begins."""
     known = marks()
+    names, are_stages = known.names, known.stages
     found: set[str] = set()
     last, at = "", -1
     low = text.lower()
     for index, begin, _ in known.automaton.find_matches_as_indexes(low, overlapping=True):
-        if begin and low[begin].isalpha() and low[begin - 1].isalpha():
+        if begin and low[begin - 1].isalpha() and low[begin].isalpha():
             continue
-        name = known.names[index]
+        name = names[index]
         found.add(name)
-        if begin >= at and name in known.stages:
+        if begin >= at and name in are_stages:
             last, at = name, begin
     return Stages(tuple(sorted(found)), last)
 
