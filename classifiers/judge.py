@@ -25,9 +25,11 @@ _PLACE: Final = (1.0, 0.35, 0.2)
 SIGNALS: Final = ("odds", "margin", "agreement", "pull", "beginning", "known", "several", "unsigned", "length")
 _FLOOR: Final = 0.01
 # A program's own failure nearly always has a category, the platform's seldom: what the heads of category and cause say
-# are joined as two witnesses, neither ever surer than this, and a category is told from this share on.
+# are joined as two witnesses, neither ever surer than this, and a category is told from this share on. A cause of the
+# program doubts "none" only so far: a crash without a word is the program's, yet of no category.
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
+_DOUBT: Final = 0.3
 _TOLD_CATEGORY: Final = 0.6
 _NO_SYMPTOM: Final = 0.6
 # Started again before a repair a job waits and fails once more: it is held back where nearly one in two would.
@@ -202,7 +204,7 @@ class Judge:
         out = []
         for row, none in enumerate(nones):
             mine = program[row] + _WITNESS
-            told, silent = (1 - none) * mine, none * (1 + 2 * _WITNESS - mine)
+            told, silent = (1 - none) * mine, none * (1 + _DOUBT - program[row])
             out.append(NONE if not shares or told < _TOLD_CATEGORY * (told + silent) else shares[best[row]])
         return out
 
