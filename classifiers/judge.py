@@ -32,7 +32,8 @@ _WITNESS: Final = 0.05
 _DOUBT: Final = 0.3
 _TOLD_CATEGORY: Final = 0.6
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where nearly one in two would.
+# Started again before a repair a job waits and fails once more: it is held back where nearly one in two would, by all
+# that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
 _REPAIR: Final = 0.45
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
@@ -226,14 +227,12 @@ class Judge:
         futile = whole[:, classes.index("futile")].tolist() if "futile" in classes else [0.0] * len(whole)
         best = np.argmax(joined, axis=1).tolist()
         out = []
-        for row, shares in enumerate(joined.tolist()):
+        for row, (shares, said) in enumerate(zip(joined.tolist(), text.tolist(), strict=True)):
             label = classes[best[row]]
             if label.startswith("helps"):
-                told = dict(zip(classes, shares, strict=True))
-                repair = told.get("after_repair", 0.0)
                 risky = sides[row] != "user" and futile[row] >= _FUTILE
-                helps = told.get("helps", 0.0) + told.get("helps_elsewhere", 0.0)
-                label = "after_repair" if risky or repair >= _REPAIR * (helps + repair) else label
+                waits = any(_waits(dict(zip(classes, one, strict=True))) for one in (shares, said))
+                label = "after_repair" if risky or waits else label
             out.append(label)
         return out
 
@@ -291,6 +290,13 @@ class Judge:
             labels = tuple((codes[place], cause_shares[row][place]) for place in ranked)
             out.append(Judgement(side, labels, categories[row], tuple(told), outlooks[row], signals, ruled))
         return out
+
+
+def _waits(outlook: Mapping[str, float]) -> bool:
+    """Whether of what is no user's to change a repair comes first, likely enough to hold the job back."""
+    repair = outlook.get("after_repair", 0.0)
+    helps = outlook.get("helps", 0.0) + outlook.get("helps_elsewhere", 0.0)
+    return repair > 0 and repair >= _REPAIR * (helps + repair)
 
 
 def _is_told(one: tuple[str, float]) -> bool:
