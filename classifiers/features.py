@@ -3,7 +3,8 @@
 The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it,
 `w:word` of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries
 together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class, `g:` a mark of
-the stage around the first line, `g1:` the stage named last and `g2:` both (the symptom's head alone reads these).
+the stage around the first line, `g1:` the stage named last and `g2:` both (the symptom's head alone reads these),
+`f:` a mark there of who is concerned and for how long, which every head reads.
 """
 
 import math
@@ -225,13 +226,13 @@ def features(extracted: Extracted) -> dict[str, float]:
             out.setdefault(f"x:{item.exception}", 1.0 if place == 0 else 0.4)
     _add_signatures(items, out)
     _add_facts(extracted, out)
+    known = stages.marks()
     for mark in extracted.marks:
-        out[f"g:{mark}"] = _MARK
+        out[f"f:{mark}" if mark in known.shared else f"g:{mark}"] = _MARK
     if extracted.stage:
         out[f"g1:{extracted.stage}"] = _STAGE
-        known = stages.marks().stages
         for mark in extracted.marks:
-            if mark not in known:
+            if mark not in known.stages and mark not in known.shared:
                 out[f"g2:{extracted.stage} {mark}"] = _STAGE
     out["bias"] = 1.0
     return out

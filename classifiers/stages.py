@@ -1,9 +1,10 @@
-"""Reads what the neighbourhood of a failing line tells of the stage it fell in: stages.toml.
+"""Reads what stands around a failing line: of the stage it fell in (stages.toml) and of its reach (reach.toml).
 
 The same last line (`TypeError: can't pickle ...`) means another symptom of distributed training (Liu et al. 2023) where
 a model is saved than where a loader starts its workers: the calls on the traceback and what was printed before tell.
 """
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +21,22 @@ _WHOLE: Final = 3_000
 _BEFORE: Final = 1_200
 _MOST: Final = 6_000
 _AFTER: Final = 300
+# Kubernetes' events tell how often and for how long: what was tried again for hours does not pass by itself.
+FOR_HOURS: Final = "for-hours"
+_FOR_HOURS: Final = re.compile(r"\(x\d+ over \d+[hd]")
 
 
 @dataclass(frozen=True)
 class Marks:
-    """All of stages.toml: an automaton over the words, of each word its mark, and the marks that are stages."""
+    """All of stages.toml and reach.toml: an automaton over the words, and of each word its mark.
+
+    `stages`: the marks that are stages; `shared`: those that every head reads.
+    """
 
     automaton: ahocorasick_rs.AhoCorasick
     names: tuple[str, ...]
     stages: frozenset[str]
+    shared: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +49,25 @@ class Stages:
 
 @cache
 def marks() -> Marks:
-    """The packaged marks.
+    """The packaged marks: of stages those of stages.toml, of all heads those of reach.toml.
 
     Raises:
-        ValueError: the file is not as its format asks; the text names the entry.
+        ValueError: a file is not as its format asks; the text names the entry.
     """
-    data = tomllib.loads(files("classifiers").joinpath("stages.toml").read_text(encoding="utf-8"))
-    if data.get("version") != VERSION:
-        raise ValueError(f"stages.toml: expected version = {VERSION}")
     owners: dict[str, tuple[str, bool]] = {}
-    for entry in data["mark"]:
-        name = str(entry.get("name", ""))
-        if set(entry) - {"name", "stage", "words", "source"} or not (name and entry.get("source")):
-            raise ValueError(f"stages.toml: {name or '?'}: expected name, words and source, and nothing else but stage")
-        for word in entry["words"]:
-            owners.setdefault(str(word).lower(), (name, bool(entry.get("stage", False))))
+    shared = {FOR_HOURS}
+    for file in ("stages.toml", "reach.toml"):
+        data = tomllib.loads(files("classifiers").joinpath(file).read_text(encoding="utf-8"))
+        if data.get("version") != VERSION:
+            raise ValueError(f"{file}: expected version = {VERSION}")
+        for entry in data["mark"]:
+            name = str(entry.get("name", ""))
+            if set(entry) - {"name", "stage", "words", "source"} or not (name and entry.get("source")):
+                raise ValueError(f"{file}: {name or '?'}: expected name, words and source, and nothing else but stage")
+            if file == "reach.toml":
+                shared.add(name)
+            for word in entry["words"]:
+                owners.setdefault(str(word).lower(), (name, bool(entry.get("stage", False))))
     words = sorted(owners)
     return Marks(
         automaton=ahocorasick_rs.AhoCorasick(
@@ -65,6 +77,7 @@ def marks() -> Marks:
         ),
         names=tuple(owners[word][0] for word in words),
         stages=frozenset(name for name, is_stage in owners.values() if is_stage),
+        shared=frozenset(shared),
     )
 
 
@@ -82,6 +95,8 @@ def read(text: str) -> Stages:
         found.add(name)
         if begin >= at and name in are_stages:
             last, at = name, begin
+    if _FOR_HOURS.search(text) is not None:
+        found.add(FOR_HOURS)
     return Stages(tuple(sorted(found)), last)
 
 

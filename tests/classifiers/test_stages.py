@@ -97,3 +97,17 @@ def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
     rows = [at for at, name in enumerate(text.names) if name.startswith(("g:", "g1:", "g2:"))]
     assert rows
     assert not text.weights[rows, : text.head("symptom").begin].any()
+
+
+def test_whose_part_speaks_is_read_by_every_head() -> None:
+    hub = extracted("  File \"/opt/py/kubespawner/spawner.py\", line 812, in start\nKeyError: 'pool'\n")
+    own = extracted("  File \"/srv/mara/train.py\", line 812, in start\nKeyError: 'pool'\n")
+    assert "f:platform-part" in hub
+    assert "f:own-script" in own
+    assert "f:platform-part" not in own
+    assert not any(name.startswith("g") and "platform-part" in name for name in hub)
+
+
+def test_an_event_that_came_again_for_hours_is_told() -> None:
+    assert "f:for-hours" in extracted("Warning  FailedMount  4m (x61 over 7h)  kubelet  volume lost\n")
+    assert "f:for-hours" not in extracted("Warning  FailedMount  4s (x3 over 19s)  kubelet  volume lost\n")
