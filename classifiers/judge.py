@@ -31,6 +31,9 @@ _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
 _DOUBT: Final = 0.3
 _TOLD_CATEGORY: Final = 0.6
+# What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
+# such a thing, no program failed.
+_SURROUNDINGS: Final = "EE."
 _NO_SYMPTOM: Final = 0.6
 # Started again before a repair a job waits and fails once more: it is held back where nearly one in two would, by all
 # that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
@@ -190,7 +193,7 @@ class Judge:
             for ranks, shares in zip(_ranks(joined), joined.tolist(), strict=True)
         ]
 
-    def _categories(self, text: Floats, voices: Sequence[Voices], causes: Floats) -> list[str]:
+    def _categories(self, text: Floats, voices: Sequence[Voices], causes: Floats, sides: Sequence[str]) -> list[str]:
         """The likeliest category of each case, or "none" where the cause is more likely no program's own."""
         classes = self._classes["category"]
         joined = self._joined(text, "category", voices)[0]
@@ -206,7 +209,8 @@ class Judge:
         for row, none in enumerate(nones):
             mine = program[row] + _WITNESS
             told, silent = (1 - none) * mine, none * (1 + _DOUBT - program[row])
-            out.append(NONE if not shares or told < _TOLD_CATEGORY * (told + silent) else shares[best[row]])
+            label = NONE if not shares or told < _TOLD_CATEGORY * (told + silent) else shares[best[row]]
+            out.append(NONE if sides[row] != "user" and label.startswith(_SURROUNDINGS) else label)
         return out
 
     def _outlooks(
@@ -256,7 +260,7 @@ class Judge:
         chosen = [ranks[0] for ranks in side_ranks]
         sides = [classes[place] for place in chosen]
         none = [NONE] * len(cases)
-        categories = self._categories(text["category"], voices, causes) if "category" in text else none
+        categories = self._categories(text["category"], voices, causes, sides) if "category" in text else none
         symptoms = self._symptoms(text["symptom"], voices) if "symptom" in text else [[(NONE, 1.0)] for _ in cases]
         outlooks = self._outlooks(text["retry"], voices, causes, self._to_side.T[chosen], sides)
         first = text["side"].argmax(axis=1).tolist()

@@ -3,11 +3,12 @@ import pytest
 
 from classifiers.case import Case, JobFacts
 from classifiers.items import Extracted
-from classifiers.judge import Judge
+from classifiers.judge import Judge, Judgement
 from classifiers.text import Floats, Head, TextModel
 
 SIDES = ("hardware", "system", "user")
 CAUSES = ("HW.NODE.1", "SYS.1", "SYS.5", "USER.1")
+CATEGORIES = ("EE.1", "GC.3", "none")
 OUTLOOKS = ("after_repair", "futile", "helps", "helps_elsewhere")
 GIVEN = {
     "HW.NODE.1": {"helps_elsewhere": 0.9, "after_repair": 0.1},
@@ -20,7 +21,7 @@ GIVEN = {
 @pytest.fixture(scope="module")
 def judge() -> Judge:
     heads, begin = [], 0
-    for axis, classes in (("side", SIDES), ("cause", CAUSES), ("retry", OUTLOOKS)):
+    for axis, classes in (("side", SIDES), ("cause", CAUSES), ("category", CATEGORIES), ("retry", OUTLOOKS)):
         heads.append(Head(axis, classes, begin))
         begin += len(classes)
     nothing = np.zeros((0, begin), dtype=np.float32)
@@ -36,10 +37,19 @@ def shares(*values: float) -> Floats:
     return np.array(values, dtype=np.float32)
 
 
-def outlook(judge: Judge, silent: Case, cause: Floats, retry: Floats) -> str:
+def judged(judge: Judge, silent: Case, cause: Floats, retry: Floats, category: Floats) -> Judgement:
     """What is said of a case that no entry speaks of, from the words alone."""
     sides = shares(cause[0], cause[1] + cause[2], cause[3])
-    return judge.judge(Extracted(silent, [], [], 0, 0), {"side": sides, "cause": cause, "retry": retry}, 1.0).retry
+    text = {"side": sides, "cause": cause, "category": category, "retry": retry}
+    return judge.judge(Extracted(silent, [], [], 0, 0), text, 1.0)
+
+
+def outlook(judge: Judge, silent: Case, cause: Floats, retry: Floats) -> str:
+    return judged(judge, silent, cause, retry, shares(0.1, 0.1, 0.8)).retry
+
+
+def category(judge: Judge, silent: Case, cause: Floats, said: Floats) -> str:
+    return judged(judge, silent, cause, shares(0.25, 0.25, 0.25, 0.25), said).category
 
 
 def test_what_passes_is_tried_again(judge: Judge, silent: Case) -> None:
@@ -59,3 +69,10 @@ def test_nothing_helps_before_somebody_has_looked_where_the_program_may_be_at_fa
 
 def test_a_program_s_own_failure_is_not_tried_again(judge: Judge, silent: Case) -> None:
     assert outlook(judge, silent, shares(0.02, 0.02, 0.01, 0.95), shares(0.1, 0.7, 0.1, 0.1)) == "futile"
+
+
+def test_a_path_that_the_platform_lacks_is_no_program_s_failure(judge: Judge, silent: Case) -> None:
+    platform, program = shares(0.05, 0.5, 0.05, 0.4), shares(0.02, 0.04, 0.04, 0.9)
+    assert category(judge, silent, platform, shares(0.9, 0.05, 0.05)) == "none"
+    assert category(judge, silent, program, shares(0.9, 0.05, 0.05)) == "EE.1"
+    assert category(judge, silent, platform, shares(0.05, 0.9, 0.05)) == "GC.3"
