@@ -35,9 +35,9 @@ _TOLD_CATEGORY: Final = 0.6
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where nearly one in two would, by all
+# Started again before a repair a job waits and fails once more: it is held back where one in two would, by all
 # that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
-_REPAIR: Final = 0.45
+_REPAIR: Final = 0.5
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
