@@ -215,7 +215,6 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/feedback/audit/{week}/{failure_id}": (f"/feedback/audit/{at.audit_week}/{at.audited}",),
         f"{API}/audits/{{week}}": (f"{API}/audits/{at.audit_week}",),
         f"{API}/labels": (f"{API}/labels",),
-        f"{API}/models": (f"{API}/models",),
         f"{API}/views": (f"{API}/views",),
         **both("/dead-letters", ("",)),
         **both("/deliveries", ("", "?state=waiting")),
