@@ -100,11 +100,12 @@ def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[
             best, *others = others
         picked.append(row)
         labels.append(best)
-        weights.append(sample.weight * (0.75 if others else 1.0))
+        weight = sample.weight_for(axis)
+        weights.append(weight * (0.75 if others else 1.0))
         for other in others:
             picked.append(row)
             labels.append(other)
-            weights.append(sample.weight * 0.25 / len(others))
+            weights.append(weight * 0.25 / len(others))
     if axis in _LEANING:
         _lean(labels, weights, _published(axis), _LEANING[axis])
     return picked, labels, weights

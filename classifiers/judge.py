@@ -35,13 +35,15 @@ _TOLD_CATEGORY: Final = 0.7
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where one in two would, by all
-# that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
-_REPAIR: Final = 0.5
+# Started again before a repair a job waits and fails once more: it is held back where more than one in two would, by
+# all that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
+_REPAIR: Final = 0.56
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
+# Nor is it tried again where all causes together, or the words alone, make this likely that it fails again for good.
 _FUTILE: Final = 0.3
+_FUTILE_SAID: Final = 0.25
 _REMEMBERED: Final = 50_000
 _UNKNOWN: Final = np.zeros(0, dtype=np.float32)
 
@@ -228,13 +230,17 @@ class Judge:
         joined = self._joined(mixed / mixed.sum(axis=1, keepdims=True), "retry", voices, _RETRY_VOTES)[0]
         whole = witness * (causes @ self._retry + 1e-3)
         whole /= whole.sum(axis=1, keepdims=True)
-        futile = whole[:, classes.index("futile")].tolist() if "futile" in classes else [0.0] * len(whole)
+        hopeless = classes.index("futile") if "futile" in classes else None
         best = np.argmax(joined, axis=1).tolist()
         out = []
         for row, (shares, said) in enumerate(zip(joined.tolist(), text.tolist(), strict=True)):
             label = classes[best[row]]
             if label.startswith("helps"):
-                risky = sides[row] != "user" and futile[row] >= _FUTILE
+                risky = (
+                    hopeless is not None
+                    and sides[row] != "user"
+                    and (whole[row, hopeless] >= _FUTILE or said[hopeless] >= _FUTILE_SAID)
+                )
                 waits = any(_waits(dict(zip(classes, one, strict=True))) for one in (shares, said))
                 label = "after_repair" if risky or waits else label
             out.append(label)

@@ -2,7 +2,7 @@
 
 Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are
 cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
-`OPERATOR_WEIGHT` times a packaged one.
+`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`about`) a case counts `ASIDE`.
 """
 
 import zlib
@@ -22,6 +22,7 @@ from classifiers.signatures import Catalogue, Signature
 from classifiers.windows import cut
 
 OPERATOR_WEIGHT: Final = 3.0
+ASIDE: Final = 0.2
 FOLDS: Final = 3
 _CUT_CASES: Final = 2
 _MOST_WINDOWS: Final = {"captured": 3}
@@ -49,6 +50,11 @@ class Sample:
     def may_be_single(self) -> bool:
         """Whether the case may lack a symptom only because it had one process: then it teaches nothing of symptoms."""
         return self.case.labels.best["category"] not in {None, NONE} or not is_distributed(self.extracted)
+
+    def weight_for(self, axis: str) -> float:
+        """Its weight on an axis; little where it was composed for another, and its label there is a guess."""
+        about = self.case.provenance.get("about")
+        return self.weight * (ASIDE if about not in {None, axis} else 1.0)
 
     @property
     def shows_anyhow(self) -> bool:

@@ -111,5 +111,6 @@ def _case(
             "program": f"compose/{kind.file}",
             "framework": kind.scene,
             "seed": seed,
+            **({"about": kind.about} if kind.about else {}),
         },
     }

@@ -2,6 +2,8 @@
 
 `kinds/*.toml` holds short failures, `runs/*.toml` long ones of many ranks:
 
+    about = "symptom"                                # first line of a file, optional: the axis that its kinds are for
+
     [[kind]]
     name = "xid-79"                                  # kind of failure, a-z 0-9 and dashes
     truth = "HW.GPU.2 none D.1.3? helps_elsewhere"   # cause, category, symptom, retry; `?`: or none
@@ -49,6 +51,7 @@ class Kind:
     cascades: Sequence[str] = ()
     silent: bool = False
     is_run: bool = False
+    about: str | None = None
     ranks: Sequence[int] = field(default=(2, 4, 8, 8, 16))
 
 
@@ -78,7 +81,7 @@ def _truth(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str,
     return best, allowed
 
 
-def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
+def _kind(raw: Mapping[str, Any], file: str, about: str | None, *, is_run: bool) -> Kind:
     known = COMMON | ({"launchers", "cascades", "root", "silent", "ranks"} if is_run else {"texts"})
     if unknown := set(raw) - known:
         raise ValueError(f"{file}: {raw.get('name')}: unknown field {min(unknown)!r}")
@@ -101,6 +104,7 @@ def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
         cascades=raw.get("cascades", ()),
         silent=raw.get("silent", False),
         is_run=is_run,
+        about=about,
         ranks=raw.get("ranks", (2, 4, 8, 8, 16)),
     )
 
@@ -117,8 +121,11 @@ def read() -> list[Kind]:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"{file.name}: {error}") from error
-        found += [_kind(raw, file.stem, is_run=False) for raw in data.get("kind", ())]
-        found += [_kind(raw, file.stem, is_run=True) for raw in data.get("run", ())]
+        about = data.get("about")
+        if about not in {None, "category", "symptom"}:
+            raise ValueError(f"{file.name}: about: category or symptom expected, not {about!r}")
+        found += [_kind(raw, file.stem, about, is_run=False) for raw in data.get("kind", ())]
+        found += [_kind(raw, file.stem, about, is_run=True) for raw in data.get("run", ())]
     names = [kind.name for kind in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"kinds stand twice: {sorted(twice)}")
