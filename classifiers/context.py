@@ -215,7 +215,8 @@ def _side(kind: Kind) -> Side:
 
 def _prior(log: Verdict, data: Data) -> dict[Side, float]:
     """P(side) by the log: its confidence; the rest by the base shares, double where a cause of it was thought of."""
-    sure = min(max(log.confidence, 0.05), data.log_most)
+    most = data.log_most if log.confidence >= data.log_sure else data.log_unsure
+    sure = min(max(log.confidence, 0.05), most)
     axes = taxonomy.load()
     thought = {axes.side_of(code) for code in log.cause_top}
     rest = {one: data.base[one] * (2.0 if one in thought else 1.0) for one in SIDES if one != log.side}

@@ -60,6 +60,8 @@ class Data:
     neighbours: Mapping[str, Neighbour]
     base: Mapping[str, float]
     log_most: float
+    log_sure: float
+    log_unsure: float
     log_strong: float
     nodes_strong: float
     healthy_strong: float
@@ -95,7 +97,17 @@ def load() -> Data:
     numbers: dict[str, Any] = {
         name: raw[name]
         for name in (
-            *("log_most", "log_strong", "nodes_strong", "healthy_strong", "decides_at", "undecided_below", "further"),
+            *(
+                "log_most",
+                "log_sure",
+                "log_unsure",
+                "log_strong",
+                "nodes_strong",
+                "healthy_strong",
+                "decides_at",
+                "undecided_below",
+                "further",
+            ),
         )
     }
     if set(raw["base"]) != set(SIDES):
