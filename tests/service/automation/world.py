@@ -33,7 +33,7 @@ BY_WORD = {
     "Stale file handle": OUTAGE,
     "controller misconfigured": BROKEN,
     "connection reset": replace(SYSTEM, fingerprint="1:reset", confidence=0.9),
-    "ModuleNotFoundError": replace(GUESS, confidence=0.99),  # as sure as the classifier is of it
+    "ModuleNotFoundError": GUESS,
 }
 AUTO = """
 version = "auto-1"
