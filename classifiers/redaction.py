@@ -242,7 +242,7 @@ def redact_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {
             redact(key) if isinstance(key, str) else key: PLACEHOLDER
-            if isinstance(key, str) and isinstance(one, str) and one and _NAME_OF_SECRET.search(key)
+            if isinstance(key, str) and isinstance(one, str) and one and _is_name_of_secret(key)
             else redact_json(one)
             for key, one in value.items()
         }

@@ -2,15 +2,10 @@
 
 from classifiers import taxonomy
 from service.errors import invalid
+from service.recommend.ranking import codes
 from service.store.session import Store, UnitOfWork
 
 NOTHING = "none"  # takes back what was said
-_UNRECORDED = "M11"  # the papers' "no clear record"
-
-
-def codes() -> tuple[str, ...]:
-    """The ten: M1 to M10."""
-    return tuple(code for code in taxonomy.load().mitigations if code != _UNRECORDED)
 
 
 def title(code: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from service.errors import Forbidden
+from service.errors import Forbidden, NotFound
 from service.people.roles import RoleMap
 from service.store.accounts import Account, Accounts, AccountSource, Role
 from service.store.session import UnitOfWork
@@ -72,10 +72,15 @@ def _told(
 
 
 def _known(accounts: Accounts, source: AccountSource, name: str) -> Account | None:
-    known = next((one for one in accounts.list() if one.name == name), None)
-    if known is not None and known.disabled_at is not None:
+    try:
+        known = accounts.named(name)
+    except NotFound:
+        return None
+    if known.name != name:  # what the store leaves out of a name is no way to be somebody else
+        return None
+    if known.disabled_at is not None:
         raise Forbidden(f"the account {name[:80]} is disabled")
-    if known is not None and known.source != source:
+    if known.source != source:
         raise Forbidden(f"{name[:80]} is a {known.source} account")
     return known
 

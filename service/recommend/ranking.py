@@ -11,6 +11,12 @@ SHOWN = 4
 
 
 @cache
+def codes() -> tuple[str, ...]:
+    """The ten mitigations, M1 to M10; the papers' "no clear record" (M11) is none."""
+    return tuple(code for code in taxonomy.load().mitigations if code != "M11")
+
+
+@cache
 def prior(cause: str, category: str | None) -> Mapping[str, float]:
     """P(mitigation) by the papers.
 
@@ -21,7 +27,7 @@ def prior(cause: str, category: str | None) -> Mapping[str, float]:
     tables = [axes.causes[cause].extra["mitigations"]]
     if category is not None:
         tables.append(axes.categories[category].extra["mitigations"])
-    weights = {code: sum(table.get(code, 0.0) for table in tables) for code in axes.mitigations if code != "M11"}
+    weights = {code: sum(table.get(code, 0.0) for table in tables) for code in codes()}
     total = sum(weights.values()) or 1.0
     return {code: weight / total for code, weight in weights.items()}
 

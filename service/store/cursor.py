@@ -2,11 +2,13 @@
 
 import base64
 import binascii
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from service.errors import FieldError, InvalidInput
+from service.store.types import utc
 
 MAX_LIMIT = 500
 
@@ -46,6 +48,18 @@ def decode(cursor: str, kind: str, *types: type) -> tuple[Any, ...]:
     if any(type(part) is int and not 0 <= part < 2**63 for part in parts[1:]):
         raise bad(cursor)
     return tuple(parts[1:])
+
+
+def instant(cursor: str, position: str) -> datetime:
+    """The time that a part of a position is, as UTC.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        return utc(datetime.fromisoformat(position).replace(tzinfo=UTC))
+    except ValueError:
+        raise bad(cursor) from None
 
 
 def bad(cursor: str) -> InvalidInput:

@@ -1,7 +1,7 @@
 """The failures list: filters, order and keyset paging, each served by an index of its own."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
@@ -11,11 +11,10 @@ from sqlalchemy import (
     FromClause,
     Row,
     Select,
+    Subquery,
     and_,
-    false,
     literal,
     literal_column,
-    or_,
     select,
     tuple_,
 )
@@ -25,10 +24,11 @@ from service.store import cursor as cursors
 from service.store import search
 from service.store.bulk import is_postgres
 from service.store.job_rows import nodes_of
-from service.store.records import FailureFilter, FailureRow, FailureSort, Page, Visible
+from service.store.records import FailureFilter, FailureRow, FailureSort, Page
 from service.store.tables import failure_nodes, failures, jobs
-from service.store.tables_groups import group_fingerprints
-from service.store.types import EARLIEST, UtcDateTime, clean, utc
+from service.store.types import UtcDateTime, clean, utc
+
+Place = tuple[str | float, int]  # of a row in the list: when it ended or what it cost, and its id
 
 # What a line of the list takes from the attempt that opened the failure.
 JOB_FACTS = (
@@ -59,46 +59,19 @@ _EQUAL = {
 # one that chose the index, is looked for in this many rows of that index, and the cursor goes on from there.
 Q_FEW = 2_000
 Q_WINDOW = 10_000
+BY_COST: FailureSort = "-gpu_hours_lost"
 SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost; beyond, the costliest are looked at
-GROUP_FINGERPRINTS = 50  # of one group, merged by hand
-_HIGHEST = 2**63 - 1
 
 
 def page(
     connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
 ) -> Page[FailureRow]:
-    """See `Failures.page`."""
-    cursors.check_limit(limit)
-    if sort not in get_args(FailureSort):
-        expected = "one of " + ", ".join(get_args(FailureSort))
-        raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
-    if filters.group is not None and filters.group.isascii() and filters.group.isdigit():
-        return _of_group(connection, filters, now=now, limit=limit, cursor=cursor, sort=sort)
-    by_cost = sort == "-gpu_hours_lost"
-    words = search.asked_for(filters.q or "")
-    if not words and (filters.q or "").strip():
-        return Page(())  # nothing but marks: no evidence has such a word
-    known = search.few(connection, words, most=Q_FEW) if words else None
-    common = bool(words) and known is None
-    narrow = narrowed_to(filters, known, now=now, by_cost=by_cost, sqlite=not is_postgres(connection))
-    narrowed = narrow.rows
-    if cursor is not None:
-        narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
-    narrowed = narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort))
+    """One part of a filter (service.store.failure_parts), else as `Failures.page`."""
+    looking = look(connection, filters, now=now, cursor=cursor, sort=sort)
+    if looking is None:
+        return Page(())
     # The page's rows are found in one index first; only they are joined with their attempts.
-    looked = common or bool(narrow.rest)
-    if looked:
-        # The window is in order: the search stops with the page, whatever the plan.
-        window = narrowed.limit(Q_WINDOW).subquery("searched")
-        found = (
-            select(window.c.id, window.c.at)
-            .where(*narrow.passes(window), *((search.has_words(connection, "searched.id", words),) if common else ()))
-            .order_by(*_order(window.c.at, window.c.id, sort))
-            .limit(limit + 1)
-            .subquery()
-        )
-    else:
-        found = narrowed.limit(limit + 1).subquery()
+    found = looking.found(limit + 1)
     rows = connection.execute(
         select(failures, *JOB_FACTS)
         .join(found, found.c.id == failures.c.id)
@@ -107,47 +80,115 @@ def page(
     ).all()
     items = tuple(row_of(row) for row in rows[:limit])
     if len(rows) > limit:
-        last = items[-1]
-        return Page(items, _cursor(sort, last.gpu_hours_lost if by_cost else last.ended_at, last.id))
-    edge = connection.execute(narrowed.offset(Q_WINDOW - 1).limit(1)).first() if looked else None
-    return Page(items, None if edge is None else _cursor(sort, edge.at, edge.id))
+        return Page(items, cursor_at(sort, *place(items[-1], sort)))
+    edge = looking.edge(connection)
+    return Page(items, None if edge is None else cursor_at(sort, _position(edge.at), edge.id))
 
 
-def _of_group(
-    connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
-) -> Page[FailureRow]:
-    """The failures of all fingerprints of a group: a page of each, and the first of all of those."""
-    number = int(filters.group or 0)
-    prints = connection.execute(
-        select(group_fingerprints.c.fingerprint).where(group_fingerprints.c.group_id == min(number, _HIGHEST))
-    ).scalars()
-    parts = [
-        page(connection, replace(filters, group=one), now=now, limit=limit, cursor=cursor, sort=sort)
-        for one in sorted(prints)[:GROUP_FINGERPRINTS]
-    ]
-    by_cost = sort == "-gpu_hours_lost"
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked.
 
-    def place(row: FailureRow) -> tuple[float | datetime, int]:
-        return (row.gpu_hours_lost if by_cost else row.ended_at, row.id)
+    `common`: words that many failures have are among what is asked.
+    """
 
-    items = sorted((row for part in parts for row in part.items), key=place, reverse=sort.startswith("-"))
-    if len(items) > limit:
-        return Page(tuple(items[:limit]), _cursor(sort, *place(items[limit - 1])))
-    ends = [part.next_cursor for part in parts if part.next_cursor is not None]
-    if not ends:
-        return Page(tuple(items))
-    # A part that stopped early, in a search, is gone on with from where the first of them stopped.
-    kinds = (float if by_cost else str, int)
-    first = (max if sort.startswith("-") else min)(ends, key=lambda end: cursors.decode(end, f"failures{sort}", *kinds))
-    return Page(tuple(items), first)
+    common: bool
+    narrowed: Select[Any]
+    order: Callable[[FromClause], list[ColumnElement[Any]]]
+    passes: Callable[[FromClause], list[ColumnElement[bool]]] | None
+
+    def found(self, most: int) -> Subquery:
+        """The first rows that fit, `most` at most: `id` and `at`."""
+        if self.passes is None:
+            return self.narrowed.limit(most).subquery()
+        # The window is in order: the search stops with the page, whatever the plan.
+        window = self.narrowed.limit(Q_WINDOW).subquery("searched")
+        return (
+            select(window.c.id, window.c.at)
+            .where(*self.passes(window))
+            .order_by(*self.order(window))
+            .limit(most)
+            .subquery()
+        )
+
+    def edge(self, connection: Connection) -> Row[Any] | None:
+        """The last row of a full window, beyond which nobody looked."""
+        if self.passes is None:
+            return None
+        return connection.execute(self.narrowed.offset(Q_WINDOW - 1).limit(1)).first()
+
+
+def look(
+    connection: Connection,
+    filters: FailureFilter,
+    *,
+    now: datetime,
+    cursor: str | None = None,
+    sort: FailureSort = "-ended_at",
+) -> Look | None:
+    """How to find the rows of a part of a filter; None where nothing can fit."""
+    words = search.asked_for(filters.q or "")
+    if not words and (filters.q or "").strip():
+        return None  # nothing but marks: no evidence has such a word
+    known = search.few(connection, words, most=Q_FEW) if words else None
+    common = bool(words) and known is None
+    narrow = narrowed_to(filters, known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
+    narrowed = narrow.rows
+    if cursor is not None:
+        narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
+
+    def passes(window: FromClause) -> list[ColumnElement[bool]]:
+        own = narrow.passes(window)
+        return [*own, search.has_words(connection, "searched.id", words)] if common else own
+
+    return Look(
+        common,
+        narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort)),
+        lambda rows: _order(rows.c.at, rows.c.id, sort),
+        passes if common or narrow.rest else None,
+    )
+
+
+def check(limit: int, cursor: str | None, sort: FailureSort) -> None:
+    """Whether this can be asked at all.
+
+    Raises:
+        InvalidInput: a limit out of range, no such order, or a cursor that is not of this list in this order.
+    """
+    cursors.check_limit(limit)
+    if sort not in get_args(FailureSort):
+        expected = "one of " + ", ".join(get_args(FailureSort))
+        raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
+    if cursor is not None:
+        _edge(cursor, sort)
+
+
+def place(row: FailureRow, sort: FailureSort) -> Place:
+    """Where a row stands in the list."""
+    return _position(row.gpu_hours_lost if sort == BY_COST else row.ended_at), row.id
+
+
+def _position(at: datetime | float) -> str | float:
+    return at.isoformat() if isinstance(at, datetime) else at
+
+
+def place_of(cursor: str, sort: FailureSort) -> Place:
+    """Where a cursor stands in the list.
+
+    Raises:
+        InvalidInput: it is none of this list in this order.
+    """
+    position, last = cursors.decode(cursor, f"failures{sort}", float if sort == BY_COST else str, int)
+    return position, last
+
+
+def cursor_at(sort: FailureSort, position: str | float, failure_id: int) -> str:
+    """The cursor that stands after a place."""
+    return cursors.encode(f"failures{sort}", position, failure_id)
 
 
 def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: FailureSort) -> list[ColumnElement[Any]]:
     return [at.desc(), failure_id.desc()] if sort.startswith("-") else [at.asc(), failure_id.asc()]
-
-
-def _cursor(sort: FailureSort, at: datetime | float, failure_id: int) -> str:
-    return cursors.encode(f"failures{sort}", at.isoformat() if isinstance(at, datetime) else at, failure_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +221,7 @@ def narrowed_to(
     conditions: list[ColumnElement[bool]] = []
     tests = _tests(filters)
     # One filter chooses the index, the first, which leaves fewest rows; a few known rows need none.
-    bounded = known is not None or filters.visible is not None or (by_cost and short)
+    bounded = known is not None or (by_cost and short)
     driving = [] if by_node or (by_cost and not short) else tests[:1]
     inside = tests if bounded else driving
     for name, test in inside:
@@ -195,12 +236,10 @@ def narrowed_to(
         conditions += [test(ended_at) for test in times]
     if known is not None:
         conditions.append(failure_id.in_(known))
-    if filters.visible is not None:
-        conditions.append(_visible(filters.visible))
     asked = dict.fromkeys(name for name, _ in rest)
     wanted = select(failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in asked))
     if filters.node is not None:
-        if by_cost or inside or rest or filters.q is not None or filters.visible is not None:
+        if by_cost or inside or rest or filters.q is not None:
             wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
         conditions.append(failure_nodes.c.node == clean(filters.node))
     rows = wanted.where(and_(*conditions)) if conditions else wanted
@@ -234,32 +273,17 @@ def _times(filters: FailureFilter) -> list[_Test]:
     return found
 
 
-def _visible(visible: Visible) -> ColumnElement[bool]:
-    """Of these users or teams; of nobody where none is named."""
-    users = [
-        failures.c.user_name == clean(user)
-        if cluster is None
-        else and_(failures.c.user_name == clean(user), failures.c.cluster == clean(cluster))
-        for cluster, user in visible.users
-    ]
-    return or_(false(), *users, failures.c.team.in_([clean(team) for team in visible.teams]))
-
-
 def _beyond(
     cursor: str, sort: FailureSort, at: ColumnElement[Any], failure_id: ColumnElement[int]
 ) -> ColumnElement[bool]:
-    by_cost = sort == "-gpu_hours_lost"
-    position, last = cursors.decode(cursor, f"failures{sort}", float if by_cost else str, int)
-    if by_cost:
-        edge = literal(position)
-    else:
-        try:
-            edge = literal(utc(datetime.fromisoformat(position).replace(tzinfo=EARLIEST.tzinfo)), UtcDateTime)
-        except ValueError:
-            raise cursors.bad(cursor) from None
-    here = tuple_(at, failure_id)
-    there = tuple_(edge, literal(last))
+    here, there = tuple_(at, failure_id), tuple_(*_edge(cursor, sort))
     return here < there if sort.startswith("-") else here > there
+
+
+def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnElement[int]]:
+    position, last = place_of(cursor, sort)
+    at = literal(cursors.instant(cursor, position), UtcDateTime) if isinstance(position, str) else literal(position)
+    return at, literal(last)
 
 
 def row_of(row: Row[Any]) -> FailureRow:

@@ -11,7 +11,8 @@ from classifiers.case import LogStream
 from service.clock import Clock
 from service.errors import NotFound
 from service.store import bulk, facets, fleet_work, rollups, search, solved
-from service.store.failure_page import JOB_FACTS, page, row_of
+from service.store.failure_page import JOB_FACTS, row_of
+from service.store.failure_parts import page
 from service.store.job_rows import nodes_of
 from service.store.jobs import Jobs
 from service.store.packing import pack, pack_streams, unpack, unpack_streams

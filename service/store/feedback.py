@@ -14,7 +14,7 @@ from service.store.packing import pack
 from service.store.records import Page
 from service.store.tables import failures
 from service.store.tables_groups import audits, feedback, labels, saved_views
-from service.store.types import EARLIEST, UtcDateTime, clean, short, utc
+from service.store.types import UtcDateTime, clean, short, utc
 
 _AXES = ("side", "cause", "category", "symptom", "retry")
 _JUDGING = ("confirm", "correct", "audit", "import")
@@ -75,13 +75,8 @@ class FeedbackRows:
             wanted = wanted.where(labels.c.waiting)
         if cursor is not None:
             position, last = cursors.decode(cursor, kind, str, int)
-            try:
-                at = utc(datetime.fromisoformat(position).replace(tzinfo=EARLIEST.tzinfo))
-            except ValueError:
-                raise cursors.bad(cursor) from None
-            wanted = wanted.where(
-                tuple_(labels.c.at, labels.c.failure_id) < tuple_(literal(at, UtcDateTime), literal(last))
-            )
+            at = literal(cursors.instant(cursor, position), UtcDateTime)
+            wanted = wanted.where(tuple_(labels.c.at, labels.c.failure_id) < tuple_(at, literal(last)))
         rows = self._connection.execute(wanted).all()
         items = tuple(_label(row) for row in rows[:limit])
         if len(rows) <= limit:

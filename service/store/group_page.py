@@ -11,7 +11,7 @@ from service.store import cursor as cursors
 from service.store.group_records import GroupFilter, GroupRow, GroupSort, GroupState
 from service.store.records import Page
 from service.store.tables_groups import group_facets, group_fingerprints, group_mutes, groups
-from service.store.types import EARLIEST, UtcDateTime, clean, utc
+from service.store.types import UtcDateTime, clean
 
 FEW = 500  # groups that hit a name: up to here they are looked up by it
 WINDOW = 5_000  # groups that a page looks at, at most
@@ -129,8 +129,4 @@ def _edge(cursor: str, sort: GroupSort, *, by_cost: bool) -> Any:
     position, last = cursors.decode(cursor, f"groups{sort}", float if by_cost else str, int)
     if by_cost:
         return tuple_(literal(position), literal(last))
-    try:
-        at = utc(datetime.fromisoformat(position).replace(tzinfo=EARLIEST.tzinfo))
-    except ValueError:
-        raise cursors.bad(cursor) from None
-    return tuple_(literal(at, UtcDateTime), literal(last))
+    return tuple_(literal(cursors.instant(cursor, position), UtcDateTime), literal(last))

@@ -67,12 +67,12 @@ class Split:
     @property
     def last_day(self) -> datetime:
         """The last whole day's end; not before `first_day`."""
-        return max((self.last - _EPOCH) // DAY * DAY + _EPOCH, self.first_day)
+        return max(day_of(self.last), self.first_day)
 
     @property
     def broken(self) -> tuple[datetime, ...]:
         """Days some of whose hours are noted."""
-        return tuple(sorted({(hour - _EPOCH) // DAY * DAY + _EPOCH for hour in self.noted}))
+        return tuple(sorted({day_of(hour) for hour in self.noted}))
 
 
 def note(connection: Connection, ended: Iterable[datetime]) -> None:
@@ -84,6 +84,11 @@ def note(connection: Connection, ended: Iterable[datetime]) -> None:
 def floor(at: datetime) -> datetime:
     """The beginning of the hour."""
     return utc(at).replace(minute=0, second=0, microsecond=0)
+
+
+def day_of(at: datetime) -> datetime:
+    """The beginning of the day (UTC)."""
+    return (at - _EPOCH) // DAY * DAY + _EPOCH
 
 
 def split(connection: Connection, since: datetime, until: datetime) -> Split:
@@ -169,7 +174,7 @@ def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
         connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(taken[start : start + 500])))
     for hour in wanted:
         _count(connection, hour)
-    for day in sorted({(hour - _EPOCH) // DAY * DAY + _EPOCH for hour in wanted}):
+    for day in sorted({day_of(hour) for hour in wanted}):
         _add_up(connection, day)
     return len(wanted)
 

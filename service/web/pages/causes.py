@@ -1,7 +1,7 @@
 """The codes of the taxonomy for a form's choices."""
 
 from classifiers import taxonomy
-from service.groups import mending
+from service.recommend import ranking
 
 
 def by_side() -> dict[str, list[taxonomy.Entry]]:
@@ -24,7 +24,7 @@ def categories() -> list[taxonomy.Entry]:
 
 def mitigations() -> list[taxonomy.Entry]:
     """The ten mitigations that a person can name."""
-    return [taxonomy.load().mitigations[code] for code in mending.codes()]
+    return [taxonomy.load().mitigations[code] for code in ranking.codes()]
 
 
 def symptoms() -> list[taxonomy.Entry]:

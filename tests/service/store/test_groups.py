@@ -137,6 +137,8 @@ def test_a_merged_group_s_failures_come_as_one_list(store: Store) -> None:
         if sort == "-ended_at":
             assert seen == [f"{number}-{n}" for n in range(4) for number in range(3)]
         assert len(set(seen)) == 12
+    with store.reading() as reading:
+        assert reading.failures.facets(FailureFilter(group=str(one.id))).of == 12
 
 
 def test_one_s_own_mute_ends_by_itself(store: Store, clock: FixedClock) -> None:

@@ -76,8 +76,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (facets, "OVER_SEARCHED", 100),
         (failure_page, "Q_FEW", 100),
         (failure_page, "Q_WINDOW", 500),
-        (facets, "Q_WINDOW", 500),
-        (facets, "Q_FEW", 100),
         (group_page, "WINDOW", 10),
         (group_page, "FEW", 5),
         (bounded, "COUNTED", 100),
