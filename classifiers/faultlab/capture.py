@@ -139,6 +139,7 @@ class Lab:
         machine = {
             str(home): f"/home/{who.user}", str(temporary): "/tmp", str(workers): f"{who.folder}/logs",
             token: f"tmp{token[2:]}",
+            str(environment.below(plan.environment) or environment.root()): who.python,
             str(environment.root()): f"/home/{who.user}/.cache",
             sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
         }  # fmt: skip

@@ -66,7 +66,7 @@ def without_lab(text: str) -> str:
     return text.replace("/faultlab-", "/job-")
 
 
-_LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
+_LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/,-]+\](?:<std\w+>)?:?\s?|\d+: )*")
 
 
 def _is_frame(line: str) -> bool:

@@ -1,6 +1,7 @@
 """The interpreters that programs run in: throwaway venvs outside the checkout, built from recipes when first needed.
 
-They lie under $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter.
+They lie under $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter. What has no
+wheel is compiled into its environment, see native.py.
 """
 
 import os
@@ -8,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from classifiers.faultlab import native
 
 # name -> words for pip install. Lab interpreters are no part of the product and of no CI run.
 RECIPES: Mapping[str, tuple[str, ...]] = {
@@ -35,6 +38,7 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "tensorflow": ("tensorflow",),
     "ray": ("ray[train]", "pandas"),
     "mpi": ("mpi4py", "numpy"),
+    "horovod": ("setuptools<81", "wheel", "cffi", "cloudpickle", "psutil", "pyyaml", "packaging"),
 }
 
 
@@ -69,12 +73,19 @@ def folder(name: str) -> Path | None:
     return root() / name if name in RECIPES else None
 
 
+def below(name: str) -> Path | None:
+    """The folder of the environment whose packages a named environment sees too, None for most."""
+    recipe = native.recipes().get(name)
+    return root() / recipe.below if recipe else None
+
+
 def build(name: str) -> Path:
-    """Make the venv of a recipe; gives its interpreter.
+    """Make the venv of a recipe, and the one it sees below it; gives its interpreter.
 
     Raises:
         NoEnvironment: no such recipe.
-        subprocess.CalledProcessError: pip could not install it.
+        native.NativeError: a source archive is not the one its recipe was written for.
+        subprocess.CalledProcessError: pip could not install or compile it.
     """
     if name not in RECIPES:
         raise NoEnvironment(f"environment {name}: expected one of {', '.join(RECIPES)}")
@@ -82,6 +93,10 @@ def build(name: str) -> Path:
     if not (where / "bin" / "python").exists():
         subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
         subprocess.run([str(where / "bin" / "pip"), "install", "--quiet", *RECIPES[name]], check=True)
+        if (recipe := native.recipes().get(name)) is not None:
+            (packages,) = build(recipe.below).parents[1].glob("lib/python*/site-packages")
+            native.see(where / "bin" / "python", packages)
+            native.build(where / "bin" / "python", recipe)
     return where / "bin" / "python"
 
 

@@ -68,7 +68,24 @@ def _torchrun(plan: Plan, values: Mapping[str, str], logs: str, folder: Path) ->
     return starts
 
 
-def starts(plan: Plan, who: Identity, values: Mapping[str, str], logs: str, folder: Path) -> list[Start]:
+def _mpirun(plan: Plan, values: Mapping[str, str], program: tuple[str, ...]) -> Start:
+    own = tuple(fill(word, values) for word in plan.launcher_args)
+    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    words = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(plan.ranks), *own, *program)
+    return Start(words, env, None, 0, python=False)
+
+
+def _horovodrun(plan: Plan, values: Mapping[str, str], args: tuple[str, ...]) -> Start:
+    own = tuple(fill(word, values) for word in plan.launcher_args)
+    number = () if "-np" in own else ("-np", str(plan.ranks))
+    nics = () if "--network-interfaces" in own else ("--network-interfaces", "lo")
+    words = (str(Path(values["python"]).with_name("horovodrun")), "--gloo", *number, *nics, *own)
+    return Start((*words, "python", "-u", values["script"], *args), {}, None, 0, python=False)
+
+
+def starts(  # noqa: PLR0911 -- one return a launcher
+    plan: Plan, who: Identity, values: Mapping[str, str], logs: str, folder: Path
+) -> list[Start]:
     """The processes of a run, in the order of their start.
 
     Args:
@@ -88,10 +105,9 @@ def starts(plan: Plan, who: Identity, values: Mapping[str, str], logs: str, fold
         case "torchrun":
             return _torchrun(plan, values, logs, folder)
         case "mpirun":
-            mpirun = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(plan.ranks))
-            own = tuple(fill(word, values) for word in plan.launcher_args)
-            env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-            return [Start((*mpirun, *own, *python), env, None, 0, python=False)]
+            return [_mpirun(plan, values, python)]
+        case "horovodrun":
+            return [_horovodrun(plan, values, args)]
         case "bash":
             return [Start(("bash", values["script"], *args), {}, 0, 0, python=False)]
         case _:

@@ -14,7 +14,7 @@ A family is a folder below `programs/` with Python or shell files and any number
     file = "shape_linear.py"         # beside the TOML; copied into the run's folder under a neutral name (train.py ...)
     path = "torch.linear.shape"      # key of the failing code path: at most five programs may share it
     kind = "linear-shape-mismatch"   # what makes two failures the same kind (fingerprint truth)
-    launcher = "python"              # python | torchrun | ranks | mpirun | bash | command
+    launcher = "python"              # python | torchrun | ranks | mpirun | horovodrun | bash | command
     ranks = 1                        # processes in all
     nodes = 1                        # host names the ranks are spread over (torchrun: one agent a node)
     args = ["--dim", "64"]           # words may hold placeholders, see below
@@ -59,7 +59,7 @@ from typing import Any
 
 from classifiers import taxonomy
 
-LAUNCHERS = ("python", "torchrun", "ranks", "mpirun", "bash", "command")
+LAUNCHERS = ("python", "torchrun", "ranks", "mpirun", "horovodrun", "bash", "command")
 STATUSES = ("failed", "timeout", "out_of_memory", "node_fail", "preempted", "evicted", "hung", "cancelled")
 LOGS = ("", "ranks", "console", "tee")
 RETRIES = ("helps", "helps_elsewhere", "after_repair", "futile")

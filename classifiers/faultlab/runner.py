@@ -13,7 +13,7 @@ from typing import IO, Any, Protocol
 from classifiers.faultlab import faults, inside
 from classifiers.faultlab.launch import Start
 
-_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "HOROVOD_RANK")
 _GRACE_S = 3.0
 _LOOK_S = 0.1
 

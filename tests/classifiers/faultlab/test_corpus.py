@@ -16,7 +16,7 @@ from classifiers.faultlab import program
 from classifiers.faultlab.__main__ import CORPUS
 
 FILES = sorted(CORPUS.glob("*.jsonl"))
-_PREFIX = re.compile(r"^(?:\[[\w/-]+\]:?\s?|\d+: )*")
+_PREFIX = re.compile(r"^(?:\[[\w/,-]+\](?:<std\w+>)?:?\s?|\d+: )*")
 
 
 @cache
