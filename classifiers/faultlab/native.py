@@ -105,8 +105,12 @@ def build(python: Path, recipe: Recipe) -> None:
         (archive,) = fetched.glob("*.tar.gz")
         source = unpack(archive, recipe.hash, folder / "source")
         edit(source, recipe.edits)
+        # Packed again, so that pip compiles it where it does for everybody: the paths in its messages are pip's own.
+        packed = folder / archive.name
+        with tarfile.open(packed, "w:gz") as files:
+            files.add(source, source.name)
         env = {**os.environ, **recipe.variables, "PATH": f"{python.parent}:{os.environ['PATH']}"}
-        words = [*pip, "install", "--quiet", "--no-build-isolation", "--no-deps", str(source)]
+        words = [*pip, "install", "--quiet", "--no-build-isolation", "--no-deps", str(packed)]
         subprocess.run(words, check=True, env=env)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

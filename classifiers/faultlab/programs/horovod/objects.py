@@ -16,8 +16,8 @@ elif how == "model":
     hvd.broadcast_parameters(job.model, root_rank=0)
 elif how == "lbfgs":
     hvd.broadcast_optimizer_state(torch.optim.LBFGS(job.model.parameters()), root_rank=0)
-elif how == "list":
-    hvd.broadcast_parameters([p for p in job.model.parameters()], root_rank=0)
+elif how == "plain":
+    hvd.broadcast_parameters({"epoch": 3, **job.model.state_dict()}, root_rank=0)
 elif how == "number":
     hvd.allreduce(3.5, name="loss")
 elif how == "complex":
