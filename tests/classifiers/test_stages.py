@@ -61,6 +61,15 @@ def test_where_it_hung_is_told_together() -> None:
     assert "g2:backward hangs" in extracted("loss.backward()\nnothing more for two hours\n")
 
 
+def test_how_far_a_run_had_come_is_told_with_its_hang() -> None:
+    begun = extracted("loss.backward() never returns on rank 1, after some 300 batches\n")
+    begins = extracted("dist.init_process_group('gloo') does not return, two machines\n")
+    assert {"g2:backward hangs", "g2:backward under-way"} <= begun.keys()
+    assert {"g2:group hangs", "g2:group at-start"} <= begins.keys()
+    assert not {"g:at-start"} & begun.keys()
+    assert not {"g:under-way"} & begins.keys()
+
+
 def test_a_node_that_speaks_alone_has_no_stage() -> None:
     raw = dataset.raw_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
     assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
