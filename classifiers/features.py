@@ -18,7 +18,7 @@ from classifiers import stages
 from classifiers.items import Extracted, Item
 from classifiers.taxonomy import Role
 
-VERSION: Final = 2
+VERSION: Final = 3
 _TOKEN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]]+"
     r"|(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@+-]+){2,}[/\\]?"
@@ -27,6 +27,12 @@ _TOKEN: Final = re.compile(
     r"|\d+(?:\.\d+)*"
 )
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# British and American spelling are one word: initialise, analysed, colour, cancelled.
+_SPELT: Final = (
+    (re.compile(r"(?<=\w{3})([iy])s(?=(?:e|ed|es|er|ers|ing|ation|ations)$)"), r"\1z"),
+    (re.compile(r"(?<=\w{3})our(?=s?$)"), "or"),
+    (re.compile(r"(?<=\w{3})ll(?=(?:ed|ing)$)"), "l"),
+)
 _HEXLIKE: Final = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{7,}")
 _TELLING: Final = frozenset(
     # exit codes, signals, errno and HTTP statuses
@@ -89,7 +95,7 @@ _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardo
 
 
 def _word(token: str) -> list[str]:  # noqa: PLR0911 - one return a shape of token
-    """One token as words: cut to nine letters, joined words in parts too."""
+    """One token as words: spelt one way, cut to nine letters, joined words in parts too."""
     if "://" in token:
         return ["<url>"]
     first = token[0]
@@ -106,10 +112,17 @@ def _word(token: str) -> list[str]:  # noqa: PLR0911 - one return a shape of tok
     if _HEXLIKE.fullmatch(low):
         return ["<hex>"]
     if "_" in token or (low != token and token[1:].lower() != token[1:] and not token.isupper()):
-        parts = [part.lower()[:_CUT] for part in _PART.findall(token)]
+        parts = [_spelt(part.lower())[:_CUT] for part in _PART.findall(token)]
         if len(parts) > 1:
             return [low[:40], *(part for part in parts if part not in _STOP and not part.isdigit())]
-    return [low[:_CUT]]
+    return [_spelt(low)[:_CUT]]
+
+
+def _spelt(word: str) -> str:
+    """The word in American spelling, by its ending."""
+    for pattern, ending in _SPELT:
+        word = pattern.sub(ending, word)
+    return word
 
 
 _word_cached = lru_cache(maxsize=65_536)(_word)

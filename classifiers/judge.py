@@ -22,7 +22,10 @@ NONE: Final = "none"
 _PULL: Final[Mapping[str, float]] = {"decisive": 1.8, "strong": 0.7, "weak": 0.15}
 _PLACE: Final = (1.0, 0.35, 0.2)
 # What the confidence curve reads of a judgement, in this order; a model trained for another list does not fit.
-SIGNALS: Final = ("odds", "margin", "agreement", "pull", "beginning", "known", "several", "unsigned", "length")
+# `owner`: how clear it is whether the user or somebody else has to act, however near the others' sides are.
+SIGNALS: Final = (
+    "odds", "margin", "agreement", "pull", "beginning", "known", "several", "unsigned", "length", "owner",
+)  # fmt: skip
 _FLOOR: Final = 0.01
 # A program's own failure nearly always has a category, the platform's seldom: what the heads of category and cause say
 # are joined as two witnesses, neither ever surer than this, and a category is told from this share on. A cause of the
@@ -30,14 +33,14 @@ _FLOOR: Final = 0.01
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
 _DOUBT: Final = 0.5
-_TOLD_CATEGORY: Final = 0.7
+_TOLD_CATEGORY: Final = 0.8
 # What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where more than one in two would, by
+# Started again before a repair a job waits and fails once more: it is held back where two in five would, by
 # all that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
-_REPAIR: Final = 0.56
+_REPAIR: Final = 0.43
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
@@ -270,6 +273,8 @@ class Judge:
         symptoms = self._symptoms(text["symptom"], voices) if "symptom" in text else [[(NONE, 1.0)] for _ in cases]
         outlooks = self._outlooks(text["retry"], voices, causes, self._to_side.T[chosen], sides)
         first = text["side"].argmax(axis=1).tolist()
+        users = [place for place, one in enumerate(classes) if one == "user"]
+        owned = weighed[:, users].sum(axis=1).tolist()
         side_shares, cause_shares = weighed.tolist(), causes.tolist()
         out = []
         for row, one in enumerate(cases):
@@ -296,6 +301,7 @@ class Judge:
                 1.0 if is_distributed(one) else 0.0,
                 1.0 if pull == 0 else 0.0,
                 math.log1p(one.lines) / 5,
+                abs(math.log(max(owned[row], 1e-4) / max(1 - owned[row], 1e-4))),
             )
             labels = tuple((codes[place], cause_shares[row][place]) for place in ranked)
             out.append(Judgement(side, labels, categories[row], tuple(told), outlooks[row], signals, ruled))

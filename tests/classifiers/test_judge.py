@@ -3,7 +3,7 @@ import pytest
 
 from classifiers.case import Case, JobFacts
 from classifiers.items import Extracted
-from classifiers.judge import Judge, Judgement
+from classifiers.judge import SIGNALS, Judge, Judgement
 from classifiers.text import Floats, Head, TextModel
 
 SIDES = ("hardware", "system", "user")
@@ -76,3 +76,14 @@ def test_a_path_that_the_platform_lacks_is_no_program_s_failure(judge: Judge, si
     assert category(judge, silent, platform, shares(0.9, 0.05, 0.05)) == "none"
     assert category(judge, silent, program, shares(0.9, 0.05, 0.05)) == "EE.1"
     assert category(judge, silent, platform, shares(0.05, 0.9, 0.05)) == "GC.3"
+
+
+def owner(judge: Judge, silent: Case, cause: Floats) -> float:
+    told = judged(judge, silent, cause, shares(0.1, 0.1, 0.4, 0.4), shares(0.1, 0.1, 0.8))
+    return told.signals[SIGNALS.index("owner")]
+
+
+def test_that_the_platform_has_to_act_may_be_clear_where_its_side_is_not(judge: Judge, silent: Case) -> None:
+    either_of_the_platform = owner(judge, silent, shares(0.49, 0.49, 0.0, 0.02))
+    perhaps_the_user = owner(judge, silent, shares(0.02, 0.49, 0.0, 0.49))
+    assert either_of_the_platform > 2 > perhaps_the_user
