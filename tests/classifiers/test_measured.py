@@ -5,7 +5,7 @@ import pytest
 from classifiers import comparison, measured, signatures
 from classifiers.dataset import LabelledCase
 from classifiers.evaluation import Answer
-from classifiers.judge import Calibration
+from classifiers.judge import SIGNALS, Calibration
 
 
 def _answer(side: str, cause: str, confidence: float) -> Answer:
@@ -36,7 +36,7 @@ def test_shares_count_each_kind_alike(cases: list[LabelledCase]) -> None:
 
 
 def test_every_window_of_a_case_is_told_and_every_cause_sums_to_one(cases: list[LabelledCase]) -> None:
-    calibration = Calibration((1.0, *(0.0,) * 8), 0.0, 0.5)
+    calibration = Calibration((1.0, *(0.0,) * (len(SIGNALS) - 1)), 0.0, 0.5)
     own, told = comparison.held_out(cases, signatures.packaged(), calibration)
     assert own.cases == len(cases)
     assert len(told) > len(cases)
