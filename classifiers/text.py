@@ -42,6 +42,8 @@ class TextModel:
     means: Mapping[str, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        # Row by row in memory: a sparse product would copy anything else whole, at each call.
+        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
         object.__setattr__(self, "columns", {name: column for column, name in enumerate(self.names)})
         means = {head.axis: self.weights[:, head.begin : head.end].mean(axis=1) for head in self.heads}
         object.__setattr__(self, "means", means)
