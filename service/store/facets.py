@@ -51,11 +51,10 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     """The counts over the newest `over` failures that fit."""
     found: dict[int, Row[Any]] = {}
     whole = True
+    said = failure_page.sought(connection, filters)
+    over = min(over, OVER_SEARCHED) if said.common else over
     for part in failure_parts.parts(connection, filters):
-        looking = failure_page.look(connection, part, now=filters.until or LATEST)
-        if looking is None:
-            continue
-        over = min(over, OVER_SEARCHED) if looking.common else over
+        looking = failure_page.look(connection, part, said, now=filters.until or LATEST)
         newest = looking.found(over + 1)
         rows = connection.execute(select(*_READ).join(newest, newest.c.id == failures.c.id)).all()
         found.update((row.id, row) for row in rows)

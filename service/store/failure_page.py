@@ -63,13 +63,39 @@ BY_COST: FailureSort = "-gpu_hours_lost"
 SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost; beyond, the costliest are looked at
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The words that are asked for, and the failures that have them; None where no word is, or they are too many."""
+
+    words: tuple[str, ...]
+    known: list[int] | None = None
+
+    @property
+    def common(self) -> bool:
+        """Whether many failures have them: then each row has to be looked at."""
+        return bool(self.words) and self.known is None
+
+
+def sought(connection: Connection, filters: FailureFilter) -> Sought:
+    """Look up a filter's words, once for all of its parts."""
+    words = search.asked_for(filters.q or "")
+    if words:
+        return Sought(words, search.few(connection, words, most=Q_FEW))
+    return Sought((), [] if (filters.q or "").strip() else None)  # no evidence has a word of nothing but marks
+
+
 def page(
-    connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
+    connection: Connection,
+    filters: FailureFilter,
+    said: Sought,
+    *,
+    now: datetime,
+    limit: int,
+    cursor: str | None,
+    sort: FailureSort,
 ) -> Page[FailureRow]:
     """One part of a filter (service.store.failure_parts), else as `Failures.page`."""
-    looking = look(connection, filters, now=now, cursor=cursor, sort=sort)
-    if looking is None:
-        return Page(())
+    looking = look(connection, filters, said, now=now, cursor=cursor, sort=sort)
     # The page's rows are found in one index first; only they are joined with their attempts.
     found = looking.found(limit + 1)
     rows = connection.execute(
@@ -87,12 +113,8 @@ def page(
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked.
+    """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked."""
 
-    `common`: words that many failures have are among what is asked.
-    """
-
-    common: bool
     narrowed: Select[Any]
     order: Callable[[FromClause], list[ColumnElement[Any]]]
     passes: Callable[[FromClause], list[ColumnElement[bool]]] | None
@@ -121,31 +143,26 @@ class Look:
 def look(
     connection: Connection,
     filters: FailureFilter,
+    said: Sought,
     *,
     now: datetime,
     cursor: str | None = None,
     sort: FailureSort = "-ended_at",
-) -> Look | None:
-    """How to find the rows of a part of a filter; None where nothing can fit."""
-    words = search.asked_for(filters.q or "")
-    if not words and (filters.q or "").strip():
-        return None  # nothing but marks: no evidence has such a word
-    known = search.few(connection, words, most=Q_FEW) if words else None
-    common = bool(words) and known is None
-    narrow = narrowed_to(filters, known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
+) -> Look:
+    """How to find the rows of a part of a filter."""
+    narrow = narrowed_to(filters, said.known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
     narrowed = narrow.rows
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
 
     def passes(window: FromClause) -> list[ColumnElement[bool]]:
         own = narrow.passes(window)
-        return [*own, search.has_words(connection, "searched.id", words)] if common else own
+        return [*own, search.has_words(connection, "searched.id", said.words)] if said.common else own
 
     return Look(
-        common,
         narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort)),
         lambda rows: _order(rows.c.at, rows.c.id, sort),
-        passes if common or narrow.rest else None,
+        passes if said.common or narrow.rest else None,
     )
 
 

@@ -54,8 +54,9 @@ def page(
 ) -> Page[FailureRow]:
     """See `Failures.page`."""
     failure_page.check(limit, cursor, sort)
+    said = failure_page.sought(connection, filters)
     pages = [
-        failure_page.page(connection, one, now=now, limit=limit, cursor=cursor, sort=sort)
+        failure_page.page(connection, one, said, now=now, limit=limit, cursor=cursor, sort=sort)
         for one in parts(connection, filters)
     ]
     return pages[0] if len(pages) == 1 else _merged(pages, limit, sort)
