@@ -82,14 +82,17 @@ def marks() -> Marks:
 
 
 def read(text: str) -> Stages:
-    """The marks in a stretch of a log; a word that begins with a letter counts only where a word begins."""
+    """The marks in a stretch of a log; a word that begins with a letter counts only where a word begins.
+
+    Chinese is written without spaces: there, and after it, a word begins anywhere.
+    """
     known = marks()
     names, are_stages = known.names, known.stages
     found: set[str] = set()
     last, at = "", -1
     low = text.lower()
     for index, begin, _ in known.automaton.find_matches_as_indexes(low, overlapping=True):
-        if begin and low[begin - 1].isalpha() and low[begin].isalpha():
+        if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue
         name = names[index]
         found.add(name)

@@ -120,3 +120,10 @@ def test_whose_part_speaks_is_read_by_every_head() -> None:
 def test_an_event_that_came_again_for_hours_is_told() -> None:
     assert "f:for-hours" in extracted("Warning  FailedMount  4m (x61 over 7h)  kubelet  volume lost\n")
     assert "f:for-hours" not in extracted("Warning  FailedMount  4s (x3 over 19s)  kubelet  volume lost\n")
+
+
+def test_chinese_is_read_where_words_have_no_spaces() -> None:
+    assert stages.read("两台机器多卡训练，昨晚起没有动静了").found == ("hangs",)
+    assert "slow" in stages.read("zero3很慢").found
+    assert "errs" in stages.read("多卡error: 2").found
+    assert "hangs" not in stages.read("unhung").found
