@@ -29,6 +29,7 @@ _MASTERS: Final = frozenset({"-master-0", "-chief-0"})
 _REMEMBERED: Final = 1_000
 _MOST_TRACES: Final = 48
 _FEW_LINES: Final = 8
+_SHORT: Final = 4_000
 _BACK: Final = 2_000
 _MANY: Final = 60
 _LEADING: Final = 4
@@ -166,10 +167,12 @@ class Extractor:
             missing=_missing(raw, missing_ranks),
             ranks_seen=suspects.ranks_seen(raw, items),
         )
-        chars = sum(len(text) for text, stream in texts if stream.stream != SCHEDULER)
-        lines = sum(text.count("\n") + 1 for text, stream in texts if stream.stream != SCHEDULER and text)
-        told_around = stages.around([text for text, stream in texts if stream.stream != SCHEDULER], kept)
-        return Extracted(case, kept, told, chars, lines, told_around.found, told_around.last)
+        logs = [text for text, stream in texts if stream.stream != SCHEDULER]
+        chars = sum(map(len, logs))
+        lines = sum(text.count("\n") + 1 for text in logs if text)
+        around = stages.around(logs, kept)
+        whole = tuple(line for text in logs for line in text.splitlines()) if chars <= _SHORT else ()
+        return Extracted(case, kept, told, chars, lines, around.found, around.last, whole)
 
     def _read_stream(  # noqa: C901, PLR0912, PLR0915 - one pass over a stream, a step a branch
         self,

@@ -1,10 +1,11 @@
 """Turns an extracted case into named numbers: words of its evidence by role, catalogue entries, facts of the event.
 
 The same in training and serving. A feature's name says what it is: `i:word` a word of the lines that began it,
-`w:word` of any line, `w:one two` a pair, `s:id` an entry of the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries
-together say of cause, category, symptom and retry, `e:` a fact of the event, `x:` an exception class, `g:` a mark of
-the stage around the first line, `g1:` the stage named last and `g2:` both (the symptom's head alone reads these),
-`f:` a mark there of who is concerned and for how long, which every head reads.
+`w:word` of any line (of a short log every line, of a long one its evidence), `w:one two` a pair, `s:id` an entry of
+the catalogue, `sc:`/`sk:`/`sy:`/`sr:` what the entries together say of cause, category, symptom and retry, `e:` a fact
+of the event, `x:` an exception class, `g:` a mark of the stage around the first line, `g1:` the stage named last and
+`g2:` both (the symptom's head alone reads these), `f:` a mark there of who is concerned and for how long, which every
+head reads.
 """
 
 import math
@@ -18,7 +19,7 @@ from classifiers import stages
 from classifiers.items import Extracted, Item
 from classifiers.taxonomy import Role
 
-VERSION: Final = 3
+VERSION: Final = 4
 _TOKEN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]]+"
     r"|(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@+-]+){2,}[/\\]?"
@@ -89,6 +90,11 @@ _MOST_CHARS: Final = 420
 _MOST_TOKENS: Final = 60
 _WEIGHT: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4}
 _STRENGTH: Final = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
+_FOLLOWING: Final = 0.6
+# How much the lines that began it and any lines count as a whole.
+_OF_FIRST: Final = 1.5
+_OF_ANY: Final = 4.0
+_MOST_LINES: Final = 40
 _MARK: Final = 1.0
 _STAGE: Final = 0.8
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
@@ -138,7 +144,20 @@ def words(line: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*flat, *pairs]))
 
 
-def _text_block(items: Iterable[tuple[str, float]], prefix: str, out: dict[str, float]) -> None:
+def _lines(extracted: Extracted, *, lone: bool) -> Iterable[tuple[str, float]]:
+    """The lines whose words count, with weights: of a short log all alike, for none of it was chosen to be shown."""
+    short = bool(extracted.whole) or extracted.chars == 0
+    for place, item in enumerate(extracted.items[:16]):
+        if short or (lone and item.role != "initiating"):
+            yield item.bare, 1.0
+        else:
+            yield item.bare, _FOLLOWING if item.role == "initiating" and place else _WEIGHT[item.role]
+    for line in extracted.whole[-_MOST_LINES:]:
+        yield line, 1.0
+
+
+def _text_block(items: Iterable[tuple[str, float]], prefix: str, length: float, out: dict[str, float]) -> None:
+    """Adds the words of lines, each with the weight of the weightiest line it is in, as a vector of this length."""
     block: dict[str, float] = {}
     for line, weight in items:
         if not block:
@@ -148,7 +167,7 @@ def _text_block(items: Iterable[tuple[str, float]], prefix: str, out: dict[str, 
             if block.get(word, 0.0) < weight:
                 block[word] = weight
     if block:
-        scale = 3.0 / math.sqrt(sum(value * value for value in block.values()))
+        scale = length / math.sqrt(sum(value * value for value in block.values()))
         out.update({prefix + word: value * scale for word, value in block.items()})
 
 
@@ -221,19 +240,9 @@ def features(extracted: Extracted) -> dict[str, float]:
     out: dict[str, float] = {}
     items = extracted.items
     beginning = [item for item in items if item.role == "initiating"]
-    _text_block(((item.bare, 1.0 if place == 0 else 0.5) for place, item in enumerate(beginning[:4])), "i:", out)
-    lone = not beginning
-    _text_block(
-        (
-            (
-                item.bare,
-                (1.0 if place == 0 else 0.6) if item.role == "initiating" else 1.0 if lone else _WEIGHT[item.role],
-            )
-            for place, item in enumerate(items[:16])
-        ),
-        "w:",
-        out,
-    )
+    first = ((item.bare, 1.0 if place == 0 else 0.5) for place, item in enumerate(beginning[:4]))
+    _text_block(first, "i:", _OF_FIRST, out)
+    _text_block(_lines(extracted, lone=not beginning), "w:", _OF_ANY, out)
     for place, item in enumerate(beginning[:4]):
         if item.exception:
             out.setdefault(f"x:{item.exception}", 1.0 if place == 0 else 0.4)

@@ -21,16 +21,16 @@ from classifiers.text import Floats, Head, TextModel
 
 ITERATIONS: Final = 25
 _LEAST_SEEN: Final = 2
-_SHRINK: Final[Mapping[str, float]] = {"side": 0.2, "cause": 0.3, "category": 0.8, "symptom": 0.6, "retry": 0.4}
+_SHRINK: Final[Mapping[str, float]] = {"side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.35, "retry": 0.4}
 _BLIND_WEIGHT: Final = 0.6
 # A fitted weight serves the cases it was fitted on: of wordings that few of them have little is left. How much more
 # often a class has a feature than all have tells of those too: so much of that logarithm (naive Bayes') is added.
-_COUNTED: Final[Mapping[str, float]] = {"side": 0.03, "cause": 0.015, "category": 0.03, "symptom": 0.07, "retry": 0.03}
+_COUNTED: Final[Mapping[str, float]] = {"side": 0.03, "cause": 0.015, "category": 0.03, "symptom": 0.04, "retry": 0.03}
 _COUNTED_OF: Final = ("i:", "w:", "x:", "g:", "g1:", "g2:")
 _UNSEEN: Final = 0.05
 # Programs that fail are cheaper to write than nodes that do: a corpus shows the user's side three times of four. So
 # much of the way the classes' intercepts are moved from the corpus' shares to how often they are met in life.
-_MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.5}
+_MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.25}
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
 _STAGES: Final = ("g:", "g1:", "g2:")

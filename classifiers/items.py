@@ -62,7 +62,8 @@ class Item:
 class Extracted:
     """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told.
 
-    `marks` and `stage`: what stands around the first item (`classifiers.stages`).
+    `marks` and `stage`: what stands around the first item (`classifiers.stages`). `whole`: every line of logs so short
+    that all of them is read, else none.
     """
 
     case: Case
@@ -72,3 +73,4 @@ class Extracted:
     lines: int
     marks: tuple[str, ...] = ()
     stage: str = ""
+    whole: tuple[str, ...] = ()
