@@ -21,7 +21,7 @@ from classifiers.text import Floats, Head, TextModel
 
 ITERATIONS: Final = 25
 _LEAST_SEEN: Final = 2
-_SHRINK: Final[Mapping[str, float]] = {"side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.35, "retry": 0.4}
+_SHRINK: Final[Mapping[str, float]] = {"side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.2, "retry": 0.4}
 _BLIND_WEIGHT: Final = 0.6
 # A fitted weight serves the cases it was fitted on: of wordings that few of them have little is left. How much more
 # often a class has a feature than all have tells of those too: so much of that logarithm (naive Bayes') is added.

@@ -32,7 +32,7 @@ _FLOOR: Final = 0.01
 # program doubts "none" only so far: a crash without a word is the program's, yet of no category.
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
-_DOUBT: Final = 0.5
+_DOUBT: Final = 0.8
 _TOLD_CATEGORY: Final = 0.85
 # What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
 # such a thing, no program failed.
