@@ -26,6 +26,8 @@ _TOKEN: Final = re.compile(
     r"|0x[0-9a-fA-F]+"
     r"|[A-Za-z_][\w]*(?:'[a-z])?"
     r"|\d+(?:\.\d+)*"
+    r"|[\u4e00-\u9fff]",  # written without spaces: a sign is a word, and pairs of them are what words are elsewhere
+    re.ASCII,
 )
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # British and American spelling are one word: initialise, analysed, colour, cancelled.
@@ -94,7 +96,7 @@ _FOLLOWING: Final = 0.6
 # How much the lines that began it and any lines count as a whole.
 _OF_FIRST: Final = 1.5
 _OF_ANY: Final = 4.0
-_MOST_LINES: Final = 40
+_MOST_LINES: Final = 24
 _MARK: Final = 1.0
 _STAGE: Final = 0.8
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
@@ -146,9 +148,10 @@ def words(line: str) -> tuple[str, ...]:
 
 def _lines(extracted: Extracted, *, lone: bool) -> Iterable[tuple[str, float]]:
     """The lines whose words count, with weights: of a short log all alike, for none of it was chosen to be shown."""
-    short = bool(extracted.whole) or extracted.chars == 0
     for place, item in enumerate(extracted.items[:16]):
-        if short or (lone and item.role != "initiating"):
+        if extracted.whole and item.scheduler:
+            continue  # a short log speaks for itself: that a job failed is no word of it
+        if extracted.whole or extracted.chars == 0 or (lone and item.role != "initiating"):
             yield item.bare, 1.0
         else:
             yield item.bare, _FOLLOWING if item.role == "initiating" and place else _WEIGHT[item.role]
