@@ -33,14 +33,14 @@ _FLOOR: Final = 0.01
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
 _DOUBT: Final = 0.8
-_TOLD_CATEGORY: Final = 0.85
+_TOLD_CATEGORY: Final = 0.9
 # What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."
 _NO_SYMPTOM: Final = 0.6
-# Started again before a repair a job waits and fails once more: it is held back where two in five would, by
+# Started again before a repair a job waits and fails once more: it is held back where every other would, by
 # all that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
-_REPAIR: Final = 0.43
+_REPAIR: Final = 0.5
 _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
