@@ -75,7 +75,7 @@ def test_a_path_that_the_platform_lacks_is_no_program_s_failure(judge: Judge, si
     platform, program = shares(0.05, 0.5, 0.05, 0.4), shares(0.02, 0.04, 0.04, 0.9)
     assert category(judge, silent, platform, shares(0.9, 0.05, 0.05)) == "none"
     assert category(judge, silent, program, shares(0.9, 0.05, 0.05)) == "EE.1"
-    assert category(judge, silent, platform, shares(0.05, 0.9, 0.05)) == "GC.3"
+    assert category(judge, silent, platform, shares(0.03, 0.94, 0.03)) == "GC.3"
 
 
 def owner(judge: Judge, silent: Case, cause: Floats) -> float:
