@@ -97,6 +97,7 @@ _FOLLOWING: Final = 0.6
 _OF_FIRST: Final = 1.5
 _OF_ANY: Final = 4.0
 _MOST_LINES: Final = 24
+_OF_A_GROUP: Final = frozenset({"group", "launch", "wrap", "broadcast", "collective", "command"})
 _MARK: Final = 1.0
 _STAGE: Final = 0.8
 _ROLE: Final[Mapping[Role, float]] = {"initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25}
@@ -233,9 +234,13 @@ def is_distributed(extracted: Extracted) -> bool:
 
 
 def is_single(extracted: Extracted) -> bool:
-    """Whether event and log say that the job had one process: then it has no symptom of distributed training."""
+    """Whether event and log say that the job had one process: then it has no symptom of distributed training.
+
+    One device with words of a process group in the log is one of several processes, or the first of a group to be.
+    """
     job = extracted.case.job
-    return job.gpus is not None and job.gpus <= 1 and len(job.nodes) <= 1 and extracted.case.ranks_seen <= 1
+    one = job.gpus is not None and job.gpus <= 1 and len(job.nodes) <= 1 and extracted.case.ranks_seen <= 1
+    return one and _OF_A_GROUP.isdisjoint(extracted.marks)
 
 
 def features(extracted: Extracted) -> dict[str, float]:
