@@ -79,15 +79,13 @@ def _judged(
     text = fit_text(table, inside, CALIBRATED_AXES, iterations=FOLD_ITERATIONS, blind=False)
     met = np.asarray(table.matrix[inside].getnnz(axis=0)) > 0
     matrix = table.matrix[outside]
-    probabilities = text.probabilities(matrix)
-    judging = judge.Judge(text, given)
-    out = []
-    for place, row in enumerate(outside):
-        sample = table.samples[row]
-        own: dict[str, Floats] = {axis: values[place] for axis, values in probabilities.items()}
-        columns = matrix.indices[matrix.indptr[place] : matrix.indptr[place + 1]]
-        out.append(judging.judge(sample.extracted, own, float(met[columns].sum()) / max(1, len(sample.row))))
-    return out
+    known = met[matrix.indices].astype(np.float64)
+    shares = [
+        float(known[matrix.indptr[place] : matrix.indptr[place + 1]].sum()) / max(1, len(table.samples[row].row))
+        for place, row in enumerate(outside)
+    ]
+    extracted = [table.samples[row].extracted for row in outside]
+    return judge.Judge(text, given).judge_all(extracted, text.probabilities(matrix), shares)
 
 
 def calibrate(signals: Sequence[Sequence[float]], right: Sequence[bool], weights: Sequence[float]) -> Calibration:
