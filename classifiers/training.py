@@ -23,7 +23,7 @@ from classifiers.fitting import Table, fit_text, table_of
 from classifiers.judge import Calibration
 from classifiers.samples import FOLDS, Sample, example_cases, extractor_of, samples
 from classifiers.signatures import Catalogue
-from classifiers.text import Floats, TextModel
+from classifiers.text import TextModel
 
 NAME: Final = "faultline-text"
 VERSION: Final = "1"
