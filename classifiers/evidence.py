@@ -12,7 +12,7 @@ from itertools import islice
 from signal import SIGTERM
 from typing import Final
 
-from classifiers import progress, stages, suspects
+from classifiers import harmless, progress, stages, suspects
 from classifiers.case import Case, Evidence, LogStream, RawCase
 from classifiers.deaths import Death, absent, deaths, is_report, report
 from classifiers.items import NODE, ROLE_ORDER, SCHEDULER, STRENGTH_ORDER, Extracted, Item
@@ -171,7 +171,7 @@ class Extractor:
         chars = sum(map(len, logs))
         lines = sum(text.count("\n") + 1 for text in logs if text)
         around = stages.around(logs, kept)
-        whole = tuple(line for text in logs for line in text.splitlines()) if chars <= _SHORT else ()
+        whole = harmless.without([line for text in logs for line in text.splitlines()]) if chars <= _SHORT else ()
         return Extracted(case, kept, told, chars, lines, around.found, around.last, whole)
 
     def _read_stream(  # noqa: C901, PLR0912, PLR0915 - one pass over a stream, a step a branch
@@ -227,6 +227,8 @@ class Extractor:
             role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
+            elif role == "initiating" and trace_here is None and harmless.is_harmless(found.text):
+                role, bucket = "context", 9.0
             if rank is None and role in {"initiating", "cascade"}:
                 rank = speakers.writer(found.text, head)
             if len(by_offset) > _MANY and role in {"initiating", "cascade"}:

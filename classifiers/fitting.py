@@ -30,7 +30,7 @@ _COUNTED_OF: Final = ("i:", "w:", "x:", "g:", "g1:", "g2:")
 _UNSEEN: Final = 0.05
 # Programs that fail are cheaper to write than nodes that do: a corpus shows the user's side three times of four. So
 # much of the way the classes' intercepts are moved from the corpus' shares to how often they are met in life.
-_MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.25}
+_MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.5}
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
 _STAGES: Final = ("g:", "g1:", "g2:")

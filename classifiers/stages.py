@@ -14,6 +14,7 @@ from typing import Final
 
 import ahocorasick_rs
 
+from classifiers import harmless
 from classifiers.items import Item
 
 VERSION: Final = 1
@@ -110,7 +111,7 @@ def around(texts: Sequence[str], items: Sequence[Item]) -> Stages:
         return Stages()
     text = texts[first.stream]
     if len(text) <= _WHOLE:
-        return read(text)
+        return read("\n".join(harmless.without(text.splitlines())))
     end = first.offset + len(first.text)
     begin = max(0, min(first.begin, first.offset) - _BEFORE, end - _MOST)
     return read(text[begin : end + _AFTER])

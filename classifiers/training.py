@@ -199,10 +199,10 @@ def _as_met(outside: Sequence[Sample]) -> list[float]:
     """The samples' weights, causes counted as often as they are met (Gao et al. 2023), not as the corpus has them."""
     mass: dict[str, float] = defaultdict(float)
     for one in outside:
-        mass[str(one.case.labels.best["cause"])] += one.weight
+        mass[str(one.case.labels.best["cause"])] += one.weight_for("cause")
     shares = {code: entry.share or 1.0 for code, entry in taxonomy.load().causes.items()}
     return [
-        one.weight * shares.get(cause, 1.0) / mass[cause]
+        one.weight_for("cause") * shares.get(cause, 1.0) / mass[cause]
         for one in outside
         for cause in (str(one.case.labels.best["cause"]),)
     ]
@@ -218,10 +218,10 @@ def held_out_figures(held: Sequence[tuple[Sample, judge.Judgement]], calibration
         }  # fmt: skip
         for axis, label in got.items():
             if sample.case.labels.best[axis] is not None:
-                sums[axis][0] += sample.weight * (label in allowed[axis])
-                sums[axis][1] += sample.weight
-        sums["answered"][0] += sample.weight * (calibration.confidence(one.signals) >= calibration.threshold)
-        sums["answered"][1] += sample.weight
+                sums[axis][0] += sample.weight_for(axis) * (label in allowed[axis])
+                sums[axis][1] += sample.weight_for(axis)
+        sums["answered"][0] += sample.weight_for("side") * (calibration.confidence(one.signals) >= calibration.threshold)
+        sums["answered"][1] += sample.weight_for("side")
     return {axis: round(right / total, 4) for axis, (right, total) in sums.items() if total}
 
 
