@@ -15,11 +15,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from classifiers import stages
+from classifiers import harmless, stages
 from classifiers.items import Extracted, Item
 from classifiers.taxonomy import Role
 
-VERSION: Final = 4
+VERSION: Final = 5
 _TOKEN: Final = re.compile(
     r"[a-z][a-z0-9+.-]{1,15}://[^\s'\"<>)\]]+"
     r"|(?:[A-Za-z]:)?[~.]{0,2}(?:[/\\][\w.@+-]+){2,}[/\\]?"
@@ -150,8 +150,8 @@ def words(line: str) -> tuple[str, ...]:
 def _lines(extracted: Extracted, *, lone: bool) -> Iterable[tuple[str, float]]:
     """The lines whose words count, with weights: of a short log all alike, for none of it was chosen to be shown."""
     for place, item in enumerate(extracted.items[:16]):
-        if extracted.whole and item.scheduler:
-            continue  # a short log speaks for itself: that a job failed is no word of it
+        if extracted.whole and (item.scheduler or harmless.is_harmless(item.text)):
+            continue  # a short log speaks for itself: that a job failed is no word of it, nor are notices
         if extracted.whole or extracted.chars == 0 or (lone and item.role != "initiating"):
             yield item.bare, 1.0
         else:

@@ -31,6 +31,9 @@ _UNSEEN: Final = 0.05
 # Programs that fail are cheaper to write than nodes that do: a corpus shows the user's side three times of four. So
 # much of the way the classes' intercepts are moved from the corpus' shares to how often they are met in life.
 _MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.5}
+# The solver's step is made for samples that weigh about one: heavier ones would throw it about, round after round, and
+# stand several times, lighter, instead.
+_HEAVIEST: Final = 3.0
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
 _STAGES: Final = ("g:", "g1:", "g2:")
@@ -173,18 +176,20 @@ def _fit_head(table: Table, rows: Sequence[int], axis: str, iterations: int, *, 
     stacked.data[unread[stacked.indices]] = 0
     stacked.eliminate_zeros()
     if blind:
-        again = [place for place, row in enumerate(picked) if table.samples[row].whole]
-        hidden = stacked[again]
+        whole = [place for place, row in enumerate(picked) if table.samples[row].whole]
+        hidden = stacked[whole]
         unread = table.catalogue | table.columns_of((), _ENDED) if axis == "symptom" else table.catalogue
         hidden.data[unread[hidden.indices]] = 0
         hidden.eliminate_zeros()
         stacked = scipy.sparse.vstack([stacked, hidden]).tocsr()
-        weights += [weights[place] * _BLIND_WEIGHT for place in again]
-        labels += [labels[place] for place in again]
+        weights += [weights[place] * _BLIND_WEIGHT for place in whole]
+        labels += [labels[place] for place in whole]
     scale = len(picked) / sum(weights[: len(picked)])
     model = LogisticRegression(C=_SHRINK[axis], solver="saga", max_iter=iterations, tol=1e-3, random_state=0)
     scaled = np.asarray(weights, dtype=np.float32) * np.float32(scale)
-    model.fit(stacked, labels, sample_weight=scaled)
+    times = np.maximum(1, np.ceil(scaled / _HEAVIEST)).astype(np.int64)
+    again = np.repeat(np.arange(len(times)), times)
+    model.fit(stacked[again], np.asarray(labels)[again], sample_weight=(scaled / times)[again])
     classes = tuple(str(one) for one in model.classes_)
     coefficients, intercept = model.coef_, model.intercept_
     if len(classes) == 2:  # noqa: PLR2004 - two classes come as one row

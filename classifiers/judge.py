@@ -33,7 +33,7 @@ _FLOOR: Final = 0.01
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
 _DOUBT: Final = 0.8
-_TOLD_CATEGORY: Final = 0.9
+_TOLD_CATEGORY: Final = 0.88
 # What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."
@@ -45,8 +45,8 @@ _RETRY_VOTES: Final = 0.3
 # An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
 _SYMPTOM_VOTES: Final = 0.6
 # Nor is it tried again where all causes together, or the words alone, make this likely that it fails again for good.
-_FUTILE: Final = 0.3
-_FUTILE_SAID: Final = 0.25
+_FUTILE: Final = 0.35
+_FUTILE_SAID: Final = 0.3
 _REMEMBERED: Final = 50_000
 _UNKNOWN: Final = np.zeros(0, dtype=np.float32)
 

@@ -22,7 +22,7 @@ from classifiers.signatures import Catalogue, Signature
 from classifiers.windows import cut
 
 OPERATOR_WEIGHT: Final = 3.0
-ASIDE: Final = 0.05
+ASIDE: Final = 0.1
 FOLDS: Final = 3
 _CUT_CASES: Final = 2
 _MOST_WINDOWS: Final = {"captured": 3}

@@ -191,21 +191,8 @@ def _calibrated(held: Sequence[tuple[Sample, judge.Judgement]]) -> Calibration:
     return calibrate(
         [held[place][1].signals for place in known],
         [right[place] for place in known],
-        _as_met([held[place][0] for place in known]),
+        [held[place][0].weight_for("side") for place in known],
     )
-
-
-def _as_met(outside: Sequence[Sample]) -> list[float]:
-    """The samples' weights, causes counted as often as they are met (Gao et al. 2023), not as the corpus has them."""
-    mass: dict[str, float] = defaultdict(float)
-    for one in outside:
-        mass[str(one.case.labels.best["cause"])] += one.weight_for("cause")
-    shares = {code: entry.share or 1.0 for code, entry in taxonomy.load().causes.items()}
-    return [
-        one.weight_for("cause") * shares.get(cause, 1.0) / mass[cause]
-        for one in outside
-        for cause in (str(one.case.labels.best["cause"]),)
-    ]
 
 
 def held_out_figures(held: Sequence[tuple[Sample, judge.Judgement]], calibration: Calibration) -> dict[str, float]:
@@ -220,8 +207,9 @@ def held_out_figures(held: Sequence[tuple[Sample, judge.Judgement]], calibration
             if sample.case.labels.best[axis] is not None:
                 sums[axis][0] += sample.weight_for(axis) * (label in allowed[axis])
                 sums[axis][1] += sample.weight_for(axis)
-        sums["answered"][0] += sample.weight_for("side") * (calibration.confidence(one.signals) >= calibration.threshold)
-        sums["answered"][1] += sample.weight_for("side")
+        weight, sure = sample.weight_for("side"), calibration.confidence(one.signals)
+        sums["answered"][0] += weight * (sure >= calibration.threshold)
+        sums["answered"][1] += weight
     return {axis: round(right / total, 4) for axis, (right, total) in sums.items() if total}
 
 

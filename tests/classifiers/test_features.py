@@ -5,7 +5,7 @@ import pytest
 from classifiers import signatures
 from classifiers.case import JobFacts, LogStream, RawCase
 from classifiers.evidence import Extractor
-from classifiers.features import features, words
+from classifiers.features import features, is_single, words
 from classifiers.scan import Scanner
 
 FAILURE = "RuntimeError: the server socket has failed to listen on any local network address"
@@ -54,3 +54,13 @@ def test_both_spellings_are_one_word(one: str, other: str) -> None:
 
 def test_joined_words_count_whole_and_in_parts() -> None:
     assert {"init_process_group", "init", "process", "group"} <= set(words("init_process_group"))
+
+
+@pytest.mark.parametrize(
+    ("line", "single"), [("KeyError: 'RANK' in init_process_group", False), ("KeyError: 'x'", True)]
+)
+def test_one_device_and_words_of_a_group_are_no_single_process(
+    extractor: Extractor, line: str, *, single: bool
+) -> None:
+    job = JobFacts(status="failed", gpus=1)
+    assert is_single(extractor.extract(RawCase(job=job, streams=(LogStream(text=line),)))) is single
