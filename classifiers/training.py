@@ -32,7 +32,7 @@ SITE_CASES: Final = 20
 FOLD_ITERATIONS: Final = 10
 CALIBRATED_AXES: Final = ("side", "cause", "retry")
 _ANSWER_RIGHT: Final = 0.985
-_MOST_ABSTAINED: Final = 0.13
+_MOST_ABSTAINED: Final = 0.08
 
 
 @dataclass(slots=True)
