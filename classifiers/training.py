@@ -79,11 +79,8 @@ def _judged(
     text = fit_text(table, inside, CALIBRATED_AXES, iterations=FOLD_ITERATIONS, blind=False)
     met = np.asarray(table.matrix[inside].getnnz(axis=0)) > 0
     matrix = table.matrix[outside]
-    known = met[matrix.indices].astype(np.float64)
-    shares = [
-        float(known[matrix.indptr[place] : matrix.indptr[place + 1]].sum()) / max(1, len(table.samples[row].row))
-        for place, row in enumerate(outside)
-    ]
+    known = matrix[:, met].getnnz(axis=1)
+    shares = [float(some) / max(1, len(table.samples[row].row)) for some, row in zip(known, outside, strict=True)]
     extracted = [table.samples[row].extracted for row in outside]
     return judge.Judge(text, given).judge_all(extracted, text.probabilities(matrix), shares)
 
