@@ -227,8 +227,6 @@ class Extractor:
             role, bucket = role_of(found, found.text[head.body :].lstrip(), hits, trace_here, exception)
             if stream.stream == SCHEDULER:
                 role, bucket = (role, bucket + 1) if hits else ("context", 9.0)
-            elif role == "initiating" and trace_here is None and harmless.is_harmless(found.text):
-                role, bucket = "context", 9.0
             if rank is None and role in {"initiating", "cascade"}:
                 rank = speakers.writer(found.text, head)
             if len(by_offset) > _MANY and role in {"initiating", "cascade"}:

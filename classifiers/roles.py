@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from classifiers import harmless
 from classifiers.case import RawCase
 from classifiers.items import ROLE_ORDER, STRENGTH_ORDER
 from classifiers.lines import is_mild
@@ -51,7 +52,7 @@ _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
 def role_of(  # noqa: PLR0911 - one return a shape
     found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
 ) -> tuple[Role, float]:
-    """Role and bucket of a line, tries that are made again and echoes of other processes' ends put behind."""
+    """Role and bucket of a line; tries made again and echoes of others' ends come behind, any run's notices last."""
     match shape_of(bare):
         case "report":
             return "teardown", 9
@@ -64,7 +65,10 @@ def role_of(  # noqa: PLR0911 - one return a shape
         case _:
             pass
     role, bucket = _by_itself(found, bare, hits, trace, exception)
-    if role in {"initiating", "cascade"} and bucket > 0 and trace is None and is_overcome(bare):
+    if trace is None and (
+        (role == "initiating" and harmless.is_harmless(found.text))
+        or (role in {"initiating", "cascade"} and bucket > 0 and is_overcome(bare))
+    ):
         return "context", 9
     if role == "initiating":
         if (bucket > 0 and has_one(bare, _WITNESS_PARTS) and _WITNESS.search(bare, 0, 400)) or lost_a_peer(bare):
