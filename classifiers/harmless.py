@@ -4,16 +4,14 @@ People paste what stands around a failure: warnings of the start, help of launch
 (a cause they name, a transport they miss) are not those of the failure.
 """
 
-import tomllib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 import ahocorasick_rs
 
-VERSION: Final = 1
-_KEYS: Final = {"name", "words", "source"}
+from classifiers import word_lists
+
 _SHORTEST: Final = 8
 
 
@@ -24,18 +22,12 @@ def words() -> ahocorasick_rs.AhoCorasick:
     Raises:
         ValueError: the file is not as its format asks; the text names the entry.
     """
-    data = tomllib.loads(files("classifiers").joinpath("harmless.toml").read_text(encoding="utf-8"))
-    if data.get("version") != VERSION:
-        raise ValueError(f"harmless.toml: expected version = {VERSION}")
-    listed: list[str] = []
-    for entry in data["harmless"]:
-        if set(entry) != _KEYS or not entry["source"]:
-            raise ValueError(f"harmless.toml: {entry.get('name', '?')}: expected name, words and source")
+    listed = word_lists.entries("harmless.toml", "harmless")
+    for entry in listed:
         for word in entry["words"]:
-            if word != word.lower() or len(word) < _SHORTEST:
-                raise ValueError(f"harmless.toml: {entry['name']}: expected {_SHORTEST} lower-case letters: {word!r}")
-            listed.append(word)
-    return ahocorasick_rs.AhoCorasick(listed, implementation=ahocorasick_rs.Implementation.DFA)
+            if len(word) < _SHORTEST:
+                raise ValueError(f"harmless.toml: {entry['name']}: expected {_SHORTEST} letters or more: {word!r}")
+    return word_lists.automaton(word for entry in listed for word in entry["words"])
 
 
 def is_harmless(line: str) -> bool:

@@ -5,19 +5,16 @@ a model is saved than where a loader starts its workers: the calls on the traceb
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 import ahocorasick_rs
 
-from classifiers import harmless
+from classifiers import harmless, word_lists
 from classifiers.items import Item
 
-VERSION: Final = 1
 _WHOLE: Final = 3_000
 _BEFORE: Final = 1_200
 _MOST: Final = 6_000
@@ -58,24 +55,14 @@ def marks() -> Marks:
     owners: dict[str, tuple[str, bool]] = {}
     shared = {FOR_HOURS}
     for file in ("stages.toml", "reach.toml"):
-        data = tomllib.loads(files("classifiers").joinpath(file).read_text(encoding="utf-8"))
-        if data.get("version") != VERSION:
-            raise ValueError(f"{file}: expected version = {VERSION}")
-        for entry in data["mark"]:
-            name = str(entry.get("name", ""))
-            if set(entry) - {"name", "stage", "words", "source"} or not (name and entry.get("source")):
-                raise ValueError(f"{file}: {name or '?'}: expected name, words and source, and nothing else but stage")
+        for entry in word_lists.entries(file, "mark", flags=("stage",)):
             if file == "reach.toml":
-                shared.add(name)
+                shared.add(entry["name"])
             for word in entry["words"]:
-                owners.setdefault(str(word).lower(), (name, bool(entry.get("stage", False))))
+                owners.setdefault(word, (entry["name"], bool(entry.get("stage", False))))
     words = sorted(owners)
     return Marks(
-        automaton=ahocorasick_rs.AhoCorasick(
-            words,
-            matchkind=ahocorasick_rs.MatchKind.Standard,
-            implementation=ahocorasick_rs.Implementation.DFA,
-        ),
+        automaton=word_lists.automaton(words),
         names=tuple(owners[word][0] for word in words),
         stages=frozenset(name for name, is_stage in owners.values() if is_stage),
         shared=frozenset(shared),
