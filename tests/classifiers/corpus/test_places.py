@@ -10,7 +10,7 @@ from classifiers import dataset
 
 # A build's own folder (/src/x.cc) says nothing of a place; a home or a registry does.
 PLACES = re.compile(
-    r"(?<!\w)/root\b|(?<!\w)/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian"
+    r"(?<!\w)/root\b|/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian"
 )
 
 
