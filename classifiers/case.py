@@ -3,8 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from classifiers.taxonomy import PlatformSymptom, RetryOutlook, Role, Side
+
+# How an attempt ends, in the words of job-completion/1.
+STATUSES: Final = (
+    "succeeded", "failed", "timeout", "out_of_memory", "node_fail", "preempted", "evicted", "hung", "cancelled",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,10 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What the scheduler knows of one finished attempt. Times are aware, durations in seconds; None is not known."""
+    """What the scheduler knows of one finished attempt; `status` is one of `STATUSES`.
+
+    Times are aware, durations in seconds; None is not known.
+    """
 
     status: str
     exit_code: int | None = None

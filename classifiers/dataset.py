@@ -49,7 +49,7 @@ import orjson
 import zstandard
 
 from classifiers import taxonomy
-from classifiers.case import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.case import STATUSES, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.taxonomy import RetryOutlook
 
 SCHEMA = "labelled-case/1"
@@ -212,8 +212,8 @@ def _labels(raw: Any, place: str) -> Labels:
 def _checked_event(event: Any, place: str) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise DatasetError(place, "event", "a job-completion/1 object", event)
-    if not isinstance(event.get("status"), str):
-        raise DatasetError(place, "event.status", "a status", event.get("status"))
+    if event.get("status") not in STATUSES:
+        raise DatasetError(place, "event.status", f"one of {', '.join(STATUSES)}", event.get("status"))
     for key in ("logs", "node_events"):
         value = event.get(key) or []
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):

@@ -64,6 +64,7 @@ def test_a_case_becomes_what_classification_reads() -> None:
         ("id", "", "id"),
         ("event", None, "event"),
         ("event.status", None, "event.status"),
+        ("event.status", "pending", "event.status"),
         ("event.logs", ["x"], "event.logs"),
         ("labels", None, "labels"),
         ("labels.side", "hardwear", "labels.side"),

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from classifiers.case import STATUSES
 from service.errors import UnreadableRecord
-from service.events import JobCompletion, from_object
+from service.events import JobCompletion, Status, from_object
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -71,6 +72,10 @@ def test_every_wrong_field_is_named_at_once() -> None:
 def test_a_message_never_shows_a_secret_in_a_long_text() -> None:
     error = refused(exit_code="password=" + "hunter2" * 20)
     assert "hunter2" not in f"{error} {error.errors}"
+
+
+def test_a_labelled_case_and_an_event_end_in_the_same_words() -> None:
+    assert set(STATUSES) == set(Status)
 
 
 @pytest.mark.parametrize("field", ["nodes", "logs", "node_events", "topology", "labels"])
