@@ -1,4 +1,4 @@
-"""Fits the linear heads over samples. Words are learned with the catalogue's features and, of some, without them."""
+"""Fits the linear heads over samples. Words are learned with the catalogue's features and, again, without them."""
 
 import warnings
 from collections import defaultdict
@@ -22,9 +22,9 @@ from classifiers.text import Floats, Head, TextModel
 ITERATIONS: Final = 16
 _LEAST_SEEN: Final = 2
 _SHRINK: Final[Mapping[str, float]] = {"side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.2, "retry": 0.4}
-# Every so many-th whole case is learned a second time, without the catalogue, and weighs so much more there.
-_BLIND_EVERY: Final = 2
-_BLIND_WEIGHT: Final = 1.2
+_BLIND_WEIGHT: Final = 0.6
+# Of samples composed for another axis every so many-th is learned, and weighs for those that are not.
+_ASIDE_EVERY: Final = 4
 # A fitted weight serves the cases it was fitted on: of wordings that few of them have little is left. How much more
 # often a class has a feature than all have tells of those too: so much of that logarithm (naive Bayes') is added.
 _COUNTED: Final[Mapping[str, float]] = {"side": 0.03, "cause": 0.015, "category": 0.03, "symptom": 0.04, "retry": 0.03}
@@ -118,12 +118,15 @@ def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[
             continue
         if axis == "category" and sample.shows_anyhow:
             continue
+        aside = sample.is_aside(axis)
+        if aside and row % _ASIDE_EVERY:
+            continue
         others = [one for one in sample.case.labels.allowed[axis] if one != best]
         if axis in _SPEAKING and best == NONE and others:
             best, *others = others
         picked.append(row)
         labels.append(best)
-        weight = sample.weight_for(axis)
+        weight = sample.weight_for(axis) * (_ASIDE_EVERY if aside else 1)
         weights.append(weight * (0.75 if others else 1.0))
         for other in others:
             picked.append(row)
@@ -178,7 +181,7 @@ def _fit_head(table: Table, rows: Sequence[int], axis: str, iterations: int, *, 
     stacked.data[unread[stacked.indices]] = 0
     stacked.eliminate_zeros()
     if blind:
-        whole = [place for place, row in enumerate(picked) if table.samples[row].whole][::_BLIND_EVERY]
+        whole = [place for place, row in enumerate(picked) if table.samples[row].whole]
         hidden = stacked[whole]
         unread = table.catalogue | table.columns_of((), _ENDED) if axis == "symptom" else table.catalogue
         hidden.data[unread[hidden.indices]] = 0

@@ -22,7 +22,7 @@ from classifiers.signatures import Catalogue, Signature
 from classifiers.windows import cut
 
 OPERATOR_WEIGHT: Final = 3.0
-ASIDE: Final = 0.1
+ASIDE: Final = 0.07
 FOLDS: Final = 3
 _CUT_CASES: Final = 2
 _MOST_WINDOWS: Final = {"captured": 3}
@@ -51,10 +51,13 @@ class Sample:
         """Whether the case may lack a symptom only because it had one process: then it teaches nothing of symptoms."""
         return self.case.labels.best["category"] not in {None, NONE} or not is_distributed(self.extracted)
 
+    def is_aside(self, axis: str) -> bool:
+        """Whether it was composed for another axis: its label on this one is a guess."""
+        return self.case.provenance.get("about") not in {None, axis}
+
     def weight_for(self, axis: str) -> float:
-        """Its weight on an axis; little where it was composed for another, and its label there is a guess."""
-        about = self.case.provenance.get("about")
-        return self.weight * (ASIDE if about not in {None, axis} else 1.0)
+        """Its weight on an axis; little where it was composed for another."""
+        return self.weight * (ASIDE if self.is_aside(axis) else 1.0)
 
     @property
     def shows_anyhow(self) -> bool:
