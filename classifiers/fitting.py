@@ -19,12 +19,13 @@ from classifiers.dataset import NONE
 from classifiers.samples import Sample
 from classifiers.text import Floats, Head, TextModel
 
-ITERATIONS: Final = 16
+ITERATIONS: Final = 14
 _LEAST_SEEN: Final = 2
 _SHRINK: Final[Mapping[str, float]] = {"side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.2, "retry": 0.4}
 _BLIND_WEIGHT: Final = 0.6
-# Of samples composed for another axis every so many-th is learned, and weighs for those that are not.
-_ASIDE_EVERY: Final = 4
+# Of samples composed for another axis every so many-th is learned, and weighs for those that are not; a case is cut
+# into two, three or four windows, and this is a multiple of none of them.
+_ASIDE_EVERY: Final = 5
 # A fitted weight serves the cases it was fitted on: of wordings that few of them have little is left. How much more
 # often a class has a feature than all have tells of those too: so much of that logarithm (naive Bayes') is added.
 _COUNTED: Final[Mapping[str, float]] = {"side": 0.03, "cause": 0.015, "category": 0.03, "symptom": 0.04, "retry": 0.03}

@@ -33,7 +33,7 @@ _FLOOR: Final = 0.01
 _PROGRAM: Final = ("USER.1", "USER.3", "USER.4")
 _WITNESS: Final = 0.05
 _DOUBT: Final = 0.8
-_TOLD_CATEGORY: Final = 0.88
+_TOLD_CATEGORY: Final = 0.75
 # What a program misses around it (a path, a library, a right) is the user's to bring: where the platform itself lacks
 # such a thing, no program failed.
 _SURROUNDINGS: Final = "EE."

@@ -1,10 +1,26 @@
 """What is added to fitted heads: counts of features, and how often a class is met in life."""
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_matrix
 
-from classifiers import fitting
+from classifiers import fitting, signatures
+from classifiers.case import JobFacts, LogStream, RawCase
+from classifiers.dataset import LabelledCase, Labels
 from classifiers.fitting import Table
+from classifiers.samples import ASIDE, extractor_of, samples
+
+
+def case(number: int, about: str) -> LabelledCase:
+    best = {"side": "user", "cause": "USER.1", "category": "none", "symptom": "D.2.1", "retry": "futile"}
+    return LabelledCase(
+        id=f"{about}-{number}",
+        group=f"{about}-{number}",
+        kind=f"{about}-{number}",
+        raw=RawCase(job=JobFacts(status="hung", gpus=4), streams=(LogStream(text="rank 2 waits in the barrier"),)),
+        labels=Labels(best=best, allowed={axis: (label,) for axis, label in best.items()}),
+        provenance={"origin": "composed", "about": about},
+    )
 
 
 def test_counting_adds_to_the_class_that_has_a_word_more_often_and_leaves_the_catalogue_s_features_alone() -> None:
@@ -27,3 +43,15 @@ def test_a_class_that_the_corpus_shows_too_often_loses_by_it_and_one_without_a_s
     hardware, system, unpublished, user = fitting._met("side", masses, sides)
     assert user < 0 < min(hardware, system)
     assert unpublished == 0
+
+
+def test_cases_composed_for_another_axis_are_few_there_and_weigh_together_what_they_should() -> None:
+    entries = signatures.Catalogue((), {})
+    taken = samples([case(number, "symptom") for number in range(10)], extractor_of(entries), 0)
+    whole = [row for row, one in enumerate(taken) if one.window == "whole"]
+    picked, _, weights = fitting.targets(taken, range(len(taken)), "side")
+    own, _, owned = fitting.targets(taken, range(len(taken)), "symptom")
+    assert len(whole) == 10
+    assert own == list(range(len(taken)))
+    assert 0 < len(picked) < len(own) / 2
+    assert sum(weights) == pytest.approx(ASIDE * sum(owned), rel=0.1)
