@@ -9,9 +9,7 @@ import pytest
 from classifiers import dataset
 
 # A build's own folder (/src/x.cc) says nothing of a place; a home or a registry does.
-PLACES = re.compile(
-    r"(?<!\w)/root\b|/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian"
-)
+PLACES = re.compile(r"(?<!\w)/root\b|/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian")
 
 
 def told(case: dataset.LabelledCase) -> str:
