@@ -7,11 +7,11 @@ from classifiers import training
 from classifiers.artifact import Model
 from classifiers.dataset import AXES, LabelledCase
 from classifiers.evaluation import Answer, Evaluation, answer_of, majority, measure, signatures_only
-from classifiers.fitting import fit_text, table_of
+from classifiers.fitting import fit_text, table_for
 from classifiers.judge import Calibration
 from classifiers.measured import Told
 from classifiers.pipeline import Diagnoser
-from classifiers.samples import example_cases, extractor_of, fold_of, samples
+from classifiers.samples import fold_of
 from classifiers.signatures import Catalogue
 from classifiers.windows import cut
 
@@ -25,7 +25,7 @@ def held_out(
     tell: Callable[[str], None] = lambda _: None,
 ) -> tuple[Evaluation, list[Told]]:
     """Each case diagnosed by a model that has not seen its kind: figures of the whole runs, answers to all windows."""
-    table = table_of(samples([*cases, *example_cases(catalogue)], extractor_of(catalogue), seed))
+    table = table_for(cases, catalogue, seed)
     given = training.retry_given(cases)
     answers: dict[str, Answer] = {}
     told: list[Told] = []

@@ -26,9 +26,9 @@ from sklearn.linear_model import LogisticRegression
 
 from classifiers import dataset, evaluation, judge, taxonomy, training
 from classifiers.dataset import LabelledCase
-from classifiers.fitting import Table, fit_text, table_of, targets
+from classifiers.fitting import Table, fit_text, table_for, targets
 from classifiers.masking import mask
-from classifiers.samples import Sample, example_cases, extractor_of, samples
+from classifiers.samples import Sample
 from classifiers.signatures import Catalogue
 
 AXES: Final = ("side", "cause", "category", "symptom")
@@ -208,7 +208,7 @@ def compare(
     cases: Sequence[LabelledCase], catalogue: Catalogue, *, tell: Callable[[str], None] = lambda _: None
 ) -> list[Row]:
     """Every predictor on held-out program families, the plainest first."""
-    table = table_of(samples([*cases, *example_cases(catalogue)], extractor_of(catalogue), 0))
+    table = table_for(cases, catalogue, 0)
     texts = [_text(one) for one in table.samples]
     given = training.retry_given(cases)
     sums, seconds = _Sums(cases), Counter[str]()

@@ -1,9 +1,11 @@
 """Fits the linear heads over samples. Words are learned with the catalogue's features and, again, without them."""
 
+import gc
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,9 +16,11 @@ from scipy.sparse import csr_matrix
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from classifiers import samples as sampling
 from classifiers import taxonomy
-from classifiers.dataset import NONE
+from classifiers.dataset import NONE, LabelledCase
 from classifiers.samples import Sample
+from classifiers.signatures import Catalogue
 from classifiers.text import Floats, Head, TextModel
 
 ITERATIONS: Final = 14
@@ -102,6 +106,25 @@ def table_of(samples: Sequence[Sample]) -> Table:
     )
     catalogue, stages = (np.array([name.startswith(heads) for name in columns]) for heads in (_CATALOGUE, _STAGES))
     return Table(samples, columns, matrix, catalogue, stages)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for cycles meanwhile: all that is read stays, and looking through it takes a tenth of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def table_for(cases: Sequence[LabelledCase], catalogue: Catalogue, seed: int) -> Table:
+    """The table of all windows of the cases and of the catalogue's own examples."""
+    given = [*cases, *sampling.example_cases(catalogue)]
+    with _uncollected():
+        return table_of(sampling.samples(given, sampling.extractor_of(catalogue), seed))
 
 
 def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[list[int], list[str], list[float]]:

@@ -4,12 +4,10 @@ An operator's own cases (`faultline train --add`) count `samples.OPERATOR_WEIGHT
 also set the prior of the site: by the intercepts, `SITE_CASES` own cases weigh as much as the whole corpus' shares.
 """
 
-import gc
 import platform
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -21,9 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from classifiers import dataset, judge, signatures, taxonomy
 from classifiers.artifact import Model
 from classifiers.dataset import AXES, LabelledCase
-from classifiers.fitting import Table, fit_text, table_of
+from classifiers.fitting import Table, fit_text, table_for
 from classifiers.judge import Calibration
-from classifiers.samples import FOLDS, Sample, example_cases, extractor_of, samples
+from classifiers.samples import FOLDS, Sample
 from classifiers.signatures import Catalogue
 from classifiers.text import TextModel
 
@@ -47,18 +45,6 @@ class Report:
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     held_out: dict[str, float] = field(default_factory=dict)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile: all that is read stays, and looking through it takes a tenth of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def retry_given(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
@@ -146,8 +132,7 @@ def train(
     report = Report(cases=len(cases), kinds=len({case.kind for case in cases}))
     began = time.monotonic()
     entries = catalogue or signatures.packaged()
-    with _uncollected():
-        table = table_of(samples([*cases, *example_cases(entries)], extractor_of(entries), seed))
+    table = table_for(cases, entries, seed)
     report.samples = len(table.samples)
     report.seconds["reading"] = time.monotonic() - began
     tell(f"{len(cases)} cases of {report.kinds} kinds, {len(table.samples)} samples, {len(table.columns)} features")

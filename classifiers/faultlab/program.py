@@ -57,10 +57,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from classifiers import taxonomy
+from classifiers import case, taxonomy
 
 LAUNCHERS = ("python", "torchrun", "ranks", "mpirun", "horovodrun", "bash", "command")
-STATUSES = ("failed", "timeout", "out_of_memory", "node_fail", "preempted", "evicted", "hung", "cancelled")
+STATUSES = tuple(one for one in case.STATUSES if one != "succeeded")
 LOGS = ("", "ranks", "console", "tee")
 RETRIES = ("helps", "helps_elsewhere", "after_repair", "futile")
 PROGRAMS = Path(__file__).parent / "programs"
