@@ -1,9 +1,12 @@
+from threadpoolctl import threadpool_limits
+
 from classifiers import families, signatures
 from classifiers.dataset import LabelledCase
 
 
 def test_every_family_of_models_answers_for_programs_it_has_not_seen(cases: list[LabelledCase]) -> None:
-    rows = families.compare(cases[::6], signatures.packaged())  # all of them take minutes on a busy machine
+    with threadpool_limits(limits=1):  # on a busy machine threads would wait for one another, for minutes
+        rows = families.compare(cases[::6], signatures.packaged())
     names = [row.name for row in rows]
     assert names[:2] == ["majority", "signatures alone"]
     assert names[-1] == "faultline: linear, then rules"
