@@ -1,13 +1,11 @@
 """Fits the linear heads over samples. Words are learned with the catalogue's features and, again, without them."""
 
-import gc
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import scipy
@@ -21,7 +19,7 @@ from classifiers import taxonomy
 from classifiers.dataset import NONE, LabelledCase
 from classifiers.samples import Sample
 from classifiers.signatures import Catalogue
-from classifiers.text import Floats, Head, TextModel
+from classifiers.text import Head, TextModel
 
 ITERATIONS: Final = 14
 _LEAST_SEEN: Final = 2
@@ -48,6 +46,8 @@ _STAGES: Final = ("g:", "g1:", "g2:")
 # or ran into its limit is learned with that fact and without.
 _ENDED: Final = "e:status="
 _ENDED_FAILED: Final = ("e:status=failed", "w:status", "w:status failed")
+
+_Weights: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -108,23 +108,9 @@ def table_of(samples: Sequence[Sample]) -> Table:
     return Table(samples, columns, matrix, catalogue, stages)
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile: all that is read stays, and looking through it takes a tenth of the time."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 def table_for(cases: Sequence[LabelledCase], catalogue: Catalogue, seed: int) -> Table:
     """The table of all windows of the cases and of the catalogue's own examples."""
-    given = [*cases, *sampling.example_cases(catalogue)]
-    with _uncollected():
-        return table_of(sampling.samples(given, sampling.extractor_of(catalogue), seed))
+    return table_of(sampling.samples([*cases, *sampling.example_cases(catalogue)], catalogue, seed))
 
 
 def targets(samples: Sequence[Sample], rows: Sequence[int], axis: str) -> tuple[list[int], list[str], list[float]]:
@@ -166,7 +152,7 @@ def _published(axis: str) -> dict[str, float]:
     return {code: entry.share or 1.0 for code, entry in entries.items()}
 
 
-def _masses(labels: Sequence[str], weights: Floats, classes: Sequence[str]) -> Any:
+def _masses(labels: NDArray[np.str_], weights: _Weights, classes: Sequence[str]) -> Any:
     """The weight of each class, as a matrix rows x classes that adds up what rows have."""
     places = {one: place for place, one in enumerate(classes)}
     columns = [places[one] for one in labels]
@@ -198,6 +184,18 @@ def _met(axis: str, told: Any, classes: Sequence[str]) -> NDArray[np.float64]:
     return added
 
 
+def _merged(matrix: Any, labels: Sequence[str], weights: _Weights) -> tuple[Any, NDArray[np.str_], _Weights]:
+    """The rows, labels and weights with equal rows of one label as one that weighs as much: a quarter of the work less.
+
+    Rows count as equal if two random sums of their features are.
+    """
+    sums = matrix @ np.random.default_rng(0).random((matrix.shape[1], 2))
+    told, codes = np.unique(np.asarray(labels), return_inverse=True)
+    _, first, group = np.unique(np.column_stack([sums, codes]), axis=0, return_index=True, return_inverse=True)
+    heavy = np.bincount(group.ravel(), weights=weights).astype(np.float64)
+    return matrix[first], told[codes[first]], heavy
+
+
 def _fit_head(table: Table, rows: Sequence[int], axis: str, iterations: int, *, blind: bool) -> tuple[Head, Any, Any]:
     picked, labels, weights = targets(table.samples, rows, axis)
     stacked = table.matrix[picked]
@@ -215,15 +213,15 @@ def _fit_head(table: Table, rows: Sequence[int], axis: str, iterations: int, *, 
         labels += [labels[place] for place in whole]
     scale = len(picked) / sum(weights[: len(picked)])
     model = LogisticRegression(C=_SHRINK[axis], solver="saga", max_iter=iterations, tol=1e-3, random_state=0)
-    scaled = np.asarray(weights, dtype=np.float32) * np.float32(scale)
+    stacked, named, scaled = _merged(stacked, labels, np.asarray(weights) * scale)
     times = np.maximum(1, np.ceil(scaled / _HEAVIEST)).astype(np.int64)
     again = np.repeat(np.arange(len(times)), times)
-    model.fit(stacked[again], np.asarray(labels)[again], sample_weight=(scaled / times)[again])
+    model.fit(stacked[again], named[again], sample_weight=(scaled / times)[again])
     classes = tuple(str(one) for one in model.classes_)
     coefficients, intercept = model.coef_, model.intercept_
     if len(classes) == 2:  # noqa: PLR2004 - two classes come as one row
         coefficients, intercept = np.vstack([-coefficients, coefficients]), np.concatenate([-intercept, intercept])
-    told, coefficients = _masses(labels, scaled, classes), coefficients.T
+    told, coefficients = _masses(named, scaled, classes), coefficients.T
     if axis in _COUNTED:
         coefficients = coefficients + _counted(table, stacked, told, _COUNTED[axis])
     if axis in _MET:

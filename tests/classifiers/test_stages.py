@@ -97,7 +97,7 @@ def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
     loaded = ("for one in DataLoader(two)\n", "  in _get_iterator\n", "batch_sampler=mine\n", "num_workers=9\n")
     cases = [labelled(at, "D.1.6", said + last.format(f"n{at}")) for at, said in enumerate(saved)]
     cases += [labelled(at, "C.2", said + last.format(f"m{at}")) for at, said in enumerate(loaded)]
-    taken = samples(cases, Extractor(Scanner(signatures.Catalogue((), {}))), 0)
+    taken = samples(cases, signatures.Catalogue((), {}), 0)
     table = table_of(taken)
     text = fit_text(table, range(len(taken)), ("side", "symptom"))
     matrix, _ = text.matrix([extracted(SAVING), extracted(LOADING)])

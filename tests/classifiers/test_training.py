@@ -6,7 +6,7 @@ from classifiers.artifact import Model
 from classifiers.dataset import LabelledCase
 from classifiers.judge import SIGNALS
 from classifiers.pipeline import Diagnoser
-from classifiers.samples import extractor_of, fold_of, samples
+from classifiers.samples import fold_of, samples
 from classifiers.signatures import packaged
 from tests.classifiers.conftest import labelled
 
@@ -42,7 +42,7 @@ def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase]
 
 def test_a_kind_s_cases_share_a_fold(cases: list[LabelledCase]) -> None:
     folds: dict[str, set[int]] = {}
-    for sample in samples(cases, extractor_of(packaged()), 0):
+    for sample in samples(cases, packaged(), 0):
         folds.setdefault(sample.case.kind, set()).add(sample.fold)
     assert all(len(found) == 1 for found in folds.values())
     assert {fold_of(kind, 0) for kind in folds} == {0, 1, 2}
