@@ -1,22 +1,20 @@
 """What a model is fitted on: cases cut into windows, the catalogue's own examples, and the weight of each.
 
-Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are
-cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
-`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`about`) a case counts `ASIDE`.
+Each case is learned from in several windows (`classifiers.windows`), copies of one text with other surroundings
+(`classifiers.surroundings`); of many runs of one kind only the first few are cut. A case weighs `weight` / (cases of
+its kind)^0.5, so that no program speaks loudest. An operator's own case counts `OPERATOR_WEIGHT` times a packaged one;
+on axes that it was not composed for (`about`) a case counts `ASIDE`.
 """
 
 import gc
-import multiprocessing
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import repeat
-from typing import Final, TypeAlias
+from typing import Final
 
-from classifiers import taxonomy
+from classifiers import surroundings, taxonomy
 from classifiers.case import JobFacts, LogStream, RawCase
 from classifiers.dataset import NONE, LabelledCase, Labels
 from classifiers.evidence import Extractor
@@ -32,9 +30,6 @@ FOLDS: Final = 3
 _CUT_CASES: Final = 2
 _MOST_WINDOWS: Final = {"captured": 3}
 _REAL_ALTERNATIVE: Final = 0.15
-_AT_ONCE: Final = 3000  # cases that a process reads at once; so few are read without any other
-
-_Read: TypeAlias = tuple[str, float, Extracted, dict[str, float]]
 
 
 @dataclass(slots=True)
@@ -130,26 +125,6 @@ def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """A case with what depends on the other runs of its kind: its whole weight, and which single window it gives."""
-
-    case: LabelledCase
-    weight: float
-    only: int | None
-
-
-def _planned(cases: Sequence[LabelledCase]) -> Iterator[_Planned]:
-    per_kind = Counter(case.kind for case in cases)
-    met: Counter[str] = Counter()
-    for case in cases:
-        met[case.kind] += 1
-        own = OPERATOR_WEIGHT if case.provenance.get("origin") == "operator" else 1.0
-        # More runs of a kind add little: one window each, in turn.
-        only = met[case.kind] if met[case.kind] > _CUT_CASES else None
-        yield _Planned(case, case.weight * own / per_kind[case.kind] ** 0.5, only)
-
-
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """No search for cycles meanwhile: all that is read stays, and looking through it takes a tenth of the time."""
@@ -162,37 +137,35 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _read(planned: Sequence[_Planned], catalogue: Catalogue) -> list[list[_Read]]:
-    """Of each case its windows: name, weight, what is found in it, its features."""
-    extractor, out = extractor_of(catalogue), []
-    with _uncollected():
-        for one in planned:
-            windows = list(cut(one.case, most=_MOST_WINDOWS.get(str(one.case.provenance.get("origin")), 4)))
-            if one.only is not None:
-                windows = [windows[one.only % len(windows)]]
-            mass = sum(window.weight for window in windows) ** 0.5
-            found = [(window, extractor.extract(window.raw)) for window in windows]
-            out.append([(window.name, one.weight * window.weight / mass, had, features(had)) for window, had in found])
-    return out
-
-
-def _read_all(planned: Sequence[_Planned], catalogue: Catalogue) -> Iterator[list[_Read]]:
-    if len(planned) <= _AT_ONCE:
-        yield from _read(planned, catalogue)
-        return
-    parts = [planned[begin : begin + _AT_ONCE] for begin in range(0, len(planned), _AT_ONCE)]
-    # Not forked: another thread of this process may hold a lock, and in a fork nobody would ever release it.
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for part in pool.map(_read, parts, repeat(catalogue)):
-            yield from part
-
-
 def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> list[Sample]:
-    """All windows of all cases, with their weights, in the order of the cases; many are read by several processes."""
-    planned = list(_planned(list(cases)))
-    out: list[Sample] = []
+    """All windows of all cases, with their weights, in the order of the cases."""
     with _uncollected():
-        for one, windows in zip(planned, _read_all(planned, catalogue), strict=True):
-            case, fold, example = one.case, fold_of(one.case.kind, seed), one.case.id.startswith("entry:")
-            out += [Sample(case, had, row, weight, fold, name, example) for name, weight, had, row in windows]
+        return _samples(list(surroundings.changed(list(cases))), extractor_of(catalogue), seed)
+
+
+def _samples(cases: Sequence[LabelledCase], extractor: Extractor, seed: int) -> list[Sample]:
+    per_kind = Counter(case.kind for case in cases)
+    met: Counter[str] = Counter()
+    out: list[Sample] = []
+    for case in cases:
+        origin = str(case.provenance.get("origin"))
+        windows = list(cut(case, most=_MOST_WINDOWS.get(origin, 4)))
+        met[case.kind] += 1
+        if met[case.kind] > _CUT_CASES:  # more runs of a kind add little: one window each, in turn
+            windows = [windows[met[case.kind] % len(windows)]]
+        total = case.weight * (OPERATOR_WEIGHT if origin == "operator" else 1.0) / per_kind[case.kind] ** 0.5
+        mass = sum(one.weight for one in windows) ** 0.5
+        for one in windows:
+            extracted = extractor.extract(one.raw)
+            out.append(
+                Sample(
+                    case=case,
+                    extracted=extracted,
+                    row=features(extracted),
+                    weight=total * one.weight / mass,
+                    fold=fold_of(case.kind, seed),
+                    window=one.name,
+                    example=case.id.startswith("entry:"),
+                )
+            )
     return out

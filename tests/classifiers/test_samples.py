@@ -3,25 +3,9 @@
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
-from classifiers import samples as sampling
 from classifiers.dataset import LabelledCase
 from classifiers.samples import samples
 from classifiers.signatures import packaged
-
-
-def test_cases_read_by_several_processes_come_out_as_by_one(
-    cases: list[LabelledCase], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone = samples(cases, packaged(), 0)
-    monkeypatch.setattr(sampling, "_AT_ONCE", len(cases) // 3)
-    together = samples(cases, packaged(), 0)
-    assert [one.case for one in together] == [one.case for one in alone]
-    assert [one.row for one in together] == [one.row for one in alone]
-    assert [(one.window, one.weight, one.fold) for one in together] == [
-        (one.window, one.weight, one.fold) for one in alone
-    ]
 
 
 def test_of_many_runs_of_a_kind_the_first_two_are_cut_and_the_others_give_one_window(
