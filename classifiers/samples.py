@@ -1,9 +1,8 @@
 """What a model is fitted on: cases cut into windows, the catalogue's own examples, and the weight of each.
 
-Each case is learned from in several windows (`classifiers.windows`), copies of one text with other surroundings
-(`classifiers.surroundings`); of many runs of one kind only the first few are cut. A case weighs `weight` / (cases of
-its kind)^0.5, so that no program speaks loudest. An operator's own case counts `OPERATOR_WEIGHT` times a packaged one;
-on axes that it was not composed for (`about`) a case counts `ASIDE`.
+Each case is learned from in several windows (`classifiers.windows`); of many runs of one kind only the first few are
+cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
+`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`about`) a case counts `ASIDE`.
 """
 
 import gc
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from classifiers import surroundings, taxonomy
+from classifiers import taxonomy
 from classifiers.case import JobFacts, LogStream, RawCase
 from classifiers.dataset import NONE, LabelledCase, Labels
 from classifiers.evidence import Extractor
@@ -140,7 +139,7 @@ def _uncollected() -> Iterator[None]:
 def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> list[Sample]:
     """All windows of all cases, with their weights, in the order of the cases."""
     with _uncollected():
-        return _samples(list(surroundings.changed(list(cases))), extractor_of(catalogue), seed)
+        return _samples(list(cases), extractor_of(catalogue), seed)
 
 
 def _samples(cases: Sequence[LabelledCase], extractor: Extractor, seed: int) -> list[Sample]:
