@@ -66,7 +66,7 @@ def save(model: Model, folder: Path) -> None:
         OSError: the folder can't be written.
     """
     packed = io.BytesIO()
-    np.savez_compressed(packed, weights=model.text.weights, intercept=model.text.intercept)
+    np.savez(packed, weights=model.text.weights, intercept=model.text.intercept)
     parameters = {
         "names": list(model.text.names),
         "heads": [{"axis": head.axis, "classes": list(head.classes), "begin": head.begin} for head in model.text.heads],

@@ -38,6 +38,8 @@ _MET: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.5}
 # The solver's step is made for samples that weigh about one: heavier ones would throw it about, round after round, and
 # stand several times, lighter, instead.
 _HEAVIEST: Final = 3.0
+# Heads are fitted two at a time: the longest begun last would keep one core idle.
+_LONGEST_FIRST: Final = ("symptom", "cause", "category", "side", "retry")
 _SPEAKING: Final = frozenset({"category", "symptom"})
 _CATALOGUE: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
 _STAGES: Final = ("g:", "g1:", "g2:")
@@ -240,7 +242,11 @@ def fit_text(
     """The linear heads of some axes over some rows of the table; two heads at a time."""
     with warnings.catch_warnings(), ThreadPoolExecutor(max_workers=2) as pool:
         warnings.simplefilter("ignore", ConvergenceWarning)  # so many rounds are enough: more would follow single cases
-        fitted = list(pool.map(lambda axis: _fit_head(table, rows, axis, iterations, blind=blind), axes))
+        started = {
+            axis: pool.submit(_fit_head, table, rows, axis, iterations, blind=blind)
+            for axis in sorted(axes, key=_LONGEST_FIRST.index)
+        }
+        fitted = [started[axis].result() for axis in axes]
     heads, begin = [], 0
     for head, _, _ in fitted:
         heads.append(Head(head.axis, head.classes, begin))
