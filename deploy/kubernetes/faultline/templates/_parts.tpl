@@ -1,4 +1,4 @@
-{{/* What the objects share: names, labels, how pods run, and the settings of the service. */}}
+{{/* Common parts of the objects: names, labels, pod security, and the settings of the service. */}}
 
 {{- define "faultline.name" -}}
 {{- if contains "faultline" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-faultline" .Release.Name | trunc 50 | trimSuffix "-" }}{{ end }}
@@ -21,7 +21,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* A pod: nobody's user, a read-only root file system. Service links are off: they would be FAULTLINE_* variables. */}}
+{{/* Pod settings: unprivileged user, read-only root file system. Service links are disabled, because they would set FAULTLINE_* variables. */}}
 {{- define "faultline.pod" -}}
 enableServiceLinks: false
 securityContext:
@@ -114,7 +114,7 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* The claim, or the empty folder, that holds what a program must not forget. */}}
+{{/* The volume claim, or the empty folder, for a program's state. */}}
 {{- define "faultline.claim" -}}
 volumeClaimTemplates:
   - metadata: { name: state }

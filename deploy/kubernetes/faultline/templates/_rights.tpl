@@ -1,4 +1,4 @@
-{{/* Rights in all namespaces, or in each of a few. */}}
+{{/* Permissions in all namespaces, or in each listed one. */}}
 {{- define "faultline.rights" -}}
 {{- $whole := printf "%s-%s" .root.Release.Namespace .name }}
 {{- $parts := .parts }}
