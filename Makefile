@@ -5,11 +5,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
+UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 DEMO_PORT ?= 8080
 
-.PHONY: help install demo test test-deps lint bench bench-pages simulate soak faultlab-check faultlab suspicion clean
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command 'make lock' --group build pyproject.toml
+RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
+# Everything that training depends on: its code and its data.
+TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \) -not -path "*/faultlab/*")
+
+.PHONY: help install demo test test-deps check lint bench bench-pages simulate soak faultlab-check suspicion lock release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -21,17 +29,19 @@ $(VENV)/bin/python:
 		{ echo "this Python has no venv module; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(STAMP): pyproject.toml | $(VENV)/bin/python
+# Packages come from the lock files, with their hashes; the project itself is installed in place, without an index.
+$(STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "installing Faultline into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[postgres,pdf]'
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(DEV_STAMP): pyproject.toml | $(STAMP)
+$(DEV_STAMP): requirements-dev.lock $(STAMP)
 	@echo "installing what the tests need into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@ $(STAMP)
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
 
-$(MODEL)/.trained: $(STAMP) $(wildcard classifiers/*.py classifiers/*.toml classifiers/signatures/*.toml classifiers/corpus/*/*.jsonl)
+$(MODEL)/.trained: $(STAMP) $(TRAINING_INPUT)
 	@echo "training the model ..."
 	@$(BIN)/faultline train
 	@touch $@
@@ -48,6 +58,9 @@ test: $(DEV_STAMP) $(MODEL)/.trained ## the whole test suite; what is missing on
 test-deps: ## install what tests like to have from the system (Debian or Ubuntu, as root)
 	@bash tests/labs/install-system-deps
 
+check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
+	@$(BIN)/python -m pytest -q $(UNIT_TESTS) $(PYTEST_ARGS)
+
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -55,7 +68,7 @@ lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/lint-imports
 
 bench: $(DEV_STAMP) $(MODEL)/.trained ## speed and memory on a real broker and PostgreSQL
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## every page and its API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
 	@$(BIN)/python -m tests.bench.page $(ARGS)
@@ -71,6 +84,14 @@ faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare 
 
 suspicion: $(DEV_STAMP) ## which ranking of nodes finds known bad ones, 20 seeds
 	@$(BIN)/python -m service.fleet.simulate
+
+lock: $(DEV_STAMP) ## write the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
+	@$(COMPILE_LOCK) $(foreach extra,$(RUNTIME_EXTRAS),--extra $(extra)) --output-file deploy/requirements.lock $(ARGS)
+	@$(COMPILE_LOCK) --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
+	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --output-file requirements-dev.lock $(ARGS)
+
+release: $(DEV_STAMP) $(MODEL)/.trained ## build the wheel with the trained model, the sdist and the SBOM into dist/
+	@$(BIN)/python deploy/build_release.py --model $(MODEL) --output dist
 
 clean: ## remove what the build and the tests left
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis var

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
+import classifiers
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_"
@@ -20,9 +21,21 @@ SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password", "oidc_cl
 CommaSeparated = tuple[str, ...]
 
 
-def default_model_dir() -> Path:
-    """Where `make install` leaves the trained model: beside the interpreter it was trained with."""
+def trained_model_dir() -> Path:
+    """The folder that `faultline train` writes to by default, in the Python environment that it runs in."""
     return Path(sys.prefix) / "share" / "faultline" / "model"
+
+
+def packaged_model_dir() -> Path:
+    """The folder of the trained model that a released wheel carries; it does not exist in a checkout."""
+    return Path(classifiers.__file__).parent / "trained_model"
+
+
+def default_model_dir() -> Path:
+    """The model trained in this environment, else the packaged one, else the folder that training will fill."""
+    trained, packaged = trained_model_dir(), packaged_model_dir()
+    found = (folder for folder in (trained, packaged) if (folder / "manifest.json").exists())
+    return next(found, trained)
 
 
 class Settings(BaseModel):

@@ -43,9 +43,15 @@ def read_cases(files: list[Path]) -> list[dataset.LabelledCase]:
     return cases
 
 
+def _default_output() -> Path:
+    """FAULTLINE_MODEL_DIR, but never the folder of the packaged model: an upgrade would overwrite what was trained."""
+    configured = settings.read().model_dir
+    return settings.trained_model_dir() if configured == settings.packaged_model_dir() else configured
+
+
 def run(args: argparse.Namespace) -> int:
     """Train and save."""
-    folder = args.output or settings.read().model_dir
+    folder = args.output or _default_output()
     cases = [*dataset.packaged(), *read_cases(args.add)]
     try:
         dataset.check_ids(cases)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from service import settings as settings_module
 from service.errors import ConfigurationError
-from service.settings import read, without_credentials
+from service.settings import default_model_dir, read, without_credentials
 
 
 def test_lists_are_comma_separated() -> None:
@@ -63,3 +64,15 @@ def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
 )
 def test_credentials_are_cut_from_urls(url: str, shown: str) -> None:
     assert without_credentials(url) == shown
+
+
+def test_the_model_trained_here_comes_before_the_packaged_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained, packaged = tmp_path / "trained", tmp_path / "packaged"
+    monkeypatch.setattr(settings_module, "trained_model_dir", lambda: trained)
+    monkeypatch.setattr(settings_module, "packaged_model_dir", lambda: packaged)
+    assert default_model_dir() == trained
+    for folder, expected in ((packaged, packaged), (trained, trained)):
+        folder.mkdir()
+        (folder / "manifest.json").write_text("{}")
+        assert default_model_dir() == expected
+        assert read({}).model_dir == expected
