@@ -74,16 +74,16 @@ bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## every page and its API call over 
 	@$(BIN)/python -m tests.bench.page $(ARGS)
 
 simulate: $(STAMP) ## what the mitigation policy is worth in a fleet with known truth (20 seeds, every parameter ±50 %)
-	@$(BIN)/python -m service.recommend.simulate
+	@$(BIN)/python -m tests.simulations.policy.__main__
 
 soak: $(DEV_STAMP) $(MODEL)/.trained ## 10,000 events with workers, broker and database killed on the way
 	@$(BIN)/python -m tests.flows.soak
 
 faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare with what was captured
-	@$(BIN)/python -m classifiers.faultlab check
+	@$(BIN)/python -m tests.faultlab check
 
 suspicion: $(DEV_STAMP) ## which ranking of nodes finds known bad ones, 20 seeds
-	@$(BIN)/python -m service.fleet.simulate
+	@$(BIN)/python -m tests.simulations.suspicion
 
 lock: $(DEV_STAMP) ## write the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
 	@$(COMPILE_LOCK) $(foreach extra,$(RUNTIME_EXTRAS),--extra $(extra)) --output-file deploy/requirements.lock $(ARGS)

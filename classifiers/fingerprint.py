@@ -12,7 +12,7 @@ import hashlib
 import re
 from typing import Final
 
-from classifiers.items import Extracted, Item
+from classifiers.extraction.evidence_items import Extracted, Item
 from classifiers.masking import mask
 
 VERSION: Final = 2

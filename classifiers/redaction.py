@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from classifiers.literals import Literals
+from classifiers.extraction.literal_search import Literals
 
 PLACEHOLDER = "[redacted]"
 

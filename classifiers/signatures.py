@@ -56,7 +56,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 import re2
 
 from classifiers import taxonomy
-from classifiers.case import JobFacts
+from classifiers.contracts import JobFacts
 from classifiers.taxonomy import RetryOutlook, Role
 
 Strength = Literal["decisive", "strong", "weak"]
@@ -309,4 +309,4 @@ def check_references(catalogue: Catalogue) -> None:
 @cache
 def packaged() -> Catalogue:
     """The catalogue that comes with the package; read once."""
-    return read(files("classifiers").joinpath("signatures"))
+    return read(files("classifiers.data").joinpath("signatures"))

@@ -7,16 +7,16 @@
 from alembic import context
 from sqlalchemy import Connection
 
+from service.db.all_tables import metadata
+from service.db.engine import connect
 from service.settings import read
-from service.store.all_tables import metadata
-from service.store.engine import connect
 
 
 def _run(connection: Connection) -> None:
     context.configure(
         connection=connection,
         target_metadata=metadata,
-        # SQLite can roll schema changes back as well, once the driver leaves BEGIN to us (service.store.engine).
+        # SQLite can roll schema changes back as well, once the driver leaves BEGIN to us (service.db.engine).
         transactional_ddl=True,
         render_as_batch=connection.dialect.name == "sqlite",
         compare_type=True,

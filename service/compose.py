@@ -11,44 +11,44 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from classifiers import artifact
-from classifiers.artifact import ModelError
-from classifiers.pipeline import Diagnoser
-from service.automation.automation import Automation
+from classifiers.diagnoser import Diagnoser
+from classifiers.model import artifact
+from classifiers.model.artifact import ModelError
+from service.automation.service import Automation
 from service.clock import Clock, SystemClock
-from service.deliver import build as endpoints
-from service.deliver import config as delivery_config
-from service.deliver.drain import Drain
-from service.deliver.runner import Runner
-from service.deliver.topic import TopicChannel
-from service.diagnose import Diagnose
+from service.db.session import Store
+from service.deliveries import build as endpoints
+from service.deliveries import config as delivery_config
+from service.deliveries.channels.topic import TopicChannel
+from service.deliveries.drain import Drain
+from service.deliveries.runner import Runner
 from service.errors import ConfigurationError, FaultlineError
-from service.fleet.intake import NodeEventIntake
-from service.fleet.settings import FleetSettings
-from service.fleet.tend import Tending
+from service.feedback.advisor import Advisor
+from service.feedback.service import Feedback
 from service.formats import node_events, recognise
-from service.groups.advisor import Advisor
-from service.groups.feedback import Feedback
-from service.groups.fold import Fold
-from service.ingest.beside import Beside
-from service.ingest.consumer import Consumer
-from service.ingest.deadletter import DeadLetterSender, DeadLetterTopic
-from service.ingest.source import Source
-from service.kafka.config import KafkaConfig
-from service.kafka.lag import LagReader
-from service.kafka.producer import Producer
-from service.kafka.source import KafkaSource
-from service.kafka.topics import ensure_topic
+from service.groups.count_updater import Fold
 from service.logs.fetch import LogFetcher
+from service.maintenance import Days, Retention, Sealing
+from service.messaging.consumer import Consumer
+from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.consumer_lag import LagReader
+from service.messaging.kafka.producer import Producer
+from service.messaging.kafka.source import KafkaSource
+from service.messaging.kafka.topics import ensure_topic
+from service.messaging.source import Source
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.exposure_counts import Tending
+from service.nodes.settings import FleetSettings
 from service.people import build as people
 from service.people.config import People
 from service.people.identity import ClaimNames
+from service.periodic import Beside
+from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
-from service.report.publish import Reports
+from service.reports.publish import Reports
 from service.settings import Settings
-from service.store.session import Store
 from service.telemetry import Telemetry
-from service.upkeep import Days, Retention, Sealing
 from service.web.services import ModelInfo
 from service.web.services import Services as WebServices
 

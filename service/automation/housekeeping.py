@@ -3,13 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
-from service.automation import ended, fold, leasing, messages, probes
-from service.automation.figures import KeptFigures
-from service.automation.limits import QUIET_AFTER, SILENT_AFTER, STALE
+from service.automation import leasing, notifications, outcome_matching
+from service.automation.success_rates import KeptFigures
+from service.automation.time_limits import QUIET_AFTER, SILENT_AFTER, STALE
 from service.clock import Clock
+from service.db.session import Store, UnitOfWork
+from service.incidents import detection, probes
+from service.incidents.records import Incident
 from service.recommend.policy import Policy
-from service.store.automation_records import Awaited, Incident, Request
-from service.store.session import Store, UnitOfWork
+from service.requests.records import Awaited, Request
 
 _NOTHING_CAME = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
 # Held for something that passes by itself; asked again when it may have passed.
@@ -23,7 +25,7 @@ def tick(store: Store, policy: Policy, clock: Clock, figures: KeptFigures) -> in
             return 0
     with store.unit_of_work() as work:
         gone = work.requests.expire()
-        work.outbox.add(messages.of_requests("resubmission.suppressed", gone, "it was not done in time"))
+        work.outbox.add(notifications.of_requests("resubmission.suppressed", gone, "it was not done in time"))
         for one in gone:
             row = work.requests.row(one.request_id)
             leasing.nothing_came(work, row, "it was not done in time", clock)
@@ -52,7 +54,7 @@ def _silent(work: UnitOfWork, policy: Policy, clock: Clock, figures: KeptFigures
         if request is not None:
             done.append((awaited, request))
     if done:
-        ended.settle(work, done, policy=policy, clock=clock)
+        outcome_matching.settle(work, done, policy=policy, clock=clock)
         figures.forget()
     return len(done)
 
@@ -60,7 +62,7 @@ def _silent(work: UnitOfWork, policy: Policy, clock: Clock, figures: KeptFigures
 def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
     now = clock.now()
     settings = policy.effective(cluster=incident.cluster).incident
-    gathered = fold.gather_in(work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes))
+    gathered = detection.gather_in(work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes))
     if incident.by_hand or gathered:
         return gathered
     if incident.state == "probing" and incident.probe_row is not None:
@@ -107,6 +109,6 @@ def _asked_again(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
         if row.held_by == "window" and work.leases.of_lineage_since(row.lineage, row.side, since) >= most:
             continue
         gone = work.requests.let_go({row.public_id: now}, expires_at=row.expires_at)
-        work.outbox.add(messages.of_requests("resubmission.requested", gone))
+        work.outbox.add(notifications.of_requests("resubmission.requested", gone))
         count += len(gone)
     return count

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from service.automation import ended, kin, messages
-from service.automation.collect import Around, around, storm_key
-from service.automation.limits import MOST_TRIES
+from service.automation import lineage, notifications, outcome_matching
+from service.automation.fact_gathering import Around, around, storm_key
+from service.automation.time_limits import MOST_TRIES
 from service.clock import Clock
+from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
-from service.recommend import storms
+from service.incidents.records import Incident
+from service.recommend import storm_brake
 from service.recommend.policy import Policy
-from service.store.automation_records import AckResult, Acted, Incident, Lease, Request
-from service.store.requests import keys_of, request_of
-from service.store.session import Store, UnitOfWork
+from service.requests.records import AckResult, Acted, Lease, Request
+from service.requests.repository import keys_of, request_of
 
 # A lease that ran out leaves the request waiting or held; whoever had it last may still say that it was done.
 _ANSWERABLE = frozenset({"leased", "waiting", "held"})
@@ -126,7 +127,7 @@ def _stormy(current: _Round, row: Any) -> bool:
         return False
     settings = current.policy.storm
     state = current.near.storm(key, row.cause, row.resource, current.now - timedelta(minutes=settings.window_minutes))
-    found = storms.judge(state, settings, current.now)
+    found = storm_brake.judge(state, settings, current.now)
     if found in {"many", "failing"}:
         why = (
             f"{state.resubmits} resubmits in {settings.window_minutes:g} minutes"
@@ -163,7 +164,7 @@ def _shelve(current: _Round, row: Any, held_by: str, incident: Incident | None) 
         [row.public_id], held_by, incident_id=None if incident is None else incident.id, leased=row.state == "leased"
     )
     why = f"held by incident {incident.id}" if incident is not None else "held by the storm brake"
-    current.work.outbox.add(messages.of_requests("resubmission.suppressed", held, why))
+    current.work.outbox.add(notifications.of_requests("resubmission.suppressed", held, why))
 
 
 def _leaves_out(row: Any, incident: Incident) -> bool:
@@ -214,11 +215,11 @@ def _settled(
 ) -> Request:
     request = work.leases.settle(row, result, new_job_id=new_job_id, detail=detail)
     if result in {"done", "already_done"}:
-        kin.adopt(work, row, new_job_id)
-        work.outbox.add([messages.of_request("resubmission.done", request, result)])
-        ended.ended_before_the_answer(work, request, policy=policy, clock=clock)
+        lineage.adopt(work, row, new_job_id)
+        work.outbox.add([notifications.of_request("resubmission.done", request, result)])
+        outcome_matching.ended_before_the_answer(work, request, policy=policy, clock=clock)
         return work.requests.get(request.request_id)
-    work.outbox.add([messages.of_request("resubmission.suppressed", request, f"the hook said {result}")])
+    work.outbox.add([notifications.of_request("resubmission.suppressed", request, f"the hook said {result}")])
     if result == "refused":
         nothing_came(work, row, "the hook refused it", clock)
     return request
@@ -229,8 +230,8 @@ def _acted_all_the_same(
 ) -> None:
     request = work.leases.settle(row, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
     [request] = work.requests.retract([request.request_id])
-    kin.adopt(work, row, new_job_id)
-    work.outbox.add([messages.of_request("resubmission.done", request, "acted on a retracted verdict")])
+    lineage.adopt(work, row, new_job_id)
+    work.outbox.add([notifications.of_request("resubmission.done", request, "acted on a retracted verdict")])
 
 
 def fail(
@@ -258,7 +259,7 @@ def fail(
         if retry_after_s is not None and row.tries + 1 < MOST_TRIES:
             return work.leases.put_back(row, not_before=clock.now() + timedelta(seconds=retry_after_s), detail=error)
         [failed] = work.requests.end([request_id], "failed", detail=error)
-        work.outbox.add([messages.of_request("resubmission.failed", failed, error[:300])])
+        work.outbox.add([notifications.of_request("resubmission.failed", failed, error[:300])])
         nothing_came(work, row, "the hook could not do it", clock)
         return failed
 

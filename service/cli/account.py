@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.db.session import Store
 from service.people import passwords
-from service.store.accounts import ROLES
-from service.store.session import Store
+from service.people.accounts import ROLES
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from service import compose, settings
-from service.store.session import Store
+from service.db.session import Store
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

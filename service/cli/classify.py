@@ -10,19 +10,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from classifiers.artifact import ModelError
-from classifiers.case import LogStream, NodeEvent, RawCase, Verdict
-from classifiers.pipeline import Diagnoser
+from classifiers.contracts import LogStream, NodeEvent, RawCase, Verdict
+from classifiers.diagnoser import Diagnoser
+from classifiers.model.artifact import ModelError
 from classifiers.redaction import redact
 from service import settings
+from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
+from service.contracts.verdict import Diagnosis, to_wire
 from service.errors import UnreadableRecord
-from service.events import MAX_EVENT_BYTES, JobCompletion, Status
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
-from service.logs.clean import decode
-from service.recommend import gather, policy
+from service.logs.text_cleaning import decode
+from service.recommend import event_facts, policy
 from service.recommend.advise import advise
-from service.verdict import Diagnosis, to_wire
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -121,7 +121,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
     """The verdict/1 object with the policy's advice for this one event, without history."""
     return to_wire(
-        Diagnosis(verdict, advise(verdict, event.facts(), gather.alone(event, event.ended_at, rules), rules)),
+        Diagnosis(verdict, advise(verdict, event.facts(), event_facts.alone(event, event.ended_at, rules), rules)),
         event_id=event.key(),
         cluster=event.cluster,
         job_id=event.job_id,

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact, comparison, dataset, evaluation, families, html_report, measured, signatures
-from classifiers.artifact import ModelError
-from classifiers.dataset import DatasetError, LabelledCase
-from classifiers.evaluation import Evaluation
-from classifiers.pipeline import Diagnoser
+from classifiers import signatures
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import DatasetError, LabelledCase
+from classifiers.diagnoser import Diagnoser
+from classifiers.evaluation import held_out, measured_rates, metrics, model_comparison, report
+from classifiers.evaluation.metrics import Evaluation
+from classifiers.model import artifact
+from classifiers.model.artifact import ModelError
 from service import settings
 from service.errors import FieldError, InvalidInput
 
@@ -38,8 +41,8 @@ def add_parser(commands: "Subparsers") -> None:
 def _read(file: Path) -> list[LabelledCase]:
     try:
         if file.name.endswith(".zst"):
-            return dataset.read_file(file)
-        return evaluation.read_cases(file.read_bytes(), file.name)
+            return labelled_cases.read_file(file)
+        return metrics.read_cases(file.read_bytes(), file.name)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except DatasetError as error:
@@ -75,7 +78,7 @@ def table(evaluations: Sequence[Evaluation]) -> str:
         f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()
     ]
     if weak:
-        lines.append(f"weak, fewer than {evaluation.WEAK_CLASS} cases: " + ", ".join(weak))
+        lines.append(f"weak, fewer than {metrics.WEAK_CLASS} cases: " + ", ".join(weak))
     return "\n".join(lines)
 
 
@@ -92,8 +95,10 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput("--json tells of the packaged corpus, held out by kind: leave --cases away")
     catalogue = signatures.packaged()
     if args.compare:
-        rows = families.compare(dataset.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr))
-        print(families.markdown(rows))
+        rows = model_comparison.compare(
+            labelled_cases.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr)
+        )
+        print(model_comparison.markdown(rows))
         return 0
     try:
         model = artifact.load(args.model or settings.read().model_dir)
@@ -103,17 +108,17 @@ def run(args: argparse.Namespace) -> int:
     if args.cases is not None:
         cases, source = _read(args.cases), args.cases.name
         verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
-        own = evaluation.measure("faultline", cases, [evaluation.answer_of(one) for one in verdicts])
+        own = metrics.measure("faultline", cases, [metrics.answer_of(one) for one in verdicts])
     else:
-        cases, source = dataset.packaged(), "the packaged corpus"
-        own, told = comparison.held_out(
+        cases, source = labelled_cases.packaged(), "the packaged corpus"
+        own, told = held_out.held_out(
             cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr)
         )
         if args.json is not None:
-            shares = measured.tables(told, cases, model=model.label, threshold=model.calibration.threshold)
+            shares = measured_rates.tables(told, cases, model=model.label, threshold=model.calibration.threshold)
             _write(args.json, json.dumps(shares, indent=1) + "\n")
-    evaluations = [own, *comparison.baselines(cases, catalogue)]
+    evaluations = [own, *held_out.baselines(cases, catalogue)]
     print(table(evaluations))
     if args.html is not None:
-        _write(args.html, html_report.page(evaluations, source=source, model=model.label))
+        _write(args.html, report.page(evaluations, source=source, model=model.label))
     return 0

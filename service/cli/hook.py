@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.clock import Clock, SystemClock
-from service.deliver import signing
+from service.deliveries.channels import signing
 from service.errors import ConfigurationError, Unavailable
-from service.hooks.bell import Bell, Listener
-from service.hooks.client import Client, ServiceAway, ServiceRefused
-from service.hooks.intent import Journal
+from service.hooks.action_journal import Journal
+from service.hooks.lease_client import Client, ServiceAway, ServiceRefused
 from service.hooks.options import HookOptions, read
 from service.hooks.request import Scheduler
 from service.hooks.runner import Options, Runner
-from service.ingest.stop import SignalStop
+from service.hooks.webhook_listener import Bell, Listener
+from service.shutdown import SignalStop
 
 if TYPE_CHECKING:
-    from service.hooks.slurm_way import Slurm
+    from service.hooks.slurm_client import Slurm
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 

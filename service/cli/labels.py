@@ -11,7 +11,7 @@ import orjson
 
 from service import compose, settings
 from service.errors import InvalidInput
-from service.groups import labelled
+from service.feedback import label_export
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -55,7 +55,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
     wanted = True if args.golden else False if args.no_golden else None
     count = 0
     with _writing(args.output) as out:
-        for case in labelled.cases(services.store, golden=wanted):
+        for case in label_export.cases(services.store, golden=wanted):
             out.write(orjson.dumps(case) + b"\n")
             count += 1
     print(f"{count} labelled {'case' if count == 1 else 'cases'}", file=sys.stderr)
@@ -63,7 +63,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
 
 
 def _import(services: compose.Services, file: str) -> int:
-    done = labelled.take(services.store, services.feedback, _lines(file))
+    done = label_export.take(services.store, services.feedback, _lines(file))
     for said in done.wrong:
         print(f"faultline: {said}", file=sys.stderr)
     for said in done.elsewhere:

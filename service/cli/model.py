@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact
-from classifiers.artifact import ModelError
+from classifiers.model import artifact
+from classifiers.model.artifact import ModelError
 from service import settings
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from service import compose, settings
-from service.automation import history
-from service.automation.replaying import replayed
+from service.automation import decision_records
+from service.automation.policy_replay import replayed
 from service.clock import SystemClock
+from service.db.session import Store
 from service.recommend import policy, replay_report
 from service.recommend.advise import advise
-from service.store.session import Store
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -77,7 +77,7 @@ def _show(found: policy.Policy, overrides: tuple[str, ...]) -> None:
 
 def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) -> None:
     with store.reading() as reading:
-        past = history.decision(reading, args.failure, args.version)
+        past = decision_records.decision(reading, args.failure, args.version)
     other = policy.load(args.policy) if args.policy is not None else in_force
     effective = other.effective(cluster=past.cluster, queue=past.queue, team=past.team)
     advice = advise(past.verdict, past.job, past.facts, effective)

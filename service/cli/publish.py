@@ -10,11 +10,11 @@ import orjson
 
 from service import compose, settings
 from service.clock import Clock, SystemClock
+from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import ConfigurationError, FaultlineError, InvalidInput
-from service.events import MAX_EVENT_BYTES
-from service.ingest.lines import lines
-from service.kafka.producer import Producer
-from service.kafka.record import Message
+from service.messaging.json_lines import lines
+from service.messaging.kafka.producer import Producer
+from service.messaging.record import Message
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

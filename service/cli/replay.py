@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from service import compose, settings
 from service.clock import Clock
 from service.formats import recognise
-from service.ingest.replay import Replay
+from service.messaging.file_replay import Replay
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

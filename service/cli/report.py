@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from service import compose, settings, weeks
-from service.report import html, markdown, pdf
-from service.report.document import Report
+from service.reports import html, markdown, pdf
+from service.reports.document import Report
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

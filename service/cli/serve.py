@@ -15,8 +15,8 @@ import uvicorn
 from service import compose, settings
 from service.cli.worker import FAILED, TOO_MANY_DEAD_LETTERS, USAGE, log_to_stderr, run_worker
 from service.errors import ConfigurationError, FaultlineError
-from service.ingest.beside import Beside
-from service.ingest.deadletter import TooManyDeadLetters
+from service.messaging.dead_letters import TooManyDeadLetters
+from service.periodic import Beside
 from service.web.app import create_app
 from service.web.services import is_loopback
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from service import compose, settings
-from service.store.session import Store
-from service.store.tokens import SCOPES
+from service.db.session import Store
+from service.people.tokens import SCOPES
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from classifiers import artifact, dataset, samples, training
-from classifiers.dataset import DatasetError
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import DatasetError
+from classifiers.model import artifact, samples, training
 from service import settings
 from service.errors import FieldError, InvalidInput
 
@@ -26,16 +27,16 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the folds; the same seed and data give the same model")
 
 
-def read_cases(files: list[Path]) -> list[dataset.LabelledCase]:
+def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:
     """The cases of an operator's files.
 
     Raises:
         InvalidInput: a file can't be read or a line is no labelled case; names the place.
     """
-    cases: list[dataset.LabelledCase] = []
+    cases: list[labelled_cases.LabelledCase] = []
     for file in files:
         try:
-            cases += dataset.read_file(file)
+            cases += labelled_cases.read_file(file)
         except OSError as error:
             raise InvalidInput(f"{file}: {error.strerror}") from error
         except DatasetError as error:
@@ -52,9 +53,9 @@ def _default_output() -> Path:
 def run(args: argparse.Namespace) -> int:
     """Train and save."""
     folder = args.output or _default_output()
-    cases = [*dataset.packaged(), *read_cases(args.add)]
+    cases = [*labelled_cases.packaged(), *read_cases(args.add)]
     try:
-        dataset.check_ids(cases)
+        labelled_cases.check_ids(cases)
     except DatasetError as error:
         raise InvalidInput(str(error)) from error
     model, report = training.train(cases, seed=args.seed, tell=lambda line: print(line, file=sys.stderr))

@@ -15,13 +15,13 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.clock import SystemClock
 from service.errors import ConfigurationError
-from service.ingest.stop import SignalStop
-from service.kafka.record import Message
-from service.watch.evidence import Evidence
-from service.watch.logs import LogTails
-from service.watch.measures import Measures
-from service.watch.nodes import Nodes
-from service.watch.send import ApiSender, Sender, TopicSender
+from service.messaging.record import Message
+from service.shutdown import SignalStop
+from service.watch.cluster_evidence import Evidence
+from service.watch.event_sender import ApiSender, Sender, TopicSender
+from service.watch.metrics import Measures
+from service.watch.node_watch import Nodes
+from service.watch.pod_logs import LogTails
 from service.watch.watcher import Watcher, collections
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from prometheus_client import start_http_server
 
 from service import compose, settings
+from service.backoff import Backoff
 from service.errors import ConfigurationError, FaultlineError, Unavailable
-from service.ingest.backoff import Backoff
-from service.ingest.deadletter import TooManyDeadLetters
-from service.ingest.second import Second
-from service.ingest.slots import Slot, claim
-from service.ingest.stop import SignalStop, Stop
-from service.ingest.team import Team
-from service.kafka.config import KafkaConfig, instance_id
-from service.kafka.topics import ensure_topic
+from service.messaging.background_consumer import Second
+from service.messaging.dead_letters import TooManyDeadLetters
+from service.messaging.instance_id import Slot, claim
+from service.messaging.kafka.config import KafkaConfig, instance_id
+from service.messaging.kafka.topics import ensure_topic
+from service.messaging.supervisor import Team
+from service.shutdown import SignalStop, Stop
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

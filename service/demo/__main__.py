@@ -16,8 +16,8 @@ from service import compose, settings, weeks
 from service.clock import SystemClock
 from service.demo.player import PARTITIONS, TOPIC, Player
 from service.errors import FaultlineError
-from service.ingest.memory_source import MemoryBroker, MemorySource
-from service.kafka.record import Record
+from service.messaging.memory_source import MemoryBroker, MemorySource
+from service.messaging.record import Record
 from service.web.app import create_app
 
 HOST = "127.0.0.1"

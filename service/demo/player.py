@@ -10,8 +10,8 @@ import orjson
 import zstandard
 
 from service.clock import Clock
-from service.ingest.memory_source import MemoryBroker
-from service.kafka.record import Place
+from service.messaging.memory_source import MemoryBroker
+from service.messaging.record import Place
 
 TOPIC = "demo"
 PARTITIONS = 3

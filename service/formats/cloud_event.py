@@ -15,7 +15,7 @@ from cloudevents.core.exceptions import BaseCloudEventException, CloudEventValid
 from cloudevents.core.v1.event import CloudEvent
 
 from service.errors import FieldError, UnreadableRecord
-from service.formats import fields
+from service.formats import field_reading
 
 VERSION = "1.0"
 REQUIRED = ("specversion", "type", "source", "id")
@@ -36,7 +36,7 @@ def is_structured(headers: Sequence[tuple[str, bytes]]) -> bool:
     if not kind.startswith(STRUCTURED):
         return False
     if kind not in {STRUCTURED, _STRUCTURED_JSON}:
-        raise fields.unreadable("content-type", f"{_STRUCTURED_JSON} (one event a record)", kind)
+        raise field_reading.unreadable("content-type", f"{_STRUCTURED_JSON} (one event a record)", kind)
     return True
 
 
@@ -53,7 +53,7 @@ def binary_attributes(headers: Sequence[tuple[str, bytes]]) -> dict[str, str] | 
             try:
                 attributes[name[3:]] = bytes(value).decode()
             except UnicodeDecodeError:
-                raise fields.unreadable(header, "UTF-8") from None
+                raise field_reading.unreadable(header, "UTF-8") from None
     if not all(name in attributes for name in REQUIRED):
         return None
     _check(attributes)
@@ -68,27 +68,27 @@ def structured_data(event: Mapping[str, Any]) -> Any:
     """
     attributes = {name: value for name, value in event.items() if name not in {"data", "data_base64"}}
     _check(attributes)
-    encoded = fields.text(event, "data_base64")
+    encoded = field_reading.text(event, "data_base64")
     if encoded is not None:
         try:
             return base64.b64decode(encoded, validate=True)
         except (binascii.Error, ValueError):
-            raise fields.unreadable("data_base64", "base64") from None
+            raise field_reading.unreadable("data_base64", "base64") from None
     data = event.get("data")
     if data is None:
-        raise fields.unreadable("data", "an object, or data_base64")
+        raise field_reading.unreadable("data", "an object, or data_base64")
     return data
 
 
 def _check(attributes: Mapping[str, Any]) -> None:
     version = attributes.get("specversion")
     if version != VERSION:
-        raise fields.unreadable("specversion", f'"{VERSION}"', version)
+        raise field_reading.unreadable("specversion", f'"{VERSION}"', version)
     for name in REQUIRED:
         if not attributes.get(name):
-            raise fields.unreadable(name, "a string that is not empty")
+            raise field_reading.unreadable(name, "a string that is not empty")
     checked: dict[str, Any] = dict(attributes)
-    at: datetime | None = fields.instant(attributes, "time")
+    at: datetime | None = field_reading.instant(attributes, "time")
     checked.pop("time", None)
     if at is not None:
         checked["time"] = at
@@ -98,4 +98,4 @@ def _check(attributes: Mapping[str, Any]) -> None:
         places = tuple(FieldError(name, str(problems[0])) for name, problems in error.errors.items() if problems)
         raise UnreadableRecord("; ".join(place.expected for place in places[:3]), places) from None
     except (BaseCloudEventException, ValueError, TypeError) as error:
-        raise fields.unreadable("(CloudEvent)", str(error)[:200]) from None
+        raise field_reading.unreadable("(CloudEvent)", str(error)[:200]) from None

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields, kubernetes_meta
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading, kubernetes_meta
+from service.formats.read_outcome import Skipped
 
 _GOOD = ("Succeeded", "Complete")
 
@@ -33,7 +33,7 @@ def read(
         UnreadableRecord: names the field that is wrong.
     """
     meta = kubernetes_meta.read_meta(job)
-    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+    status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
     conditions = kubernetes_meta.true_conditions(status)
     good = next((conditions[name] for name in _GOOD if name in conditions), None)
     suspended = conditions.get("Suspended")
@@ -51,11 +51,11 @@ def read(
         midway = f":suspended:{ended_at}"
     else:
         return Skipped(f"Kubernetes: a {kind} that has not ended")
-    ended_at = fields.instant(status, "completionTime", "status.") or ended_at
+    ended_at = field_reading.instant(status, "completionTime", "status.") or ended_at
     if ended_at is None:
-        raise fields.unreadable("status.conditions", f"a time on the condition that ended the {kind}")
+        raise field_reading.unreadable("status.conditions", f"a time on the condition that ended the {kind}")
     shape = _pytorch_job(spec) if kind == "PyTorchJob" else _train_job(spec)
-    started_at = fields.instant(status, "startTime", "status.") or meta.created_at
+    started_at = field_reading.instant(status, "startTime", "status.") or meta.created_at
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": kubernetes_meta.event_id(meta, kind, ended_at) + midway,
         "job_id": meta.full_name(kind),
@@ -67,35 +67,35 @@ def read(
         "started_at": started_at,
         "ended_at": ended_at,
         "time_limit_s": shape.time_limit_s,
-        "restart_count": fields.whole(status, "restarts", "status."),
+        "restart_count": field_reading.whole(status, "restarts", "status."),
         **shape.facts,
     }
-    return fields.build(values)
+    return field_reading.build(values)
 
 
 def _pytorch_job(spec: Mapping[str, Any]) -> _Shape:
     """Replicas by role: image and command are the first role's, resources those of all."""
     facts: dict[str, Any] = {}
     gpus = 0
-    replicas = fields.mapping(spec, "pytorchReplicaSpecs", "spec.")
+    replicas = field_reading.mapping(spec, "pytorchReplicaSpecs", "spec.")
     for role in sorted(replicas):  # Master, Worker
         place = f"spec.pytorchReplicaSpecs.{role}."
-        replica = fields.mapping(replicas, role, "spec.pytorchReplicaSpecs.")
-        template = fields.mapping(fields.mapping(replica, "template", place), "spec", f"{place}template.")
-        count = fields.whole(replica, "replicas", place)
+        replica = field_reading.mapping(replicas, role, "spec.pytorchReplicaSpecs.")
+        template = field_reading.mapping(field_reading.mapping(replica, "template", place), "spec", f"{place}template.")
+        count = field_reading.whole(replica, "replicas", place)
         found = kubernetes_meta.pod_spec_facts(template, f"{place}template.spec.", pods=1 if count is None else count)
         gpus += found.pop("gpus", None) or 0
         found.pop("requested", None)
         facts = {**found, **{key: value for key, value in facts.items() if value is not None}}
-    policy = fields.mapping(spec, "runPolicy", "spec.")
-    limit = fields.whole(policy, "activeDeadlineSeconds", "spec.runPolicy.")
+    policy = field_reading.mapping(spec, "runPolicy", "spec.")
+    limit = field_reading.whole(policy, "activeDeadlineSeconds", "spec.runPolicy.")
     return _Shape("pytorch", {**facts, "gpus": gpus or None}, limit)
 
 
 def _train_job(spec: Mapping[str, Any]) -> _Shape:
-    runtime = fields.text(fields.mapping(spec, "runtimeRef", "spec."), "name", "spec.runtimeRef.") or ""
-    trainer = fields.mapping(spec, "trainer", "spec.")
-    nodes = fields.whole(trainer, "numNodes", "spec.trainer.") or 1
+    runtime = field_reading.text(field_reading.mapping(spec, "runtimeRef", "spec."), "name", "spec.runtimeRef.") or ""
+    trainer = field_reading.mapping(spec, "trainer", "spec.")
+    nodes = field_reading.whole(trainer, "numNodes", "spec.trainer.") or 1
     facts = dict(
         kubernetes_meta.pod_spec_facts(
             {"containers": [{**trainer, "resources": trainer.get("resourcesPerNode")}]} if trainer else {},
@@ -104,5 +104,5 @@ def _train_job(spec: Mapping[str, Any]) -> _Shape:
         )
     )
     framework = next((name for name in ("torch", "deepspeed", "jax", "mpi") if name in runtime), None)
-    limit = fields.whole(spec, "activeDeadlineSeconds", "spec.")
+    limit = field_reading.whole(spec, "activeDeadlineSeconds", "spec.")
     return _Shape("pytorch" if framework == "torch" else framework, facts, limit)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from service.formats import fields
+from service.formats import field_reading
 
 _MESSAGE_CHARS = 4096  # as much as the kubelet keeps of a termination message
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -39,35 +39,35 @@ def read(status: Mapping[str, Any]) -> list[Ended]:
     """
     found = []
     for key, init in (("initContainerStatuses", True), ("containerStatuses", False)):
-        for index, entry in enumerate(fields.mappings(status, key, "status.")):
+        for index, entry in enumerate(field_reading.mappings(status, key, "status.")):
             found.append(_container(entry, f"status.{key}[{index}].", init=init))
     return found
 
 
 def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Ended:
-    state = fields.mapping(entry, "state", within)
-    terminated, place, earlier = fields.mapping(state, "terminated", f"{within}state."), "state", False
+    state = field_reading.mapping(entry, "state", within)
+    terminated, place, earlier = field_reading.mapping(state, "terminated", f"{within}state."), "state", False
     if not terminated:
-        last = fields.mapping(entry, "lastState", within)
-        terminated, place, earlier = fields.mapping(last, "terminated", f"{within}lastState."), "lastState", True
+        last = field_reading.mapping(entry, "lastState", within)
+        terminated, place, earlier = field_reading.mapping(last, "terminated", f"{within}lastState."), "lastState", True
     inner = f"{within}{place}.terminated."
-    waiting = fields.mapping(state, "waiting", f"{within}state.")
+    waiting = field_reading.mapping(state, "waiting", f"{within}state.")
     code = terminated.get("exitCode")
     if terminated and (not isinstance(code, int) or isinstance(code, bool) or not 0 <= code <= 255):  # noqa: PLR2004
-        raise fields.unreadable(f"{inner}exitCode", "an integer 0 to 255", code)
+        raise field_reading.unreadable(f"{inner}exitCode", "an integer 0 to 255", code)
     return Ended(
-        name=fields.text(entry, "name", within) or "",
+        name=field_reading.text(entry, "name", within) or "",
         init=init,
-        restarts=fields.whole(entry, "restartCount", within) or 0,
+        restarts=field_reading.whole(entry, "restartCount", within) or 0,
         exit_code=code,
-        signal=fields.whole(terminated, "signal", inner) or None,
-        reason=fields.text(terminated, "reason", inner),
-        message=fields.text(terminated, "message", inner),
-        started_at=fields.instant(terminated, "startedAt", inner),
-        ended_at=fields.instant(terminated, "finishedAt", inner),
+        signal=field_reading.whole(terminated, "signal", inner) or None,
+        reason=field_reading.text(terminated, "reason", inner),
+        message=field_reading.text(terminated, "message", inner),
+        started_at=field_reading.instant(terminated, "startedAt", inner),
+        ended_at=field_reading.instant(terminated, "finishedAt", inner),
         earlier=earlier and bool(terminated),
-        waiting=fields.text(waiting, "reason", f"{within}state.waiting."),
-        waiting_message=fields.text(waiting, "message", f"{within}state.waiting."),
+        waiting=field_reading.text(waiting, "reason", f"{within}state.waiting."),
+        waiting_message=field_reading.text(waiting, "message", f"{within}state.waiting."),
     )
 
 

@@ -6,9 +6,9 @@ Reasons as in the API's constants: https://kubernetes.io/docs/reference/kubernet
 from collections.abc import Mapping
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields, kubernetes_meta
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading, kubernetes_meta
+from service.formats.read_outcome import Skipped
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
@@ -18,7 +18,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         UnreadableRecord: names the field that is wrong.
     """
     meta = kubernetes_meta.read_meta(job)
-    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+    status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
     conditions = kubernetes_meta.true_conditions(status)
     identity: tuple[Any, ...] = ()
     if (failed := conditions.get("Failed")) is not None:
@@ -26,7 +26,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         cause, ended_at = failed, failed.at
     elif (complete := conditions.get("Complete")) is not None:
         outcome, cause = Status.SUCCEEDED, complete
-        ended_at = fields.instant(status, "completionTime", "status.") or complete.at
+        ended_at = field_reading.instant(status, "completionTime", "status.") or complete.at
     elif deleted:
         outcome, cause, ended_at = Status.CANCELLED, None, kubernetes_meta.last_change(job, meta)
     elif kubernetes_meta.stopped_midway(meta, suspended := conditions.get("Suspended")) and suspended is not None:
@@ -35,10 +35,12 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     else:
         return Skipped("Kubernetes: a Job that has not ended")
     if ended_at is None:
-        raise fields.unreadable("status.conditions", "a time (lastTransitionTime) on the condition that ended the Job")
-    started_at = fields.instant(status, "startTime", "status.")
-    template = fields.mapping(fields.mapping(spec, "template", "spec."), "spec", "spec.template.")
-    pods = fields.whole(spec, "parallelism", "spec.") or 1
+        raise field_reading.unreadable(
+            "status.conditions", "a time (lastTransitionTime) on the condition that ended the Job"
+        )
+    started_at = field_reading.instant(status, "startTime", "status.")
+    template = field_reading.mapping(field_reading.mapping(spec, "template", "spec."), "spec", "spec.template.")
+    pods = field_reading.whole(spec, "parallelism", "spec.") or 1
     own_id = kubernetes_meta.event_id(meta, "Job", started_at, ended_at)
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": ":".join([own_id, *(str(part) for part in identity)]),
@@ -50,7 +52,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         "submitted_at": meta.created_at,
         "started_at": started_at,
         "ended_at": ended_at,
-        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        "time_limit_s": field_reading.whole(spec, "activeDeadlineSeconds", "spec."),
         **kubernetes_meta.pod_spec_facts(template, "spec.template.spec.", pods=pods),
     }
-    return fields.build(values)
+    return field_reading.build(values)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from service.formats import fields
+from service.formats import field_reading
 
 # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 _SUFFIXES: dict[str, Decimal | int] = {
@@ -59,29 +59,29 @@ def read_meta(obj: Mapping[str, Any]) -> Meta:
     Raises:
         UnreadableRecord: no name, or a wrong type.
     """
-    meta = fields.mapping(obj, "metadata")
-    name = fields.text(meta, "name", "metadata.")
+    meta = field_reading.mapping(obj, "metadata")
+    name = field_reading.text(meta, "name", "metadata.")
     if name is None:
-        raise fields.unreadable("metadata.name", "a string")
+        raise field_reading.unreadable("metadata.name", "a string")
     owner = None
-    for reference in fields.mappings(meta, "ownerReferences", "metadata."):
+    for reference in field_reading.mappings(meta, "ownerReferences", "metadata."):
         if reference.get("controller") is True:
-            kind, owner_name = fields.text(reference, "kind"), fields.text(reference, "name")
+            kind, owner_name = field_reading.text(reference, "kind"), field_reading.text(reference, "name")
             owner = (kind, owner_name) if kind and owner_name else None
-    annotations = fields.mapping(meta, "annotations", "metadata.")
-    labels = fields.texts(meta, "labels", "metadata.")
+    annotations = field_reading.mapping(meta, "annotations", "metadata.")
+    labels = field_reading.texts(meta, "labels", "metadata.")
     labels |= {
         key: value for key, value in annotations.items() if key.startswith(_OWN_PREFIX) and isinstance(value, str)
     }
     return Meta(
-        namespace=fields.text(meta, "namespace", "metadata.") or "default",
+        namespace=field_reading.text(meta, "namespace", "metadata.") or "default",
         name=name,
-        uid=fields.text(meta, "uid", "metadata."),
+        uid=field_reading.text(meta, "uid", "metadata."),
         labels=labels,
         annotations=annotations,
         owner=owner,
-        created_at=fields.instant(meta, "creationTimestamp", "metadata."),
-        deleted_at=fields.instant(meta, "deletionTimestamp", "metadata."),
+        created_at=field_reading.instant(meta, "creationTimestamp", "metadata."),
+        deleted_at=field_reading.instant(meta, "deletionTimestamp", "metadata."),
     )
 
 
@@ -130,14 +130,14 @@ def completion_index(meta: Meta) -> int | None:
 def true_conditions(status: Mapping[str, Any]) -> dict[str, Condition]:
     """The conditions that hold, by type."""
     found = {}
-    for index, entry in enumerate(fields.mappings(status, "conditions", "status.")):
+    for index, entry in enumerate(field_reading.mappings(status, "conditions", "status.")):
         within = f"status.conditions[{index}]."
-        kind = fields.text(entry, "type", within)
+        kind = field_reading.text(entry, "type", within)
         if kind is not None and entry.get("status") == "True":
             found[kind] = Condition(
-                fields.text(entry, "reason", within),
-                fields.text(entry, "message", within),
-                fields.instant(entry, "lastTransitionTime", within),
+                field_reading.text(entry, "reason", within),
+                field_reading.text(entry, "message", within),
+                field_reading.instant(entry, "lastTransitionTime", within),
             )
     return found
 
@@ -153,16 +153,18 @@ def last_change(obj: Mapping[str, Any], meta: Meta) -> datetime | None:
     """When the object was deleted or, where it does not say (one without finalizers does not), last changed."""
     if meta.deleted_at is not None:
         return meta.deleted_at
-    changes = fields.mappings(fields.mapping(obj, "metadata"), "managedFields", "metadata.")
-    times = [at for change in changes if (at := fields.instant(change, "time", "metadata.managedFields.")) is not None]
+    changes = field_reading.mappings(field_reading.mapping(obj, "metadata"), "managedFields", "metadata.")
+    times = [
+        at for change in changes if (at := field_reading.instant(change, "time", "metadata.managedFields.")) is not None
+    ]
     return max(times, default=None)
 
 
 def common(meta: Meta, cluster: str | None, obj: Mapping[str, Any]) -> dict[str, Any]:
     """The event's fields that metadata alone gives."""
-    named = fields.text(obj, "cluster") or fields.text(obj, "clusterName")
+    named = field_reading.text(obj, "cluster") or field_reading.text(obj, "clusterName")
     return {
-        "cluster": fields.cluster_name(named, cluster),
+        "cluster": field_reading.cluster_name(named, cluster),
         "name": meta.name,
         "user": meta.labels.get("user"),
         "team": meta.labels.get("team", meta.namespace),
@@ -174,20 +176,20 @@ def common(meta: Meta, cluster: str | None, obj: Mapping[str, Any]) -> dict[str,
 
 def pod_spec_facts(spec: Mapping[str, Any], within: str, *, pods: int = 1) -> dict[str, Any]:
     """Image, command and resources out of a pod's spec, the resources times `pods`."""
-    containers = fields.mappings(spec, "containers", within)
+    containers = field_reading.mappings(spec, "containers", within)
     if not containers:
         return {}
-    resources = [fields.mapping(one, "resources", f"{within}containers.") for one in containers]
-    limits = [fields.mapping(one, "limits") or fields.mapping(one, "requests") for one in resources]
+    resources = [field_reading.mapping(one, "resources", f"{within}containers.") for one in containers]
+    limits = [field_reading.mapping(one, "limits") or field_reading.mapping(one, "requests") for one in resources]
     gpus = sum(
         (quantity(amount) or 0) for limit in limits for name, amount in limit.items() if name.endswith("/gpu")
     )  # nvidia.com/gpu, amd.com/gpu ...
     cpus = sum(quantity(limit.get("cpu"), up=True) or 0 for limit in limits)
     memory = sum(quantity(limit.get("memory")) or 0 for limit in limits)
-    selector = fields.mapping(spec, "nodeSelector", within)
+    selector = field_reading.mapping(spec, "nodeSelector", within)
     gpu_type = next((selector[key] for key in _GPU_TYPE_LABELS if isinstance(selector.get(key), str)), None)
     return {
-        "image": fields.text(containers[0], "image", f"{within}containers."),
+        "image": field_reading.text(containers[0], "image", f"{within}containers."),
         "command": _command(containers[0]),
         "gpus": min(gpus * pods, _MOST) or None,
         "gpu_type": gpu_type,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields, kubernetes_containers, kubernetes_meta
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading, kubernetes_containers, kubernetes_meta
 from service.formats.kubernetes_containers import Ended
 from service.formats.kubernetes_meta import Condition
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 
 DISRUPTIONS = {
     "PreemptionByScheduler": Status.PREEMPTED,
@@ -37,9 +37,9 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         UnreadableRecord: names the field that is wrong.
     """
     meta = kubernetes_meta.read_meta(pod)
-    status = fields.mapping(pod, "status")
-    spec = fields.mapping(pod, "spec")
-    phase = fields.text(status, "phase", "status.")
+    status = field_reading.mapping(pod, "status")
+    spec = field_reading.mapping(pod, "spec")
+    phase = field_reading.text(status, "phase", "status.")
     conditions = kubernetes_meta.true_conditions(status)
     disruption = conditions.get("DisruptionTarget")
     stopped = conditions.get("TerminationTarget")  # Kueue's own
@@ -50,15 +50,17 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
             return Skipped("Kubernetes: a pod deleted by its controller, whose own end counts")
     containers = kubernetes_containers.read(status)
     failed = None if phase == "Succeeded" else kubernetes_containers.first_failed(containers)
-    outcome = _status(phase, fields.text(status, "reason", "status."), disruption, stopped, failed)
-    started_at = fields.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
+    outcome = _status(phase, field_reading.text(status, "reason", "status."), disruption, stopped, failed)
+    started_at = field_reading.instant(status, "startTime", "status.") or kubernetes_containers.started_at(containers)
     ended_at = _ended_at(containers, conditions, disruption) or kubernetes_meta.last_change(pod, meta)
     if ended_at is None:
-        raise fields.unreadable("status.containerStatuses", "a terminated state with finishedAt, or a condition's time")
-    node = fields.text(spec, "nodeName", "spec.")
+        raise field_reading.unreadable(
+            "status.containerStatuses", "a terminated state with finishedAt, or a condition's time"
+        )
+    node = field_reading.text(spec, "nodeName", "spec.")
     cause = disruption or stopped
     message = kubernetes_containers.words(
-        [cause.message if cause else None, fields.text(status, "message", "status.")], containers
+        [cause.message if cause else None, field_reading.text(status, "message", "status.")], containers
     )
     code, signal = (failed.exit_code, failed.signal) if failed else (0 if outcome is Status.SUCCEEDED else None, None)
     job = kubernetes_meta.job_name(meta, "Pod")
@@ -71,18 +73,18 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         "status": outcome,
         "exit_code": code,
         "signal": signal,
-        "reason": _reason(cause, fields.text(status, "reason", "status."), failed, containers),
+        "reason": _reason(cause, field_reading.text(status, "reason", "status."), failed, containers),
         "message": message,
         "submitted_at": meta.created_at,
         "started_at": started_at,
         "ended_at": ended_at,
-        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        "time_limit_s": field_reading.whole(spec, "activeDeadlineSeconds", "spec."),
         "restart_count": sum(one.restarts for one in containers) if containers else None,
         "nodes": (node,) if node else (),
         "logs": kubernetes_containers.logs(containers, rank=kubernetes_meta.completion_index(meta), node=node),
         **kubernetes_meta.pod_spec_facts(spec, "spec."),
     }
-    return fields.build(values)
+    return field_reading.build(values)
 
 
 def _status(

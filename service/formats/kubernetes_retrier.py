@@ -6,7 +6,7 @@ https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failu
 from collections.abc import Mapping
 from typing import Any
 
-from service.formats import fields, kubernetes_meta
+from service.formats import field_reading, kubernetes_meta
 
 # A pod bears it until its Job has counted its end.
 TRACKED = "batch.kubernetes.io/job-tracking"
@@ -25,16 +25,16 @@ def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str
     meta = kubernetes_meta.read_meta(job)
     if meta.owner is not None and meta.owner[0] != "CronJob":
         return f"{meta.owner[0]} {meta.owner[1]} controls this Job"
-    spec, status = fields.mapping(job, "spec"), fields.mapping(job, "status")
+    spec, status = field_reading.mapping(job, "spec"), field_reading.mapping(job, "status")
     conditions = kubernetes_meta.true_conditions(status)
     if not {"Complete", "Failed", "FailureTarget"}.isdisjoint(conditions):
         return None
-    if fields.whole(spec, "backoffLimitPerIndex", "spec.") is not None:
+    if field_reading.whole(spec, "backoffLimitPerIndex", "spec.") is not None:
         return _index_retrier(spec, pod)
-    failed = fields.whole(status, "failed", "status.") or 0
-    if pod is not None and TRACKED in (fields.mapping(pod, "metadata").get("finalizers") or ()):
+    failed = field_reading.whole(status, "failed", "status.") or 0
+    if pod is not None and TRACKED in (field_reading.mapping(pod, "metadata").get("finalizers") or ()):
         failed += 1
-    limit = fields.whole(spec, "backoffLimit", "spec.")
+    limit = field_reading.whole(spec, "backoffLimit", "spec.")
     limit = 6 if limit is None else limit
     if failed > limit:
         return None
@@ -42,7 +42,7 @@ def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str
 
 
 def _index_retrier(spec: Mapping[str, Any], pod: Mapping[str, Any] | None) -> str | None:
-    limit = fields.whole(spec, "backoffLimitPerIndex", "spec.") or 0
+    limit = field_reading.whole(spec, "backoffLimitPerIndex", "spec.") or 0
     tried = kubernetes_meta.retry_index(kubernetes_meta.read_meta(pod)) if pod is not None else None
     if pod is not None and (tried or 0) >= limit:
         return None

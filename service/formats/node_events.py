@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal, get_args
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from classifiers import context_data
-from classifiers.context_data import Severity
 from classifiers.redaction import redact
+from classifiers.relevance import evidence_weights
+from classifiers.relevance.evidence_weights import Severity
+from service.contracts.event import Instant, Key, as_unreadable
 from service.errors import FieldError, UnreadableRecord
-from service.events import Instant, Key, as_unreadable
-from service.formats import cloud_event, fields, node_events_dcgm, node_events_kernel, node_events_kubernetes
+from service.formats import cloud_event, field_reading, node_events_dcgm, node_events_kernel, node_events_kubernetes
 from service.formats.node_events_kinds import gpu_in, of_text
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 
 SCHEMA: Literal["node-event/1"] = "node-event/1"
 TEXT_MOST = 2_000  # characters kept
@@ -69,7 +69,7 @@ class NodeEvent(BaseModel):
     @field_validator("kind")
     @classmethod
     def _known_kind(cls, value: str | None) -> str | None:
-        known = context_data.load().kinds
+        known = evidence_weights.load().kinds
         if value is not None and value not in known:
             raise ValueError(f"one of {', '.join(known)}")
         return value
@@ -144,7 +144,7 @@ def parse(
     obj = _decode(value)
     if headers and cloud_event.is_structured(headers):
         if not isinstance(obj, dict):
-            raise fields.unreadable("(whole object)", "a CloudEvent", obj)
+            raise field_reading.unreadable("(whole object)", "a CloudEvent", obj)
         return _read(obj, cluster, 0)
     attributes = cloud_event.binary_attributes(headers) if headers else None
     return _read(obj, cluster, 0 if attributes is None else 1, attributes)
@@ -157,7 +157,7 @@ def _decode(value: bytes) -> Any:
         try:
             return stripped.decode()
         except UnicodeDecodeError:
-            raise fields.unreadable("(whole record)", "JSON, or a line in UTF-8") from None
+            raise field_reading.unreadable("(whole record)", "JSON, or a line in UTF-8") from None
     try:
         return orjson.loads(stripped)
     except orjson.JSONDecodeError as error:
@@ -172,10 +172,10 @@ def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any]
     if isinstance(obj, str):
         return _report([node_events_kernel.line(obj, cluster)], envelope)
     if not isinstance(obj, dict):
-        raise fields.unreadable("(whole object)", _EXPECTED, obj)
+        raise field_reading.unreadable("(whole object)", _EXPECTED, obj)
     if "specversion" in obj and "schema" not in obj:
         if depth >= _DEEPEST:
-            raise fields.unreadable("data", f"at most {_DEEPEST} envelopes around an event")
+            raise field_reading.unreadable("data", f"at most {_DEEPEST} envelopes around an event")
         return _read(cloud_event.structured_data(obj), cluster, depth + 1, obj)
     for is_it, read in _FORMATS:
         if is_it(obj):
@@ -208,7 +208,7 @@ def _report(
 def _said(event: NodeEvent) -> list[Said]:
     text = _clean(event.text)
     kind = event.kind or of_text(text)
-    severity: Severity = event.severity or context_data.load().kinds[kind].severity
+    severity: Severity = event.severity or evidence_weights.load().kinds[kind].severity
     assert severity in get_args(Severity)
     source = None if event.source is None else _clean(event.source)[:60]
     gpu = event.gpu if event.gpu is not None else gpu_in(text)

@@ -7,7 +7,7 @@ DCGM's own records carry no host name and, for health, no time: whoever sends th
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from service.formats import fields
+from service.formats import field_reading
 from service.formats.node_events_kinds import of_text, of_xid, rules
 
 _BAD = {"warning": "warning", "failure": "critical", "fail": "critical", "warn": "warning"}
@@ -35,8 +35,10 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
         UnreadableRecord: names the field that is wrong.
     """
     common = {
-        "cluster": fields.text(obj, "cluster") or cluster,
-        "node": fields.text(obj, "node") or fields.text(obj, "hostname") or fields.text(obj, "Hostname"),
+        "cluster": field_reading.text(obj, "cluster") or cluster,
+        "node": field_reading.text(obj, "node")
+        or field_reading.text(obj, "hostname")
+        or field_reading.text(obj, "Hostname"),
         "at": obj.get("at") or obj.get("timestamp") or obj.get("time"),
         "source": "dcgm",
     }
@@ -44,8 +46,8 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
     if body is not None:
         return _from_health(body, common)
     if _XID_FIELD in obj:
-        number = fields.whole(obj, _XID_FIELD)
-        text = f"Xid {number}: {fields.text(obj, 'err_msg') or ''}".rstrip(": ")
+        number = field_reading.whole(obj, _XID_FIELD)
+        text = f"Xid {number}: {field_reading.text(obj, 'err_msg') or ''}".rstrip(": ")
         return [{**common, "kind": of_xid(number or 0), "text": text, "gpu": _index(obj.get("gpu"))}]
     violation = obj.get("policy_violation", obj.get("violation"))
     told: Mapping[str, Any] = violation if isinstance(violation, dict) else {"condition": violation}
@@ -53,7 +55,7 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
     message = told.get("message") or obj.get("message") or obj.get("text")
     text = f"DCGM policy violation: {condition[:60]}" + (f": {message}" if message else "")
     if condition.startswith("xid"):
-        number = fields.whole(told, "errnum") or fields.whole(told, "value")
+        number = field_reading.whole(told, "errnum") or field_reading.whole(told, "value")
         return [{**common, "kind": of_xid(number or 0), "text": f"{text} (Xid {number})", "gpu": _gpu(told, obj)}]
     kind = rules().policy.get(condition.split(" ")[0]) or of_text(text)
     return [{**common, "kind": kind, "text": text, "gpu": _gpu(told, obj)}]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from service.formats import fields
+from service.formats import field_reading
 from service.formats.node_events_kinds import of_text
 
 # RFC 5424: <PRI>1 TIME HOST APP PROCID MSGID [SD] MSG, and rsyslog's file format TIME HOST TAG: MSG.
@@ -41,33 +41,33 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
         message = obj["MESSAGE"]
         if isinstance(message, list):  # journald writes bytes that are no text as a list of numbers
             if not all(isinstance(one, int) and 0 <= one < 256 for one in message):  # noqa: PLR2004 - a byte
-                raise fields.unreadable("MESSAGE", "a string, or a list of bytes", message)
+                raise field_reading.unreadable("MESSAGE", "a string, or a list of bytes", message)
             message = bytes(message).decode("utf-8", "replace")
         if not isinstance(message, str):
-            raise fields.unreadable("MESSAGE", "a string, or a list of bytes", message)
-        source = fields.text(obj, "SYSLOG_IDENTIFIER") or fields.text(obj, "_TRANSPORT")
+            raise field_reading.unreadable("MESSAGE", "a string, or a list of bytes", message)
+        source = field_reading.text(obj, "SYSLOG_IDENTIFIER") or field_reading.text(obj, "_TRANSPORT")
         return [
             {
-                "cluster": fields.text(obj, "cluster") or cluster,
-                "node": fields.text(obj, "_HOSTNAME"),
-                "id": fields.text(obj, "__CURSOR"),
+                "cluster": field_reading.text(obj, "cluster") or cluster,
+                "node": field_reading.text(obj, "_HOSTNAME"),
+                "id": field_reading.text(obj, "__CURSOR"),
                 "at": _micro(obj, "_SOURCE_REALTIME_TIMESTAMP") or _micro(obj, "__REALTIME_TIMESTAMP"),
                 "source": source or "journal",
                 "text": message,
                 "kind": of_text(message),
             }
         ]
-    message = fields.text(obj, "message") or ""
+    message = field_reading.text(obj, "message") or ""
     return [
         {
-            "cluster": fields.text(obj, "cluster") or cluster,
-            "node": fields.text(obj, "host") or fields.text(obj, "hostname"),
-            "id": fields.text(obj, "id"),
+            "cluster": field_reading.text(obj, "cluster") or cluster,
+            "node": field_reading.text(obj, "host") or field_reading.text(obj, "hostname"),
+            "id": field_reading.text(obj, "id"),
             "at": obj.get("at") or obj.get("@timestamp") or obj.get("timestamp") or obj.get("time"),
-            "source": fields.text(obj, "program") or fields.text(obj, "source") or "syslog",
+            "source": field_reading.text(obj, "program") or field_reading.text(obj, "source") or "syslog",
             "text": message,
             "kind": of_text(message),
-            "gpu": fields.whole(obj, "gpu"),
+            "gpu": field_reading.whole(obj, "gpu"),
         }
     ]
 
@@ -80,7 +80,7 @@ def line(text: str, cluster: str | None) -> Mapping[str, Any]:
     """
     hit = _RFC5424.match(text) or _PLAIN.match(text)
     if hit is None:
-        raise fields.unreadable(
+        raise field_reading.unreadable(
             "(whole record)",
             "JSON, or a syslog line with time and host (RFC 5424, or 2026-11-20T03:41:52Z host kernel: text)",
             text,
@@ -106,10 +106,10 @@ def _micro(obj: Mapping[str, Any], name: str) -> str | None:
         or not str(value).isascii()
         or not str(value).isdigit()
     ):
-        raise fields.unreadable(name, "microseconds since 1970", value)
+        raise field_reading.unreadable(name, "microseconds since 1970", value)
     if len(str(value)) > 18:  # noqa: PLR2004 - beyond it no calendar goes
-        raise fields.unreadable(name, "microseconds since 1970", value)
+        raise field_reading.unreadable(name, "microseconds since 1970", value)
     try:
         return datetime.fromtimestamp(int(value) / _MICROSECONDS, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
-        raise fields.unreadable(name, "microseconds since 1970", value) from None
+        raise field_reading.unreadable(name, "microseconds since 1970", value) from None

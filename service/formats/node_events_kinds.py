@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from classifiers import context_data
+from classifiers.relevance import evidence_weights
 
 LOOKED_AT = 4_000  # characters of a line
 # The bus id has no function and a short domain in the kernel's lines; nvidia-smi and DCGM print the long form.
@@ -31,10 +31,10 @@ def rules() -> Rules:
     """The packaged rules; read once.
 
     Raises:
-        ValueError: a kind that context.toml does not know, or an entry without source.
+        ValueError: a kind that evidence_weights.toml does not know, or an entry without source.
     """
     raw = tomllib.loads(files("service.formats").joinpath("node_lines.toml").read_text(encoding="utf-8"))
-    known = context_data.load().kinds
+    known = evidence_weights.load().kinds
     rows = [*raw["line"], *raw["condition"], *raw["health"], *raw["policy"]]
     xids = {number: kind for kind, numbers in raw["xid"].items() if kind != "source" for number in numbers}
     wrong = {row["kind"] for row in rows} | set(xids.values())

@@ -7,9 +7,9 @@ their time in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of w
 from collections.abc import Mapping
 from typing import Any
 
-from service.formats import fields
+from service.formats import field_reading
 from service.formats.node_events_kinds import of_text, rules
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 
 CONDITIONS_MOST = 100
 
@@ -39,32 +39,32 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
     if inner is not None:
         if obj["type"] in ("BOOKMARK", "ERROR"):
             return Skipped(f"Kubernetes: a watch's {obj['type']} says nothing of a node")
-        cluster = fields.text(obj, "cluster") or cluster
+        cluster = field_reading.text(obj, "cluster") or cluster
         obj = inner
     return _node(obj, cluster) if obj.get("kind") == "Node" else _event(obj, cluster)
 
 
 def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
     name = "involvedObject" if "involvedObject" in obj else "regarding"
-    about = fields.mapping(obj, name)
+    about = field_reading.mapping(obj, name)
     if about.get("kind") != "Node":
         return Skipped(f"Kubernetes: an Event of a {about.get('kind')!s:.40} says nothing of a node")
-    reason = fields.text(obj, "reason") or ""
-    message = fields.text(obj, "message") or fields.text(obj, "note") or ""
+    reason = field_reading.text(obj, "reason") or ""
+    message = field_reading.text(obj, "message") or field_reading.text(obj, "note") or ""
     at = next((obj[key] for key in ("lastTimestamp", "eventTime", "firstTimestamp") if obj.get(key)), None)
-    metadata = fields.mapping(obj, "metadata")
-    source = fields.mapping(obj, "source")
-    uid = fields.text(metadata, "uid", "metadata.")
+    metadata = field_reading.mapping(obj, "metadata")
+    source = field_reading.mapping(obj, "source")
+    uid = field_reading.text(metadata, "uid", "metadata.")
     line = f"{reason}: {message}" if reason else message
     return [
         {
-            "cluster": fields.text(obj, "clusterName") or cluster,
-            "node": fields.text(about, "name", f"{name}."),
+            "cluster": field_reading.text(obj, "clusterName") or cluster,
+            "node": field_reading.text(about, "name", f"{name}."),
             # The same Event object comes again each time it is counted up.
             "id": f"{uid}/{obj.get('count') or 1}" if uid is not None else None,
             "at": at or metadata.get("creationTimestamp"),
-            "source": fields.text(source, "component", "source.")
-            or fields.text(obj, "reportingComponent")
+            "source": field_reading.text(source, "component", "source.")
+            or field_reading.text(obj, "reportingComponent")
             or "kubernetes",
             "kind": of_text(line),
             "text": line,
@@ -74,24 +74,24 @@ def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any
 
 
 def _node(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
-    metadata = fields.mapping(obj, "metadata")
-    node = fields.text(metadata, "name", "metadata.")
-    conditions = fields.mappings(fields.mapping(obj, "status"), "conditions", "status.")[:CONDITIONS_MOST]
+    metadata = field_reading.mapping(obj, "metadata")
+    node = field_reading.text(metadata, "name", "metadata.")
+    conditions = field_reading.mappings(field_reading.mapping(obj, "status"), "conditions", "status.")[:CONDITIONS_MOST]
     known = rules().conditions
     out: list[Mapping[str, Any]] = []
     for condition in conditions:
-        kind_of = fields.text(condition, "type", "status.conditions.") or ""
+        kind_of = field_reading.text(condition, "type", "status.conditions.") or ""
         status = str(condition.get("status"))
         at = condition.get("lastTransitionTime") or condition.get("lastHeartbeatTime")
         if kind_of not in known or at is None:
             continue
         kind, bad = known[kind_of]
-        reason = fields.text(condition, "reason", "status.conditions.") or ""
-        message = fields.text(condition, "message", "status.conditions.") or ""
+        reason = field_reading.text(condition, "reason", "status.conditions.") or ""
+        message = field_reading.text(condition, "message", "status.conditions.") or ""
         over = status not in bad
         out.append(
             {
-                "cluster": fields.text(obj, "clusterName") or cluster,
+                "cluster": field_reading.text(obj, "clusterName") or cluster,
                 "node": node,
                 "at": at,
                 "source": "kubernetes",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading
+from service.formats.read_outcome import Skipped
 
 STATES = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
 NO_END = frozenset({"PENDING", "RUNNING"})
@@ -20,33 +20,33 @@ def read(job: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
     Raises:
         UnreadableRecord: names the field that is wrong.
     """
-    state = fields.text(job, "status")
+    state = field_reading.text(job, "status")
     if state in NO_END:
         return Skipped(f"Ray: status {state} is not an end")
     if state not in STATES:
-        raise fields.unreadable("status", f"one of {', '.join([*STATES, *sorted(NO_END)])}", state)
-    identity = fields.text(job, "submission_id") or fields.text(job, "job_id")
+        raise field_reading.unreadable("status", f"one of {', '.join([*STATES, *sorted(NO_END)])}", state)
+    identity = field_reading.text(job, "submission_id") or field_reading.text(job, "job_id")
     if identity is None:
-        raise fields.unreadable("submission_id", "a string")
+        raise field_reading.unreadable("submission_id", "a string")
     ended_at = _milliseconds(job, "end_time")
     if ended_at is None:
-        raise fields.unreadable("end_time", "milliseconds since 1970")
-    message, tail = split_message(fields.text(job, "message"))
+        raise field_reading.unreadable("end_time", "milliseconds since 1970")
+    message, tail = split_message(field_reading.text(job, "message"))
     exit_code, signal = _driver_exit(job)
-    metadata = fields.texts(job, "metadata")
-    return fields.build(
+    metadata = field_reading.texts(job, "metadata")
+    return field_reading.build(
         {
-            "cluster": fields.cluster_name(fields.text(job, "cluster"), cluster),
+            "cluster": field_reading.cluster_name(field_reading.text(job, "cluster"), cluster),
             "job_id": identity,
             "name": metadata.get("job_name"),
             "user": metadata.get("user"),
-            "command": fields.text(job, "entrypoint"),
+            "command": field_reading.text(job, "entrypoint"),
             "framework": "ray",
             "status": STATES[state],
             "exit_code": exit_code,
             "signal": signal,
             "scheduler": "ray",
-            "reason": fields.text(job, "error_type"),
+            "reason": field_reading.text(job, "error_type"),
             "message": message,
             "started_at": _milliseconds(job, "start_time"),
             "ended_at": ended_at,
@@ -69,12 +69,12 @@ def split_message(message: str | None) -> tuple[str | None, str | None]:
 
 def _driver_exit(job: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """A negative exit code is the signal that ended the driver."""
-    code = fields.whole(job, "driver_exit_code", least=_NEGATIVE_LEAST)
+    code = field_reading.whole(job, "driver_exit_code", least=_NEGATIVE_LEAST)
     if code is not None and code < 0:
         return None, -code
     return code, None
 
 
 def _milliseconds(job: Mapping[str, Any], key: str) -> datetime | None:
-    value = fields.whole(job, key)
-    return None if not value else fields.epoch(value / 1000, key)
+    value = field_reading.whole(job, key)
+    return None if not value else field_reading.epoch(value / 1000, key)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields, kubernetes_meta
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading, kubernetes_meta
 from service.formats.ray import split_message
+from service.formats.read_outcome import Skipped
 
 _ENDED = frozenset({"Complete", "Failed"})
 _JOB = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Status.CANCELLED}
@@ -19,11 +19,11 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         UnreadableRecord: names the field that is wrong.
     """
     meta = kubernetes_meta.read_meta(job)
-    status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
-    deployment = fields.text(status, "jobDeploymentStatus", "status.")
-    state = fields.text(status, "jobStatus", "status.")
-    reason = fields.text(status, "reason", "status.")
-    ended_at = fields.instant(status, "endTime", "status.")
+    status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
+    deployment = field_reading.text(status, "jobDeploymentStatus", "status.")
+    state = field_reading.text(status, "jobStatus", "status.")
+    reason = field_reading.text(status, "reason", "status.")
+    ended_at = field_reading.instant(status, "endTime", "status.")
     if deployment in _ENDED or (deployment is None and state in _JOB):
         outcome = _status(deployment, state, reason)
     elif deleted:
@@ -32,25 +32,27 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         return Skipped(f"Kubernetes: a RayJob in {deployment or state or 'no state'} has not ended")
     ended_at = ended_at or kubernetes_meta.last_change(job, meta)
     if ended_at is None:
-        raise fields.unreadable("status.endTime", 'a time such as "2026-11-20T03:41:57Z"')
-    message, tail = split_message(fields.text(status, "message", "status."))
-    tries = (fields.whole(status, "failed", "status.") or 0) + (fields.whole(status, "succeeded", "status.") or 0)
+        raise field_reading.unreadable("status.endTime", 'a time such as "2026-11-20T03:41:57Z"')
+    message, tail = split_message(field_reading.text(status, "message", "status."))
+    tries = (field_reading.whole(status, "failed", "status.") or 0) + (
+        field_reading.whole(status, "succeeded", "status.") or 0
+    )
     values = kubernetes_meta.common(meta, cluster, job) | {
         "event_id": kubernetes_meta.event_id(meta, "RayJob", ended_at),
         "job_id": meta.full_name("RayJob"),
         "attempt": tries - 1 if tries else None,
         "framework": "ray",
-        "command": fields.text(spec, "entrypoint", "spec."),
+        "command": field_reading.text(spec, "entrypoint", "spec."),
         "status": outcome,
         "reason": reason,
         "message": message,
         "submitted_at": meta.created_at,
-        "started_at": fields.instant(status, "startTime", "status."),
+        "started_at": field_reading.instant(status, "startTime", "status."),
         "ended_at": ended_at,
-        "time_limit_s": fields.whole(spec, "activeDeadlineSeconds", "spec."),
+        "time_limit_s": field_reading.whole(spec, "activeDeadlineSeconds", "spec."),
         "logs": () if tail is None else ({"stream": "stdout", "tail": tail},),
     }
-    return fields.build(values)
+    return field_reading.build(values)
 
 
 def _status(deployment: str | None, state: str | None, reason: str | None) -> Status:

@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 
+from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.errors import FieldError, UnreadableRecord
-from service.events import MAX_EVENT_BYTES, JobCompletion, from_object
 from service.formats import (
     cloud_event,
-    fields,
+    field_reading,
     kubeflow,
     kubernetes_job,
     kubernetes_pod,
@@ -22,7 +22,7 @@ from service.formats import (
     slurm,
     slurm_epilog,
 )
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 
 __all__ = ["Skipped", "parse", "parse_object"]
 
@@ -58,7 +58,7 @@ def parse(
     elif headers:
         obj = _decode(value)
         if not isinstance(obj, dict):
-            raise fields.unreadable("(whole object)", "a CloudEvent", obj)
+            raise field_reading.unreadable("(whole object)", "a CloudEvent", obj)
         return _inner(cloud_event.structured_data(obj), cluster, 1)
     return _read(_decode(value), cluster, 0)
 
@@ -99,7 +99,7 @@ def _check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise fields.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
+    raise field_reading.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
 
 
 def _mended(value: Any) -> Any:
@@ -127,15 +127,15 @@ def _without_surrogates(text: str) -> str:
 
 def _read(obj: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
     if not isinstance(obj, dict):
-        raise fields.unreadable("(whole object)", _EXPECTED, obj)
+        raise field_reading.unreadable("(whole object)", _EXPECTED, obj)
     if "specversion" in obj and "schema" not in obj:
         if depth >= _WRAPPED_MOST:
-            raise fields.unreadable("data", f"at most {_WRAPPED_MOST} envelopes around an event")
+            raise field_reading.unreadable("data", f"at most {_WRAPPED_MOST} envelopes around an event")
         return _inner(cloud_event.structured_data(obj), cluster, depth + 1)
     for is_it, reader in _FORMATS:
         if is_it(obj):
             return reader(obj, cluster)
-    raise fields.unreadable("(whole object)", _EXPECTED, f"keys {', '.join(list(obj)[:6])}" if obj else "{}")
+    raise field_reading.unreadable("(whole object)", _EXPECTED, f"keys {', '.join(list(obj)[:6])}" if obj else "{}")
 
 
 def _native(obj: Mapping[str, Any], cluster: str | None) -> JobCompletion:
@@ -155,21 +155,23 @@ def _watched(envelope: Mapping[str, Any], cluster: str | None) -> JobCompletion 
     kind = envelope["type"]
     if kind in {"BOOKMARK", "ERROR"}:
         return Skipped(f"Kubernetes: a watch's {kind} is not a job's end")
-    named = fields.text(envelope, "cluster") or cluster
+    named = field_reading.text(envelope, "cluster") or cluster
     return _kubernetes(envelope["object"], named, deleted=kind == "DELETED")
 
 
 def _kubernetes(obj: Mapping[str, Any], cluster: str | None, *, deleted: bool = False) -> JobCompletion | Skipped:
-    kind = fields.text(obj, "kind")
+    kind = field_reading.text(obj, "kind")
     if kind in _KINDS and not (kind == "Job" and _group(obj) not in {"", "batch"}):
         return _KINDS[kind](obj, cluster, deleted)
     if kind == "Event":
         return Skipped("Kubernetes: an Event is not a job's end")
-    raise fields.unreadable("kind", f"one of {', '.join(_KINDS)} (a Job of group batch)", f"{_group(obj)}/{kind}")
+    raise field_reading.unreadable(
+        "kind", f"one of {', '.join(_KINDS)} (a Job of group batch)", f"{_group(obj)}/{kind}"
+    )
 
 
 def _group(obj: Mapping[str, Any]) -> str:
-    group, slash, _ = (fields.text(obj, "apiVersion") or "").partition("/")
+    group, slash, _ = (field_reading.text(obj, "apiVersion") or "").partition("/")
     return group if slash else ""
 
 

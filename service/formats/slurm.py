@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from service.events import JobCompletion, Status
-from service.formats import fields
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion, Status
+from service.formats import field_reading
+from service.formats.read_outcome import Skipped
 from service.formats.slurm_nodes import expand_nodes
 from service.formats.slurm_paths import log_refs
 from service.formats.slurm_tres import read_tres
@@ -49,36 +49,36 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
     Raises:
         UnreadableRecord: names the record's field that is wrong.
     """
-    base = fields.whole(record, "jobid", least=1)
+    base = field_reading.whole(record, "jobid", least=1)
     if base is None:
-        raise fields.unreadable("jobid", "an integer ≥ 1")
-    raw_state = fields.text(record, "state")
+        raise field_reading.unreadable("jobid", "an integer ≥ 1")
+    raw_state = field_reading.text(record, "state")
     if raw_state is None:
         return Skipped("Slurm: a start record (no state)")
     state = base_state(raw_state)
     if state in NO_END:
         return Skipped(f"Slurm: state {state} is not an end")
     if state not in STATES:
-        raise fields.unreadable("state", _STATE_EXPECTED, raw_state)
+        raise field_reading.unreadable("state", _STATE_EXPECTED, raw_state)
     ended_at = _time(record, "@end")
     if ended_at is None:
-        raise fields.unreadable("@end", 'a time such as "2026-11-20T03:41:57"', record.get("@end"))
+        raise field_reading.unreadable("@end", 'a time such as "2026-11-20T03:41:57"', record.get("@end"))
     started_at = _time(record, "@start")
-    exit_code, signal = exit_and_signal(fields.text(record, "exit_code"), state)
-    nodes = expand_nodes(fields.text(record, "nodes"), "nodes")
-    failed_node = fields.text(record, "failed_node")
-    tres = read_tres(fields.text(record, "tres_alloc") or fields.text(record, "tres_req"))
-    user = fields.text(record, "username")
-    limit = fields.whole(record, "time_limit")
+    exit_code, signal = exit_and_signal(field_reading.text(record, "exit_code"), state)
+    nodes = expand_nodes(field_reading.text(record, "nodes"), "nodes")
+    failed_node = field_reading.text(record, "failed_node")
+    tres = read_tres(field_reading.text(record, "tres_alloc") or field_reading.text(record, "tres_req"))
+    user = field_reading.text(record, "username")
+    limit = field_reading.whole(record, "time_limit")
     values = {
-        "cluster": fields.cluster_name(fields.text(record, "cluster"), cluster),
+        "cluster": field_reading.cluster_name(field_reading.text(record, "cluster"), cluster),
         "job_id": job_id(record, base),
-        "name": fields.text(record, "job_name"),
+        "name": field_reading.text(record, "job_name"),
         "user": user,
-        "team": fields.text(record, "account"),
-        "queue": fields.text(record, "partition"),
-        "image": fields.text(record, "container"),
-        "command": _command(fields.text(record, "script")),
+        "team": field_reading.text(record, "account"),
+        "queue": field_reading.text(record, "partition"),
+        "image": field_reading.text(record, "container"),
+        "command": _command(field_reading.text(record, "script")),
         "gpu_type": tres.gpu_type,
         "status": STATES[state],
         "exit_code": exit_code,
@@ -91,7 +91,10 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
         "ended_at": ended_at,
         "time_limit_s": None if limit is None or limit >= _NO_LIMIT else limit,
         "gpus": tres.gpus,
-        "requested": {"cpus": tres.cpus or fields.whole(record, "total_cpus"), "memory_bytes": tres.memory_bytes},
+        "requested": {
+            "cpus": tres.cpus or field_reading.whole(record, "total_cpus"),
+            "memory_bytes": tres.memory_bytes,
+        },
         "nodes": nodes,
         # Cancelled while it waited: nothing ran, so there is no log to look for.
         "logs": log_refs(record, job=base, user=user, nodes=nodes) if started_at or state != "CANCELLED" else (),
@@ -99,10 +102,10 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
         "labels": {
             f"slurm/{key}": value
             for key in ("qos", "reservation_name", "features")
-            if (value := fields.text(record, key))
+            if (value := field_reading.text(record, key))
         },
     }
-    return fields.build(values)
+    return field_reading.build(values)
 
 
 def base_state(text: str) -> str:
@@ -117,7 +120,7 @@ def job_id(record: Mapping[str, Any], base: int) -> str:
         ("het_job_id", "het_job_offset", "+"),
         ("pack_job_id", "pack_job_offset", "+"),
     ):
-        group, index = fields.whole(record, whole), fields.whole(record, part)
+        group, index = field_reading.whole(record, whole), field_reading.whole(record, part)
         if group and index is not None:
             return f"{group}{joint}{index}"
     return str(base)
@@ -134,10 +137,10 @@ def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> t
         return None, None
     left, colon, right = text.partition(":")
     if not colon or not left.isdecimal() or not right.isdecimal() or len(text) > len("255:255"):
-        raise fields.unreadable(field, '"<exit>:<signal>" such as "1:0"', text)
+        raise field_reading.unreadable(field, '"<exit>:<signal>" such as "1:0"', text)
     code, signal = int(left), int(right)
     if code > 255 or signal > 255:  # noqa: PLR2004 - what a wait status can hold
-        raise fields.unreadable(field, '"<exit>:<signal>", each 0 to 255', text)
+        raise field_reading.unreadable(field, '"<exit>:<signal>", each 0 to 255', text)
     if signal:
         real = signal <= _LAST_SIGNAL and signal != 53 and state != "NODE_FAIL"  # noqa: PLR2004 - see above
         return None, signal if real else None
@@ -147,7 +150,7 @@ def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> t
 def _time(record: Mapping[str, Any], key: str) -> datetime | None:
     if record.get(key) in _UNKNOWN_TIMES:
         return None
-    return fields.instant(record, key)
+    return field_reading.instant(record, key)
 
 
 def _command(script: str | None) -> str | None:
@@ -162,7 +165,7 @@ def _words(record: Mapping[str, Any], state: str, failed_node: str | None) -> st
     """The record's own words on how the job ended, spelled as `scontrol show job` does."""
     words = [f"JobState={state}"]
     for key, name in (("exit_code", "ExitCode"), ("derived_ec", "DerivedExitCode")):
-        value = fields.text(record, key)
+        value = field_reading.text(record, key)
         if value is not None:
             words.append(f"{name}={value}")
     elapsed = record.get("elapsed")

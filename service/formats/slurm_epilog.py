@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from service.events import JobCompletion
-from service.formats import fields
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion
+from service.formats import field_reading
+from service.formats.read_outcome import Skipped
 from service.formats.slurm import NO_END, STATES, base_state, exit_and_signal
 from service.formats.slurm_nodes import expand_nodes
 
@@ -26,36 +26,36 @@ def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
     """
     job = _number(env, "SLURM_JOB_ID")
     if job is None:
-        raise fields.unreadable("SLURM_JOB_ID", "a job's number")
-    ended_at = _at(env, "SLURM_JOB_END_TIME") or fields.instant(env, "ended_at")
+        raise field_reading.unreadable("SLURM_JOB_ID", "a job's number")
+    ended_at = _at(env, "SLURM_JOB_END_TIME") or field_reading.instant(env, "ended_at")
     if ended_at is None:
-        raise fields.unreadable("SLURM_JOB_END_TIME", _TIME_EXPECTED)
-    codes = fields.text(env, "SLURM_JOB_EXIT_CODE2")
-    raw_state = fields.text(env, "SLURM_JOB_STATE")
+        raise field_reading.unreadable("SLURM_JOB_END_TIME", _TIME_EXPECTED)
+    codes = field_reading.text(env, "SLURM_JOB_EXIT_CODE2")
+    raw_state = field_reading.text(env, "SLURM_JOB_STATE")
     state = base_state(raw_state) if raw_state is not None else _state(codes)
     if state in NO_END - {"COMPLETING"}:
         return Skipped(f"Slurm: state {state} is not an end")
     if state == "COMPLETING":
         state = _state(codes)
     if state not in STATES:
-        raise fields.unreadable("SLURM_JOB_STATE", f"one of {', '.join(STATES)}", raw_state)
+        raise field_reading.unreadable("SLURM_JOB_STATE", f"one of {', '.join(STATES)}", raw_state)
     exit_code, signal = exit_and_signal(codes, state, "SLURM_JOB_EXIT_CODE2")
     started_at, restarts = _at(env, "SLURM_JOB_START_TIME"), _number(env, "SLURM_RESTART_COUNT")
-    derived = fields.text(env, "SLURM_JOB_DERIVED_EC")
+    derived = field_reading.text(env, "SLURM_JOB_DERIVED_EC")
     words = [f"JobState={state}"] if raw_state is not None else []
     words += [f"ExitCode={codes}"] if codes else []
     words += [f"DerivedExitCode={derived}"] if derived else []
-    return fields.build(
+    return field_reading.build(
         {
-            "cluster": fields.cluster_name(fields.text(env, "SLURM_CLUSTER_NAME"), cluster),
+            "cluster": field_reading.cluster_name(field_reading.text(env, "SLURM_CLUSTER_NAME"), cluster),
             "job_id": _job_id(env, job),
             # Where both times are known they tell attempts apart, as in the plugin's record of the same attempt.
             "attempt": None if started_at is not None else restarts,
             "restart_count": restarts,
-            "name": fields.text(env, "SLURM_JOB_NAME"),
-            "user": fields.text(env, "SLURM_JOB_USER"),
-            "team": fields.text(env, "SLURM_JOB_ACCOUNT"),
-            "queue": fields.text(env, "SLURM_JOB_PARTITION"),
+            "name": field_reading.text(env, "SLURM_JOB_NAME"),
+            "user": field_reading.text(env, "SLURM_JOB_USER"),
+            "team": field_reading.text(env, "SLURM_JOB_ACCOUNT"),
+            "queue": field_reading.text(env, "SLURM_JOB_PARTITION"),
             "status": STATES[state],
             "exit_code": exit_code,
             "signal": signal,
@@ -64,14 +64,14 @@ def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
             "message": " ".join(words) or None,
             "started_at": started_at,
             "ended_at": ended_at,
-            "nodes": expand_nodes(fields.text(env, "SLURM_JOB_NODELIST"), "SLURM_JOB_NODELIST"),
+            "nodes": expand_nodes(field_reading.text(env, "SLURM_JOB_NODELIST"), "SLURM_JOB_NODELIST"),
         }
     )
 
 
 def _state(codes: str | None) -> str:
     if codes is None:
-        raise fields.unreadable("SLURM_JOB_EXIT_CODE2", '"<exit>:<signal>" such as "1:0"')
+        raise field_reading.unreadable("SLURM_JOB_EXIT_CODE2", '"<exit>:<signal>" such as "1:0"')
     if codes == _OUT_OF_MEMORY:
         return "OUT_OF_MEMORY"
     return "COMPLETED" if codes == "0:0" else "FAILED"
@@ -96,9 +96,9 @@ def _number(env: Mapping[str, Any], key: str) -> int | None:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 2**53:
         return value
-    raise fields.unreadable(key, "a whole number", value)
+    raise field_reading.unreadable(key, "a whole number", value)
 
 
 def _at(env: Mapping[str, Any], key: str) -> datetime | None:
     seconds = _number(env, key)
-    return None if not seconds else fields.epoch(seconds, key)
+    return None if not seconds else field_reading.epoch(seconds, key)

@@ -4,7 +4,7 @@ import re
 
 import hostlist
 
-from service.formats.fields import unreadable
+from service.formats.field_reading import unreadable
 
 NODES_MOST = 100_000
 _NONE = frozenset({"(null)", "None", "None assigned", "N/A"})

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from service.formats import fields
+from service.formats import field_reading
 
 _PATTERN = re.compile(r"%(\d{0,3})([A-Za-z%])")
 _WIDEST = 10  # sbatch(1): wider is cut to this
@@ -24,12 +24,12 @@ _NOT_TOLD = frozenset({"r", "S", "x", "u", "N"})
 
 def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequence[str]) -> list[dict[str, Any]]:
     """The batch script's output streams. `std_err` absent or equal to `std_out`: both are in one file."""
-    out, err = fields.text(record, "std_out"), fields.text(record, "std_err")
+    out, err = field_reading.text(record, "std_out"), field_reading.text(record, "std_err")
     streams = [("stdout", out)]
     if err is not None and err != out:
         streams.append(("stderr", err))
     known = _known(record, job=job, user=user, nodes=nodes)
-    work_dir = fields.text(record, "work_dir")
+    work_dir = field_reading.text(record, "work_dir")
     refs: list[dict[str, Any]] = []
     for stream, template in streams:
         if template is None or template in _NOWHERE:
@@ -72,14 +72,14 @@ def expand(template: str, known: Mapping[str, str]) -> tuple[str, str | None]:
 
 
 def _known(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequence[str]) -> dict[str, str]:
-    array, task = fields.whole(record, "array_job_id"), fields.whole(record, "array_task_id")
+    array, task = field_reading.whole(record, "array_job_id"), field_reading.whole(record, "array_task_id")
     values = {
         "j": str(job),
         "J": str(job),
         "A": str(array or job),
         "a": str(_NO_TASK if task is None else task),
         "b": str((_NO_TASK if task is None else task) % 10),
-        "x": fields.text(record, "job_name"),
+        "x": field_reading.text(record, "job_name"),
         "u": user,
         "N": nodes[0].partition(".")[0] if nodes else None,
         "n": "0",

@@ -1,1 +1,1 @@
-"""Failures of one kind: groups, their states, feedback and labels."""
+"""Groups of failures of the same kind."""

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from importlib.resources import files
 
-from service.store.group_records import GroupFacts, GroupRow, GroupState
+from service.groups.records import GroupFacts, GroupRow, GroupState
 
 _JEFFREYS = 0.5
 _SOON = timedelta(minutes=30)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import IO, Any
 
-from service.hooks.leased import as_item
+from service.hooks.lease_parser import as_item
 from service.hooks.request import Failed, Go, Lease, Request, Settled
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from service.clock import Clock, SystemClock
 from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
-from service.formats import fields, kubernetes_containers, kubernetes_meta
+from service.formats import field_reading, kubernetes_containers, kubernetes_meta
 from service.formats.kubernetes_retrier import retrier
 from service.hooks import kubernetes_manifest as manifest
 from service.hooks.kubernetes_manifest import Impossible
@@ -141,7 +141,7 @@ class KubernetesScheduler:
             found = self._api.get(new.path)
         except Absent:
             return None
-        annotations = fields.mapping(fields.mapping(found, "metadata"), "annotations", "metadata.")
+        annotations = field_reading.mapping(field_reading.mapping(found, "metadata"), "annotations", "metadata.")
         if annotations.get(manifest.REQUEST) != request.request_id:
             return Settled("refused", f"there is another Job of the name {new.name}")
         return Settled("done", f"Job {new.namespace}/{new.name} was created before", new.job_id)
@@ -153,12 +153,12 @@ class KubernetesScheduler:
             UnreadableRecord: the Job names a field that is wrong.
         """
         meta = kubernetes_meta.read_meta(job)
-        spec = fields.mapping(job, "spec")
+        spec = field_reading.mapping(job, "spec")
         why = _another(meta, request) or self._ending(job) or _refusal(meta, spec, request)
         if why is not None or intended is None:
             return why
         kept = KEPT
-        if (ttl := fields.whole(spec, "ttlSecondsAfterFinished", "spec.")) is not None:
+        if (ttl := field_reading.whole(spec, "ttlSecondsAfterFinished", "spec.")) is not None:
             kept = max(timedelta(seconds=ttl), LEAST_KEPT)
         if self._clock.now() - intended > kept:
             return Settled("unknown", "it was begun, and so long ago that the new Job may have ended and been deleted")
@@ -166,7 +166,7 @@ class KubernetesScheduler:
 
     def _ending(self, job: Object) -> Settled | Failed | None:
         """What the Job's conditions say; None: it has failed for good."""
-        status, spec = fields.mapping(job, "status"), fields.mapping(job, "spec")
+        status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
         conditions = kubernetes_meta.true_conditions(status)
         if "Complete" in conditions:
             return Settled("already_done", "the Job has succeeded")
@@ -190,7 +190,7 @@ class KubernetesScheduler:
         query = {"labelSelector": f"batch.kubernetes.io/job-name={place.name}", "limit": PODS_MOST}
         try:
             pods = self._api.get(collection("v1", "pods", place.namespace), query).get("items") or ()
-            ended = [one for pod in pods for one in kubernetes_containers.read(fields.mapping(pod, "status"))]
+            ended = [one for pod in pods for one in kubernetes_containers.read(field_reading.mapping(pod, "status"))]
         except (FaultlineError, SchedulerAway):
             return None
         return next((one.name for one in ended if one.reason == "OOMKilled"), None)
@@ -199,7 +199,7 @@ class KubernetesScheduler:
         """An Event on the old Job, for whoever looks at it; what goes wrong with it changes nothing."""
         if not self._write_back:
             return
-        meta = fields.mapping(job, "metadata")
+        meta = field_reading.mapping(job, "metadata")
         now = self._clock.now().astimezone(UTC).isoformat().replace("+00:00", "Z")
         why = "; ".join(str(one) for one in request.reasons)
         event = {
@@ -301,8 +301,10 @@ def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Reque
 
 def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
     """What the Job's owner wants, said on the Job or on its pods; of two words the more careful one."""
-    template = fields.mapping(fields.mapping(spec, "template", "spec."), "metadata", "spec.template.")
-    pods = [fields.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")]
+    template = field_reading.mapping(field_reading.mapping(spec, "template", "spec."), "metadata", "spec.template.")
+    pods = [
+        field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")
+    ]
     said = [meta.labels.get(OPT_IN), *pods]
     return next((word for word in ("never", "advise") if word in said), meta.labels.get(OPT_IN) or pods[0] or pods[1])
 

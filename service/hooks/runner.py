@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from service.backoff import Backoff
 from service.clock import Clock
-from service.hooks.client import LeaseGone, Service, ServiceAway, ServiceRefused
-from service.hooks.intent import Intent, Journal
-from service.hooks.leased import Unreadable, as_item, read_request
+from service.hooks.action_journal import Intent, Journal
+from service.hooks.lease_client import LeaseGone, Service, ServiceAway, ServiceRefused
+from service.hooks.lease_parser import Unreadable, as_item, read_request
 from service.hooks.request import Failed, Go, LeaseOver, Request, Scheduler, SchedulerAway, Settled
-from service.ingest.backoff import Backoff
-from service.ingest.stop import Stop
+from service.shutdown import Stop
 
 log = logging.getLogger(__name__)
 

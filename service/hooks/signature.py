@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from service.deliver import signing
+from service.deliveries.channels import signing
 
 TOLERANCE = timedelta(minutes=5)  # as the specification's own verifiers
 LONGEST_ID = 256

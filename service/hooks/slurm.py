@@ -16,10 +16,10 @@ from service.formats.slurm_nodes import expand_nodes
 from service.hooks import slurm_comment as words
 from service.hooks import slurm_spool, slurm_submit
 from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
+from service.hooks.slurm_client import Slurm
 from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
 from service.hooks.slurm_scripts import Saved, Scripts
 from service.hooks.slurm_tools import JOB, SlurmRefused
-from service.hooks.slurm_way import Slurm
 
 log = logging.getLogger(__name__)
 

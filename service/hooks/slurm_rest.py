@@ -11,11 +11,11 @@ from typing import Any
 
 from service.clock import Clock
 from service.hooks.request import SchedulerAway
+from service.hooks.slurm_client import Slurm
 from service.hooks.slurm_record import SlurmJob, read_job, text, whole
 from service.hooks.slurm_rest_call import Caller
 from service.hooks.slurm_rest_job import NotDescribable, changed, described
 from service.hooks.slurm_tools import AWAY, JOB, SlurmRefused, argument, number
-from service.hooks.slurm_way import Slurm
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ The log is read once, piece by piece, whatever its size; no more than a few wind
 
 from dataclasses import dataclass
 
-from service.logs.markers import first, load_markers
+from service.logs.failure_words import first, load_markers
 
 TAIL_BYTES = 256 * 1024
 SCAN_BYTES = 64 * 1024 * 1024

@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from classifiers.case import LogStream
+from classifiers.contracts import LogStream
 from classifiers.redaction import redact
-from service.events import JobCompletion, LogRef
-from service.logs.clean import decode, without_beginnings
+from service.contracts.event import JobCompletion, LogRef
+from service.logs.allowed_roots import Refused, Roots, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
 from service.logs.local import NotThere, open_log, path_of
 from service.logs.remote import Remote
-from service.logs.roots import Refused, Roots, parse_roots
+from service.logs.text_cleaning import decode, without_beginnings
 
 STREAM = "stderr"  # what a log is taken for that does not say
 # A job of a thousand ranks, or a batch of such jobs, has no more room than this in all; each log's end gets shorter.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from service.logs.roots import Refused, Roots, split
+from service.logs.allowed_roots import Refused, Roots, split
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),

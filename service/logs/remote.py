@@ -10,9 +10,9 @@ from urllib.parse import urljoin
 
 import fsspec
 
+from service.logs.allowed_roots import Refused, Roots, split
 from service.logs.excerpt import SCAN_BYTES
 from service.logs.local import NotThere
-from service.logs.roots import Refused, Roots, split
 
 _WEB = ("http", "https")
 _BLOCK_BYTES = 4 * 1024 * 1024

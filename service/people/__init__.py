@@ -1,1 +1,1 @@
-"""Who may do what: accounts, sessions, roles, the audit log."""
+"""Accounts, sessions, roles, tokens and the audit log."""

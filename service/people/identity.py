@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from service.db.session import UnitOfWork
 from service.errors import Forbidden, NotFound
+from service.people.accounts import Account, Accounts, AccountSource, Role
 from service.people.roles import RoleMap
-from service.store.accounts import Account, Accounts, AccountSource, Role
-from service.store.session import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)

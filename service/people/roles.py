@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from service.errors import ConfigurationError
-from service.store.accounts import Account, Role
-from service.store.records import Visible
+from service.failures.records import Visible
+from service.people.accounts import Account, Role
 
 # Scopes as of API tokens, and "own": the failures that are shown to their own job's owner.
 SCOPES: Mapping[Role, frozenset[str]] = {

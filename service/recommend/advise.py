@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from classifiers.case import JobFacts, Verdict
-from service.recommend import ranking, reasons, requests
-from service.recommend.chain import RESUBMITTING, Asked, Rule, Standing, Trace, ask_all
+from classifiers.contracts import JobFacts, Verdict
+from service.contracts.verdict import Action, Advice, Mitigation
+from service.recommend import ranking, reasons, resource_changes
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy
+from service.recommend.rule_chain import RESUBMITTING, Asked, Rule, Standing, Trace, ask_all
 from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window
@@ -15,7 +16,6 @@ from service.recommend.rules.pause import Pause
 from service.recommend.rules.shared import InIncident, Rate, StormBrake
 from service.recommend.rules.worth import CostGate, Demoted
 from service.recommend.wording import Words, worked_here
-from service.verdict import Action, Advice, Mitigation
 
 # Asked after the policy's own rules, as long as a resubmit is what would be done.
 MAY_OBJECT: tuple[Rule, ...] = (
@@ -92,7 +92,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     """
     asked, trace = Asked(verdict, job, facts, policy), Trace()
     standing = decide(asked, trace)
-    changes = requests.changes(verdict, job, facts, policy.request)
+    changes = resource_changes.changes(verdict, job, facts, policy.request)
     acting = standing.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
     worked = facts.history.resolved_by
@@ -102,7 +102,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     slots = {
         "checkpoint": checkpoint or "",
         "user": job.user or "",
-        **requests.in_words(changes, facts, job),
+        **resource_changes.in_words(changes, facts, job),
     }
     words = Words(verdict, asked.leave_out, slots)
     ranked = ranking.shown(

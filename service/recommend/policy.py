@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from service.contracts.event import as_unreadable
 from service.errors import ConfigurationError, FieldError
-from service.events import as_unreadable
-from service.recommend import places
+from service.recommend import toml_positions
 from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Span, Where
 
 BUILT_IN = "built in"
@@ -121,7 +121,7 @@ class _Complaints:
         self.found: list[FieldError] = []
 
     def at(self, path: tuple[str | int, ...], expected: str, got: str | None = None) -> None:
-        line = places.line_of(self._text, path)
+        line = toml_positions.line_of(self._text, path)
         field = ".".join(str(part) for part in path)
         self.found.append(FieldError(field if line is None else f"{field} (line {line})", expected, got))
 
@@ -183,7 +183,7 @@ def _check_overrides(rows: Any, raw: dict[str, Any], complaints: _Complaints, na
             Policy.model_validate(merged)
         except ValidationError as error:
             complaints.library(error, _in_file(changes, merged, ("override", place)))
-        out.append((where, changes, f"{name}:{places.line_of(text, ('override', place))}"))
+        out.append((where, changes, f"{name}:{toml_positions.line_of(text, ('override', place))}"))
     return out
 
 
@@ -206,7 +206,7 @@ def parse(text: str, name: str = "policy.toml") -> Policy:
     complaints = _Complaints(text, name)
     if not isinstance(given.get("version"), str) or not given["version"]:
         complaints.at(("version",), "a name for this version of the policy, as text")
-    _lay(raw, given, origins, lambda path: f"{name}:{places.line_of(text, path)}")
+    _lay(raw, given, origins, lambda path: f"{name}:{toml_positions.line_of(text, path)}")
     raw["version"] = f"{given.get('version')}/{base.version}"
     try:
         Policy.model_validate(raw)

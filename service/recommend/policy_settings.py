@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from classifiers.taxonomy import Decision, RetryOutlook, Side
-from service.events import Status
+from service.contracts.event import Status
 from service.recommend.facts import OptInMode
 
 Count = Annotated[int, Field(ge=0, strict=True)]

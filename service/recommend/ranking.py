@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
 from classifiers import taxonomy
-from classifiers.case import Verdict
+from classifiers.contracts import Verdict
 from service.recommend.facts import History
 
 SHOWN = 4

@@ -4,8 +4,8 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from service.recommend.chain import Ruling, Trace
-from service.verdict import RuleAsked
+from service.contracts.verdict import RuleAsked
+from service.recommend.rule_chain import Ruling, Trace
 
 
 @cache

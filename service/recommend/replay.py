@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from classifiers.case import JobFacts, Verdict
+from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import Decision
+from service.contracts.verdict import Mode
 from service.recommend.advise import advise, decide
-from service.recommend.chain import RESUBMITTING, Asked
 from service.recommend.facts import Facts, OptIn, Outcome
 from service.recommend.policy import Policy
-from service.verdict import Mode
+from service.recommend.rule_chain import RESUBMITTING, Asked
 
 SHOWN = 200
 _BY_POLICY = frozenset({"policy", "nobody opted in"})

@@ -9,8 +9,8 @@ from string import Formatter
 from typing import Any
 
 from classifiers import taxonomy
-from classifiers.case import Verdict
-from service.verdict import RuleAsked
+from classifiers.contracts import Verdict
+from service.contracts.verdict import RuleAsked
 
 LINE_SHOWN = 160
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from service.ingest.backoff import Backoff
-from service.ingest.stop import Stop
+from service.backoff import Backoff
 from service.kubernetes.errors import ClusterAway, Expired, Refused
 from service.kubernetes.paths import Object, collection
+from service.shutdown import Stop
 
 log = logging.getLogger(__name__)
 

@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from service.backoff import Backoff
 from service.clock import Clock
+from service.contracts.event import JobCompletion, Status
 from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
-from service.events import JobCompletion, Status
-from service.formats import fields, kubernetes_meta
-from service.formats.outcome import Skipped
-from service.ingest.backoff import Backoff
-from service.ingest.stop import Stop
+from service.formats import field_reading, kubernetes_meta
+from service.formats.read_outcome import Skipped
 from service.kubernetes.errors import ClusterAway
 from service.kubernetes.paths import Object
-from service.watch import ends, nodes
-from service.watch import state as states
-from service.watch.evidence import Evidence
-from service.watch.measures import Measures
-from service.watch.nodes import Nodes
+from service.shutdown import Stop
+from service.watch import job_end_mapper, node_watch
+from service.watch import watch_state as states
+from service.watch.cluster_evidence import Evidence
+from service.watch.event_sender import Sender
+from service.watch.metrics import Measures
+from service.watch.node_watch import Nodes
 from service.watch.reflector import Api, Collection, Seen, follow
-from service.watch.send import Sender
-from service.watch.state import Running, State
+from service.watch.watch_state import Running, State
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ class Watcher:
             self._node(seen, found)
         elif of.kind == _EVENT:
             if seen.what == "changed":
-                found.notes.append(nodes.told(seen.object, self._cluster))
+                found.notes.append(node_watch.told(seen.object, self._cluster))
         else:
             self._end(seen, found, told)
 
@@ -224,7 +224,7 @@ class Watcher:
         if kind == "Pod" and meta.owner is not None and meta.owner[0] in SERVICES:
             return
         self._track(seen, kind, meta, deleted=deleted)
-        event = ends.read(kind, obj, self._cluster, deleted=deleted)
+        event = job_end_mapper.read(kind, obj, self._cluster, deleted=deleted)
         own_id = f"kubernetes:{kind}:{meta.uid}"
         if deleted:
             found.forget.append(own_id)
@@ -252,7 +252,7 @@ class Watcher:
             return
         if seen.what == "listed":
             self._listing.setdefault(seen.of.name, set()).add(meta.uid)
-        if deleted or ends.ended(kind, seen.object) or (kind == "Pod" and meta.owner is not None):
+        if deleted or job_end_mapper.ended(kind, seen.object) or (kind == "Pod" and meta.owner is not None):
             self._state.running.pop(meta.uid, None)
         else:
             self._state.running[meta.uid] = Running(kind, meta.namespace, meta.name, seen.of.name)
@@ -265,7 +265,7 @@ class Watcher:
         for uid, one in gone.items():
             log.warning("%s ended or was deleted while nobody watched: how is not known", one.shown)
             self._measures.vanished.labels(one.kind).inc()
-            event = ends.vanished(
+            event = job_end_mapper.vanished(
                 one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()
             )
             del self._state.running[uid]
@@ -275,15 +275,15 @@ class Watcher:
     def _node(self, seen: Seen, found: _Batch) -> None:
         now = self._clock.now()
         if seen.what == "deleted":
-            name = fields.text(fields.mapping(seen.object, "metadata"), "name")
+            name = field_reading.text(field_reading.mapping(seen.object, "metadata"), "name")
             if name is not None:
                 self._nodes.gone(name, now)
-                found.notes.append(nodes.told_gone(name, self._cluster, now))
+                found.notes.append(node_watch.told_gone(name, self._cluster, now))
             return
         before, after = self._nodes.put(seen.object, now)
         known = () if before is None else before.complaints
         if after is not None and after.complaints != known:
-            found.notes.append(nodes.told(seen.object, self._cluster))
+            found.notes.append(node_watch.told(seen.object, self._cluster))
 
     def _told(self, events: Sequence[JobCompletion], stop: Stop) -> bool:
         """Tell until it has arrived; False: the end was asked for before."""

@@ -34,6 +34,7 @@ from service.web.api import (
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import only_known
+from service.web.error_responses import respond
 from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import deliveries as delivery_pages
@@ -45,9 +46,8 @@ from service.web.pages import icon, live, login, model, oidc, overview, settings
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
-from service.web.problems import respond
+from service.web.security_middleware import Shell
 from service.web.services import Services
-from service.web.shell import Shell
 
 PREFIX = "/api/v1"
 INGESTING_AT_ONCE = 4  # batches posted by HTTP that are handled side by side; others wait for their turn

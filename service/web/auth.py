@@ -10,12 +10,13 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
+from service.failures.records import Visible
+from service.people.accounts import Account
 from service.people.identity import admit, standing
+from service.people.records import Scope, Token
 from service.people.roles import scopes_of, sees, visible_to
-from service.store.accounts import Account
-from service.store.records import Scope, Token, Visible
-from service.web.origin import SAFE_METHODS, check_origin
-from service.web.problems import for_programs
+from service.web.error_responses import for_programs
+from service.web.same_origin import SAFE_METHODS, check_origin
 from service.web.services import Given, Services
 from service.web.sessions import COOKIE, FORM_COOKIE
 

@@ -5,22 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from service.automation.limits import OUTCOMES_COUNT
-from service.report import intervals
-from service.store.automation_records import (
-    AckResult,
-    Demotion,
-    Incident,
-    IncidentDetail,
-    IncidentKind,
-    Lease,
-    Rate,
-    Request,
-    RequestState,
-    Switch,
-    TallyRow,
-)
-from service.store.records import Page
+from service.automation.time_limits import OUTCOMES_COUNT
+from service.contracts.page import Page
+from service.incidents.records import Incident, IncidentDetail, IncidentKind
+from service.reports import intervals
+from service.requests.records import AckResult, Demotion, Lease, Rate, Request, RequestState, Switch, TallyRow
 from service.web import views
 from service.web.services import Services, Tallies
 

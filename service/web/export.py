@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 
-from service.store.records import FailureRow, FailureSort, Page
+from service.contracts.page import Page
+from service.failures.records import FailureRow, FailureSort
 from service.web import views
 from service.web.services import Services
-from service.web.times import instant
+from service.web.url_times import instant
 from service.web.views import Narrowed
 
 MOST = 200_000  # rows of one export; what is older is had by `until`

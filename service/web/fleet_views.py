@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from classifiers import context_data
-from service.store.fleet_records import NodeRow, NodeSort, StoredNodeEvent
-from service.store.records import FailureRow, Page
+from classifiers.relevance import evidence_weights
+from service.contracts.page import Page
+from service.failures.records import FailureRow
+from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
 from service.web import views
 from service.web.services import Services
 
@@ -65,5 +66,5 @@ def standing(row: NodeRow) -> str:
 
 def kind_title(code: str) -> str:
     """A kind of event in words."""
-    kind = context_data.load().kinds.get(code)
+    kind = evidence_weights.load().kinds.get(code)
     return code if kind is None else kind.title

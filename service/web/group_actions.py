@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from service.errors import Conflict, FieldError, InvalidInput
-from service.groups.feedback import Taken, Word
-from service.store.feedback_records import Labels
+from service.feedback.records import Labels
+from service.feedback.service import Taken, Word
 from service.web.api.group_models import FeedbackGiven, FeedbackTaken, GroupAction
 from service.web.services import Services
 
@@ -13,7 +13,7 @@ def act(services: Services, group_ids: Sequence[int], who: str, asked: GroupActi
     """Do to each of the groups what is asked, all or nothing; some actions take one group only.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see `service.groups.desk.Desk`.
+        NotFound, Conflict, InvalidInput: see `service.groups.service.Desk`.
     """
     desk = services.desk
     if asked.action == "resolve":

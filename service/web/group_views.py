@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from classifiers import taxonomy
+from service.contracts.page import Page
+from service.failures.records import FailureRow
+from service.feedback.records import Audit, Label, Said
+from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
-from service.store.feedback_records import Audit, Label, Said
-from service.store.group_records import GroupDetail, GroupFilter, GroupRow, GroupSort
-from service.store.records import FailureRow, Page
 from service.web.services import Services
 
 AUDITS = 12

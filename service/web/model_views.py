@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from service.groups.corrected import PERSON
+from service.feedback.corrected_verdict import PERSON
 from service.web.services import Services
 
 

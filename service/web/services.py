@@ -9,26 +9,26 @@ from zoneinfo import ZoneInfo
 
 from fastapi import Depends, Request
 
-from service.automation.automation import Automation
-from service.batch import Handle
+from service.automation.service import Automation
 from service.clock import Clock
-from service.events import JobCompletion
-from service.fleet.intake import NodeEventIntake
-from service.fleet.settings import FleetSettings
+from service.contracts.batch_result import Handle
+from service.contracts.event import JobCompletion
+from service.db.session import Store
+from service.failures.records import Visible
+from service.feedback.advisor import Advisor
+from service.feedback.service import Feedback
 from service.formats import recognise
-from service.formats.outcome import Skipped
-from service.groups.advisor import Advisor
-from service.groups.desk import Desk
-from service.groups.feedback import Feedback
-from service.groups.fold import Fold
-from service.kept import Kept
+from service.formats.read_outcome import Skipped
+from service.groups.count_updater import Fold
+from service.groups.service import Desk
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.settings import FleetSettings
 from service.people.config import People
 from service.recommend import policy
-from service.report.document import Report
-from service.report.publish import Reports
-from service.store.automation_records import TallyRow
-from service.store.records import Visible
-from service.store.session import Store
+from service.reports.document import Report
+from service.reports.publish import Reports
+from service.requests.records import TallyRow
+from service.stale_cache import Kept
 from service.telemetry import Telemetry
 
 

@@ -6,24 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from service import weeks
+from service.contracts.event import Status
+from service.contracts.page import Page
+from service.dead_letters.records import StoredDeadLetter
+from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
 from service.errors import FieldError, NotFound
-from service.events import Status
+from service.failures.facets import FacetCounts
+from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
+from service.jobs.records import Attempt
 from service.people.roles import sees
-from service.store.delivery_records import DeliveryState, EndpointState, StoredDelivery
-from service.store.facets import FacetCounts
-from service.store.records import (
-    Attempt,
-    FailureDetail,
-    FailureFilter,
-    FailureRow,
-    FailureSort,
-    Health,
-    Page,
-    Stats,
-    StoredDeadLetter,
-)
+from service.statistics.records import Health, Stats
 from service.web.services import Services
-from service.web.times import instant
+from service.web.url_times import instant
 from service.weeks import Week
 
 DEFAULT_RANGE = "24h"

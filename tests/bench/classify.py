@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from classifiers.case import RawCase
-from classifiers.dataset import raw_case
-from classifiers.pipeline import Diagnoser
+from classifiers.contracts import RawCase
+from classifiers.data.labelled_cases import raw_case
+from classifiers.diagnoser import Diagnoser
 from service import settings
 from tests.bench import workload
 

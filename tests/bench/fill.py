@@ -15,12 +15,13 @@ import psycopg
 from sqlalchemy import Connection
 
 from service.clock import SystemClock
-from service.groups.fold import Fold
-from service.store import bulk, rollups
-from service.store.all_tables import metadata
-from service.store.packing import pack
-from service.store.session import Store
-from service.store.tables_reports import hour_notes
+from service.db.all_tables import metadata
+from service.db.session import Store
+from service.groups.count_updater import Fold
+from service.sql import bulk
+from service.sql.packing import pack
+from service.statistics import rollups
+from service.statistics.tables import hour_notes
 from tests.bench import world
 
 KEPT_LOGS = timedelta(days=90)  # as FAULTLINE_RETENTION_LOGS_DAYS has it

@@ -24,8 +24,8 @@ from typing import IO
 from zoneinfo import ZoneInfo
 
 from service.clock import SystemClock
-from service.report.publish import Reports
-from service.store.session import Store
+from service.db.session import Store
+from service.reports.publish import Reports
 from service.weeks import last_complete
 from tests.bench import fill, open_loop
 from tests.bench.routes import FIRST_BYTE, places, routes

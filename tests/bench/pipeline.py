@@ -13,9 +13,9 @@ import psycopg
 
 from service import compose, settings
 from service.cli.worker import settle_memory
-from service.kafka.config import KafkaConfig
-from service.kafka.producer import Producer
-from service.kafka.record import Message
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.producer import Producer
+from service.messaging.record import Message
 from tests.bench import null_pipeline, workload
 from tests.labs import kafka, postgres
 

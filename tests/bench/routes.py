@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from service.store import cursor as cursors
-from service.store.failures import Failures
-from service.store.records import FailureFilter
-from service.store.session import Store
+from service.db.session import Store
+from service.failures.records import FailureFilter
+from service.failures.repository import Failures
+from service.sql import paging as cursors
 from service.weeks import of as week_of
 
 API = "/api/v1"

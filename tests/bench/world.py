@@ -12,10 +12,10 @@ from hashlib import blake2b
 from typing import Any
 
 from classifiers import taxonomy
-from classifiers.case import Evidence, LogStream
-from service.store.packing import pack, pack_streams
-from service.store.search import words_of
-from service.verdict import evidence_to_wire
+from classifiers.contracts import Evidence, LogStream
+from service.contracts.verdict import evidence_to_wire
+from service.failures.search import words_of
+from service.sql.packing import pack, pack_streams
 from tests.bench.workload import SYLLABLES
 
 CLUSTERS, QUEUES, TEAMS, USERS, NODES = 5, 12, 30, 600, 2_000

@@ -2,10 +2,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from classifiers import dataset, signatures, training
-from classifiers.artifact import Model
-from classifiers.dataset import LabelledCase
-from classifiers.pipeline import Diagnoser
+from classifiers import signatures
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.diagnoser import Diagnoser
+from classifiers.model import training
+from classifiers.model.artifact import Model
 
 # One-line failures of a few kinds: enough to fit a model that knows these and nothing else.
 KINDS: dict[str, tuple[str, str, str, str, Sequence[str]]] = {
@@ -68,7 +70,7 @@ def labelled(kind: str, number: int, *, origin: str = "composed") -> LabelledCas
     cause, category, symptom, retry, lines = KINDS[kind]
     line = lines[number % len(lines)].replace("{n}", str(100 + number))
     side = {"U": "user", "H": "hardware", "S": "system"}[cause[0]]
-    return dataset.parse(
+    return labelled_cases.parse(
         {
             "id": f"{origin}-{kind}-{number}",
             "group": kind,

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import homogeneity_completeness_v_measure
 
-from classifiers import dataset, signatures
-from classifiers.case import JobFacts, LogStream, RawCase
-from classifiers.evidence import Extractor
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.data import labelled_cases
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
 from classifiers.fingerprint import fingerprint
-from classifiers.scan import Scanner
 
 EXTRACTOR = Extractor(Scanner(signatures.packaged()))
 
@@ -75,7 +76,7 @@ def test_one_fault_of_the_platform_is_one_whatever_program_it_meets() -> None:
 def test_prints_and_kinds_of_captured_runs_agree(half: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Kinds of hash 1 were not looked at when the algorithm was made."""
     kinds, prints = [], []
-    for case in dataset.packaged():
+    for case in labelled_cases.packaged():
         if case.provenance["origin"] == "captured" and zlib.crc32(case.kind.encode()) % 2 == half:
             kinds.append(case.kind)
             prints.append(fingerprint(EXTRACTOR.extract(case.raw), case.labels.best["cause"] or ""))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from service.errors import Unavailable
-from service.ingest.memory_source import MemoryBroker, MemorySource
-from service.ingest.source import Source
-from service.kafka.config import KafkaConfig
-from service.kafka.record import Place, Record
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.memory_source import MemoryBroker, MemorySource
+from service.messaging.record import Place, Record
+from service.messaging.source import Source
 
 PATIENCE_S = 30.0
 
@@ -64,7 +64,7 @@ def _memory(topic: str) -> Harness:
 def _kafka(topic: str, broker: Any) -> Harness:
     from kafka import KafkaProducer, TopicPartition  # noqa: PLC0415 - only where the lab is there
 
-    from service.kafka.source import KafkaSource  # noqa: PLC0415 - as above
+    from service.messaging.kafka.source import KafkaSource  # noqa: PLC0415 - as above
 
     broker.create_topic(topic, 3)
     config = KafkaConfig((broker.address,), (f"{topic}=orion",), group_id=f"group-{topic}")

@@ -19,13 +19,13 @@ from typing import Literal, Self
 
 import psycopg
 
+from service.db.session import Store
 from service.errors import Unavailable
-from service.kafka.config import KafkaConfig
-from service.kafka.lag import LagReader
-from service.kafka.producer import Producer
-from service.kafka.record import Message
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.consumer_lag import LagReader
+from service.messaging.kafka.producer import Producer
+from service.messaging.record import Message
 from service.settings import default_model_dir
-from service.store.session import Store
 from tests.labs import kafka, postgres
 from tests.labs.kafka import Broker
 from tests.labs.postgres import Postgres

@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 
-from service.events import JobCompletion
+from service.contracts.event import JobCompletion
 from service.formats.recognise import parse_object
 from service.settings import default_model_dir
 from tests.labs.need import missing

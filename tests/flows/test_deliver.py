@@ -12,11 +12,11 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from service import compose, settings
-from service.store.session import Store
+from service.db.session import Store
 from tests.flows.test_api import EVENT, Place, ask, place
 from tests.labs.postgres import Postgres
-from tests.service.deliver.made import SECRET, put
-from tests.service.deliver.receivers import receiver
+from tests.service.deliveries.made import SECRET, put
+from tests.service.deliveries.receivers import receiver
 
 __all__ = ["place"]  # the fixture
 

@@ -17,15 +17,15 @@ import orjson
 import pytest
 from fastapi.testclient import TestClient
 
-from classifiers import progress
+from classifiers.extraction import training_progress
 from classifiers.redaction import redact
-from service.batch import BatchOutcome
-from service.diagnose import Diagnose
+from service.contracts.batch_result import BatchOutcome
+from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.errors import UnreadableRecord
-from service.events import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.formats import recognise
-from service.ingest.replay import Replay
 from service.logs.fetch import LogFetcher
+from service.messaging.file_replay import Replay
+from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.web.services import Services
 from tests.service.web.world import NOW, ByWord, World, event, lines, log, make_world
@@ -388,7 +388,7 @@ def test_no_text_costs_much_more_than_its_length(hostile: str) -> None:
     text = "checkpoint step" + hostile * (262_144 // len(hostile))
     began = time.process_time()
     redact(text)
-    progress.find([text])
-    progress.find([text[:60_000]])
-    progress.steps_after(text, 0)
+    training_progress.find([text])
+    training_progress.find([text[:60_000]])
+    training_progress.steps_after(text, 0)
     assert time.process_time() - began < 1

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, Page
 
-from service.fleet.settings import FleetSettings
-from service.fleet.tend import Tending
+from service.nodes.exposure_counts import Tending
+from service.nodes.settings import FleetSettings
 from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
 from tests.service.web.world import NOW, World, event, lines, log, make_world

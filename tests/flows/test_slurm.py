@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from service.db.session import Store
+from service.failures.records import FailureDetail
+from service.jobs.records import Attempt
 from service.settings import default_model_dir
-from service.store.records import Attempt, FailureDetail
-from service.store.session import Store
 from tests.labs import slurm
 from tests.labs.need import missing
 from tests.labs.slurm import SMALL_DISK, Slurm

@@ -1,6 +1,6 @@
 """Whether anything may be done automatically: another retrier, the owner's word, the kill switch."""
 
-from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 
 class OwnRetrier:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 
 class SameFailure:

@@ -1,6 +1,6 @@
 """What no policy can make automatic, whatever its rules say."""
 
-from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 _CANCELLED = Ruling("cancelled", cap="advise")
 _ABSTAINED = Ruling("abstained", cap="advise")

@@ -1,8 +1,8 @@
 """Whether this kind of failure is worth trying again: the policy's own rules, asked from the top."""
 
-from classifiers.case import JobFacts, Verdict
-from service.recommend.chain import Asked, Ruling, Standing, Trace, apply
+from classifiers.contracts import JobFacts, Verdict
 from service.recommend.policy_settings import Conditions, Rule
+from service.recommend.rule_chain import Asked, Ruling, Standing, Trace, apply
 
 PASSED = Ruling("passed")
 NONE_APPLIES = Ruling("none applies", decision="ask")

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from hashlib import blake2b
 
-from service.recommend.chain import FINE, Asked, Ruling, Standing
 from service.recommend.policy_settings import Backoff
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 _SCALE = 2**64
 

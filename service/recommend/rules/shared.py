@@ -1,7 +1,7 @@
 """What happens around the job: an incident that many jobs share, a storm of resubmits, too many of them at all."""
 
-from service.recommend import storms
-from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend import storm_brake
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 
 class InIncident:
@@ -33,7 +33,7 @@ class StormBrake:
         if asked.in_turn:
             return FINE  # let go one by one already
         storm = asked.facts.storm
-        found = storms.judge(storm, asked.policy.storm, asked.facts.now)
+        found = storm_brake.judge(storm, asked.policy.storm, asked.facts.now)
         if found == "calm":
             return FINE
         ended = storm.failed + storm.helped

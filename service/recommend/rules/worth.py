@@ -1,8 +1,8 @@
 """Whether a resubmit is worth its price: what it is expected to save and to waste, and how well such have worked."""
 
-from service.recommend import odds
-from service.recommend.chain import FINE, Asked, Ruling, Standing
+from service.recommend import success_odds
 from service.recommend.facts import Tally
+from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
 
 _NONE = Tally()
 
@@ -20,7 +20,7 @@ class Demoted:
         tally = asked.facts.history.under_policy.get(asked.plan, _NONE)
         if tally.helped + tally.failed < settings.at_least:
             return FINE
-        if odds.below(tally.helped, tally.failed, settings.floor) < settings.credible:
+        if success_odds.below(tally.helped, tally.failed, settings.floor) < settings.credible:
             return FINE
         slots = {"helped": tally.helped, "ended": tally.helped + tally.failed, "floor": settings.floor}
         return Ruling("demoted", slots, cap="advise")
@@ -44,7 +44,7 @@ class CostGate:
         elsewhere = asked.verdict.retry_outlook == "helps_elsewhere" or bool(asked.leave_out)
         prior = settings.prior_helps_elsewhere if elsewhere else settings.prior_helps
         tally = asked.facts.history.resubmits.get(asked.plan, _NONE)
-        chance = odds.mean(tally, prior * asked.verdict.confidence, settings.prior_weight)
+        chance = success_odds.mean(tally, prior * asked.verdict.confidence, settings.prior_weight)
         ran = max(0.0, (job.ended_at - job.started_at).total_seconds() / 3600)
         lost = self._lost(asked, ran)
         again = max(settings.least_run_hours, lost)

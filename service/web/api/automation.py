@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from service.store.automation_records import Switch
+from service.requests.records import Switch
 from service.web import automation_views as views
 from service.web.api.automation_models import AutomationAnswer, Stop
 from service.web.auth import ACT, READ, Principal
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["automation"])

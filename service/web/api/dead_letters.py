@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.web import intake, views
+from service.web import event_intake, views
 from service.web.api.models import DeadLettersPage
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ
-from service.web.intake import Resent
-from service.web.problems import answers
+from service.web.error_responses import answers
+from service.web.event_intake import Resent
 from service.web.services import Given
 
 router = APIRouter(tags=["dead letters"])
@@ -31,4 +31,4 @@ def resend_dead_letter(
     ] = None,
 ) -> Resent:
     """Read the stored text again and handle it as an event; 409 where it still can't be read."""
-    return intake.resend(services, letter_id, cluster=cluster)
+    return event_intake.resend(services, letter_id, cluster=cluster)

@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import BaseModel
 
-from service.store.delivery_records import DeliveryState, EndpointState, StoredDelivery
+from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
 from service.web import views
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 from service.web.views import LONGEST_ID
 

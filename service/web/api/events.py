@@ -5,10 +5,10 @@ from typing import Annotated, Literal, cast
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request
 
-from service.web import body, intake
+from service.web import event_intake, request_body
 from service.web.api.models import EventsAnswer
 from service.web.auth import INGEST
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given, Services
 
 router = APIRouter(tags=["events"])
@@ -38,7 +38,7 @@ async def post_events(
 
     Sending the same events again changes nothing: they count as duplicates.
     """
-    content = await body.read(request)
+    content = await request_body.read(request)
     headers = dict(request.headers)
     limiter = cast("CapacityLimiter", request.app.state.ingesting)
     return await to_thread.run_sync(
@@ -49,7 +49,7 @@ async def post_events(
 def _handle(
     services: Services, content: bytes, headers: dict[str, str], cluster: str | None, *, verdicts: bool
 ) -> EventsAnswer:
-    done = intake.submit(services, content, headers, cluster=cluster)
+    done = event_intake.submit(services, content, headers, cluster=cluster)
     return EventsAnswer.model_validate(
         {
             "accepted": done.accepted,
@@ -58,6 +58,6 @@ def _handle(
             "skipped": done.skipped,
             "rejected": done.rejected,
             "ids": done.ids,
-            "verdicts": intake.verdicts(services, done.failures) if verdicts else None,
+            "verdicts": event_intake.verdicts(services, done.failures) if verdicts else None,
         }
     )

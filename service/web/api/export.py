@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import StreamingResponse
 
-from service.store.records import FailureSort
+from service.failures.records import FailureSort
 from service.web import export
 from service.web.api.parameters import narrowed
 from service.web.auth import OWN
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 from service.web.views import Narrowed
 

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from service.store.facets import FacetCounts
-from service.store.records import FailureDetail, FailureSort
+from service.failures.facets import FacetCounts
+from service.failures.records import FailureDetail, FailureSort
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import Cursor, Limit, Since, Text, Until, narrowed
 from service.web.auth import OWN, READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 from service.web.views import LONGEST_ID, Job, Narrowed
 

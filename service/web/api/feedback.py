@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from service.groups import labelled, mending
-from service.groups.feedback import Word
-from service.store.feedback_records import Labels, SavedView
+from service.feedback import fix_service, label_export
+from service.feedback.records import Labels, SavedView
+from service.feedback.service import Word
 from service.web import group_views, views
 from service.web.api.group_models import (
     AuditAnswer,
@@ -23,8 +23,8 @@ from service.web.api.group_models import (
 )
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, ADMIN, OWN, READ, Principal
+from service.web.error_responses import answers
 from service.web.group_actions import taken_of, word_of
-from service.web.problems import answers
 from service.web.services import Given
 from service.web.views import LONGEST_ID
 
@@ -59,7 +59,7 @@ def post_feedback(
 @router.put("/failures/{failure_id}/fixed-by", responses=answers(401, 403, 404, 422, 503))
 def put_fixed_by(services: Given, speaker: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy) -> FixedBy:
     """Say what mended a failure; later advice on failures of its cause counts it."""
-    mending.say(services.store, failure_id, speaker.name, given.code)
+    fix_service.say(services.store, failure_id, speaker.name, given.code)
     return given
 
 
@@ -82,7 +82,7 @@ def get_feedback_queue(services: Given, limit: Limit = 50, cursor: Cursor = None
 @router.put("/failures/{failure_id}/golden", dependencies=[ADMIN], responses=answers(401, 403, 409, 422, 503))
 def put_golden(services: Given, failure_id: FailureId, wanted: Protected) -> Protected:
     """Put a failure's label into the protected set that no later word changes, or take it out."""
-    labelled.protect(services.store, failure_id, golden=wanted.golden)
+    label_export.protect(services.store, failure_id, golden=wanted.golden)
     return wanted
 
 

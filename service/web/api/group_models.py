@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from service.store.feedback_records import Audit, Label, Said
-from service.store.group_records import GroupDetail, GroupRow
-from service.store.mended import MendedBy
+from service.feedback.applied_fixes import MendedBy
+from service.feedback.records import Audit, Label, Said
+from service.groups.records import GroupDetail, GroupRow
 from service.web.group_views import Queued
 
 Action = Literal[

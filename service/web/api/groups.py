@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.store.group_records import GroupFilter, GroupSort, GroupState
+from service.groups.records import GroupFilter, GroupSort, GroupState
 from service.web import group_views
 from service.web.api.group_models import (
     FeedbackGiven,
@@ -15,8 +15,8 @@ from service.web.api.group_models import (
 )
 from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import ACT, READ, Principal
+from service.web.error_responses import answers
 from service.web.group_actions import act, taken_of, word_of
-from service.web.problems import answers
 from service.web.services import Given, Services
 from service.web.views import LONGEST_ID
 

@@ -8,7 +8,7 @@ from fastapi.responses import PlainTextResponse
 from service.errors import ConfigurationError, FieldError, Unavailable
 from service.web.api.models import Alive, Ready
 from service.web.auth import READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["health"])

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.store.automation_records import Incident
+from service.incidents.records import Incident
 from service.web import automation_views as views
 from service.web.api.automation_models import IncidentAnswer, IncidentOpened, IncidentsPage
 from service.web.api.parameters import Cursor, Decided, Limit, Text
 from service.web.auth import ACT, READ, Principal
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 from service.web.views import LONGEST_ID
 

@@ -8,11 +8,11 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from service.groups import labelled
-from service.web import body
+from service.feedback import label_export
+from service.web import request_body
 from service.web.api.group_models import ImportAnswer
 from service.web.auth import ACT, READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["feedback"])
@@ -39,7 +39,7 @@ def get_labels(
     golden: Annotated[bool | None, Query(description="only the protected set, or only the rest")] = None,
 ) -> Lines:
     """Every label whose failure is still kept, redacted, newest first; disputed and contested ones are left out."""
-    found = labelled.cases(services.store, golden=golden)
+    found = label_export.cases(services.store, golden=golden)
     return Lines(
         (orjson.dumps(case) + b"\n" for case in found),
         headers={"Content-Disposition": 'attachment; filename="labels.jsonl"'},
@@ -49,7 +49,7 @@ def get_labels(
 @router.post("/labels", dependencies=[ACT], openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_labels(request: Request, services: Given) -> ImportAnswer:
     """Put labels made elsewhere to the failures of the same jobs here; a bad line rejects only itself."""
-    content = await body.read(request)
+    content = await request_body.read(request)
 
     def lines() -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(content.split(b"\n"), 1):
@@ -59,5 +59,5 @@ async def post_labels(request: Request, services: Given) -> ImportAnswer:
                 except orjson.JSONDecodeError:
                     yield f"line {number}", None
 
-    done = await to_thread.run_sync(lambda: labelled.take(services.store, services.feedback, lines()))
+    done = await to_thread.run_sync(lambda: label_export.take(services.store, services.feedback, lines()))
     return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))

@@ -5,8 +5,8 @@ from pydantic import BaseModel
 
 from service.web import model_views
 from service.web.auth import READ
+from service.web.error_responses import answers
 from service.web.model_views import ModelVersion
-from service.web.problems import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["model"])

@@ -7,8 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
-from service.store.records import Attempt, FailureRow, Stats, StoredDeadLetter
-from service.web.intake import Rejection
+from service.dead_letters.records import StoredDeadLetter
+from service.failures.records import FailureRow
+from service.jobs.records import Attempt
+from service.statistics.records import Stats
+from service.web.event_intake import Rejection
 from service.web.views import Pipeline
 
 Line = Annotated[int, Field(ge=1)]

@@ -7,16 +7,16 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
+from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.node_events import Said
-from service.formats.outcome import Skipped
-from service.ingest.deadletter import dead_letter
-from service.store.records import DeadLetter
-from service.web import body, intake
+from service.formats.read_outcome import Skipped
+from service.messaging.dead_letters import dead_letter
+from service.web import event_intake, request_body
 from service.web.auth import INGEST
-from service.web.intake import Rejection
-from service.web.problems import answers
+from service.web.error_responses import answers
+from service.web.event_intake import Rejection
 from service.web.services import Given, Services
 
 router = APIRouter(tags=["nodes"])
@@ -57,7 +57,7 @@ async def post_node_events(
     ] = None,
 ) -> NodeEventsAnswer:
     """Store what nodes said; answers after the commit. A bad line rejects only itself; known ones change nothing."""
-    content = await body.read(request)
+    content = await request_body.read(request)
     headers = dict(request.headers)
     limiter = cast("CapacityLimiter", request.app.state.ingesting)
     return await to_thread.run_sync(lambda: submit(services, content, headers, cluster=cluster), limiter=limiter)
@@ -72,7 +72,7 @@ def submit(
         TooLarge: more lines than are taken at once; nothing was stored.
         Unavailable: the database does not answer; the same body may be sent again.
     """
-    attributes = intake.cloud_event_headers(headers)
+    attributes = event_intake.cloud_event_headers(headers)
     records = [(1, content)] if attributes else lines_of(content)
     answer = NodeEventsAnswer(accepted=0, duplicates=0, skipped=0, rejected=[])
     for start in range(0, len(records), BATCH):
@@ -84,7 +84,7 @@ def submit(
             except UnreadableRecord as error:
                 first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
                 answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
-                dead.append(dead_letter(raw, f"{intake.NODE_PLACE} line {number}", error, services.clock.now()))
+                dead.append(dead_letter(raw, f"{event_intake.NODE_PLACE} line {number}", error, services.clock.now()))
                 continue
             if isinstance(found, Skipped):
                 answer.skipped += 1
@@ -103,8 +103,8 @@ def lines_of(content: bytes) -> list[tuple[int, bytes]]:
         TooLarge: more lines than are taken at once.
     """
     if content.lstrip()[:1] in {b"{", b""}:
-        return intake.lines_of(content)
-    if content.count(b"\n") > intake.LINES_MOST:
-        expected = f"at most {intake.LINES_MOST} lines"
+        return event_intake.lines_of(content)
+    if content.count(b"\n") > event_intake.LINES_MOST:
+        expected = f"at most {event_intake.LINES_MOST} lines"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     return [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]

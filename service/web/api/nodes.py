@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from service.store.fleet_records import NodeRow, NodeSort, StoredNodeEvent
-from service.store.records import FailureRow
+from service.failures.records import FailureRow
+from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
 from service.web import fleet_views
 from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import ACT, READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["nodes"])

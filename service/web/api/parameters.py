@@ -6,11 +6,11 @@ from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 
 from service.errors import FieldError, InvalidInput
+from service.web.action_request import Asked
 from service.web.api.automation_models import Comment
-from service.web.asked import Asked
 from service.web.auth import ACT, Principal
 from service.web.services import Given
-from service.web.times import When
+from service.web.url_times import When
 from service.web.views import Narrowed
 
 Limit = Annotated[int, Query(ge=1, le=500, description="how many at most")]

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from service.automation import history
+from service.automation import decision_records
 from service.errors import ConfigurationError, InvalidInput
 from service.recommend import policy, replay, replay_report
 from service.web.auth import ACT
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["policy"])
@@ -112,5 +112,5 @@ def replay_policy(services: Given, asked: ReplayAsked) -> ReplayAnswer:
         found = replay.Compared(other.version)
         if span is not None:
             low = max(span[0], span[1] - asked.failures + 1)
-            found = replay.compare(history.past(reading.decisions.read(low, span[1], since)), other)
+            found = replay.compare(decision_records.past(reading.decisions.read(low, span[1], since)), other)
     return ReplayAnswer.model_validate(replay_report.as_json(found))

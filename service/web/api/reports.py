@@ -10,7 +10,7 @@ from service import weeks
 from service.web import views
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ, Principal
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["reports"])

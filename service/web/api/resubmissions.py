@@ -4,13 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.store.automation_records import Lease, Request, RequestState
+from service.requests.records import Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseAsked, RequestsPage
 from service.web.api.failures import FailureId
 from service.web.api.parameters import Cursor, Decided, Limit, Text
 from service.web.auth import ACT, READ
-from service.web.problems import answers
+from service.web.error_responses import answers
 from service.web.services import Given
 
 router = APIRouter(tags=["resubmissions"])

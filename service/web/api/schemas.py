@@ -8,13 +8,14 @@ from typing import Any
 import orjson
 from fastapi import APIRouter
 
-from classifiers import context_data, taxonomy
+from classifiers import taxonomy
+from classifiers.relevance import evidence_weights
+from service.contracts.event import JobCompletion
 from service.errors import FieldError, NotFound
-from service.events import JobCompletion
 from service.formats.node_events import NodeEvent
 from service.web.api.models import SchemaNames, VerdictBody
 from service.web.auth import READ
-from service.web.problems import Problem, answers
+from service.web.error_responses import Problem, answers
 
 router = APIRouter(tags=["schemas"], dependencies=[READ])
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -38,7 +39,7 @@ def _verdict() -> dict[str, Any]:
 def _node_event() -> dict[str, Any]:
     made = NodeEvent.model_json_schema(by_alias=True)
     made["properties"]["schema"] = {"const": "node-event/1", "type": "string"}
-    made["properties"]["kind"] = {"enum": [*context_data.load().kinds, None]}
+    made["properties"]["kind"] = {"enum": [*evidence_weights.load().kinds, None]}
     made["anyOf"] = [{"required": ["node"]}, {"required": ["nodes"]}]
     return made
 

@@ -5,12 +5,12 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.store.automation_records import RequestState
+from service.requests.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
+from service.web.pages.automation_banner import message
 from service.web.pages.failure import Id
 from service.web.pages.forms import Acting, Deciding, Text, then
-from service.web.pages.standing import message
 from service.web.pages.templating import render
 from service.web.services import Given
 

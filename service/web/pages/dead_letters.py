@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Conflict
-from service.web import intake, views
+from service.web import event_intake, views
 from service.web.auth import READ
 from service.web.pages.forms import Acting, Text, then
 from service.web.pages.templating import render
@@ -47,7 +47,7 @@ def dead_letters(
 def resend(asked: Acting, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
     """Read one again, then show the list."""
     try:
-        outcome = intake.resend(asked.services, letter_id).outcome
+        outcome = event_intake.resend(asked.services, letter_id).outcome
     except Conflict:
         outcome = "unreadable"
     return then(f"/dead-letters?resent={letter_id}&outcome={outcome}")

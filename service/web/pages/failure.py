@@ -8,14 +8,14 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from service.errors import FieldError, NotFound
-from service.store.records import FailureDetail, FailureRow
+from service.failures.records import FailureDetail, FailureRow
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages import around, owner
+from service.web.pages import owner_message, related_failures
+from service.web.pages.automation_banner import message
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.excerpt import excerpts
 from service.web.pages.forms import Text
-from service.web.pages.standing import message
+from service.web.pages.log_excerpt import excerpts
 from service.web.pages.templating import render
 from service.web.pages.timeline import timeline
 from service.web.services import Given
@@ -58,9 +58,9 @@ def failure(
         "close": close(verdict),
         "spread": spread(verdict),
         "timeline": timeline(detail),
-        "around": around.of(services, detail, everything=reader.may("read")),
-        "words": around.said(services, failure_id),
-        "owner": owner.told(detail),
+        "around": related_failures.of(services, detail, everything=reader.may("read")),
+        "words": related_failures.said(services, failure_id),
+        "owner": owner_message.told(detail),
         "causes": by_side(),
         "categories": categories(),
         "symptoms": symptoms(),

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
-from service.store.feedback_records import SavedView
-from service.store.records import FailureSort
+from service.failures.records import FailureSort
+from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms

@@ -8,16 +8,16 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from service.errors import FieldError, InvalidInput, NotFound
-from service.groups import mending
-from service.groups.feedback import Word
-from service.store.feedback_records import Labels, SavedView
+from service.feedback import fix_service
+from service.feedback.records import Labels, SavedView
+from service.feedback.service import Word
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
 from service.web.group_actions import word_of
 from service.web.pages.causes import by_side, categories, chosen, symptoms
-from service.web.pages.excerpt import excerpts
 from service.web.pages.forms import Acting, Speaking, Text, then
+from service.web.pages.log_excerpt import excerpts
 from service.web.pages.templating import render
 from service.web.services import Given
 
@@ -121,7 +121,7 @@ def say(
 @router.post("/failures/{failure_id}/fixed")
 def fixed(asked: Acting, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
     """Say what mended it."""
-    mending.say(asked.services.store, failure_id, asked.who, fixed_by)
+    fix_service.say(asked.services.store, failure_id, asked.who, fixed_by)
     return then(f"/failures/{failure_id}?said=fixed")
 
 

@@ -7,7 +7,7 @@ from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
-from service.web.asked import Asked
+from service.web.action_request import Asked
 from service.web.auth import ACT, OWN, Principal, check_form
 from service.web.services import Given
 from service.web.views import Narrowed

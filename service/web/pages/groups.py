@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 
 from service.errors import FieldError, InvalidInput
-from service.store.group_records import GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
+from service.groups.records import GroupDetail, GroupFilter, GroupHour, GroupSort, GroupState
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal

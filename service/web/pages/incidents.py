@@ -5,11 +5,11 @@ from typing import Annotated, get_args
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.store.automation_records import IncidentKind
+from service.incidents.records import IncidentKind
 from service.web import automation_views as views
 from service.web.auth import READ
+from service.web.pages.automation_banner import message
 from service.web.pages.forms import Deciding, Text, then
-from service.web.pages.standing import message
 from service.web.pages.templating import render
 from service.web.services import Given
 from service.web.views import LONGEST_ID

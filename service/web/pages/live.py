@@ -10,9 +10,9 @@ from anyio import sleep, to_thread
 from fastapi import APIRouter, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from service.db.session import Store
 from service.errors import Unavailable
-from service.store.records import FailureFilter
-from service.store.session import Store
+from service.failures.records import FailureFilter
 from service.web import automation_views, views
 from service.web.auth import OWN, READ
 from service.web.pages.failure import Id

@@ -10,12 +10,12 @@ import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from service.store.group_records import GroupFilter
+from service.groups.records import GroupFilter
 from service.web import group_views, model_views, views
 from service.web.auth import READ
 from service.web.pages.causes import by_side
 from service.web.pages.forms import Text
-from service.web.pages.measured import SIDE, Figures, figures, wilson
+from service.web.pages.model_figures import SIDE, Figures, figures, wilson
 from service.web.pages.templating import render
 from service.web.services import Given, Services
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.store.fleet_records import NodeSort
+from service.nodes.records import NodeSort
 from service.web import fleet_views
 from service.web.auth import READ
 from service.web.pages.forms import Acting, Text, then

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from classifiers import taxonomy
-from service.events import FAILURE_STATUSES
-from service.store.group_records import GroupFilter, GroupRow
-from service.store.records import HourCount, Share
+from service.contracts.event import FAILURE_STATUSES
+from service.groups.records import GroupFilter, GroupRow
+from service.statistics.records import HourCount, Share
 from service.web import automation_views, group_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.failures import newest

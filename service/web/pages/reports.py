@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from service import weeks
-from service.report import html, markdown, pdf
+from service.reports import html, markdown, pdf
 from service.web import views
 from service.web.auth import READ
 from service.web.pages.forms import Acting, Text, then

@@ -14,10 +14,10 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from service import figures, legible
-from service.web.pages import words
-from service.web.pages.beside import beside
-from service.web.pages.standing import standing
+from service import formatting, number_format
+from service.web.pages import display_names
+from service.web.pages.automation_banner import standing
+from service.web.pages.relative_time import beside
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 
@@ -26,30 +26,30 @@ from service.web.sessions import FORM_COOKIE
 def environment() -> Environment:
     """The templates as installed."""
     made = Environment(
-        loader=ChoiceLoader([PackageLoader("service.web", "templates"), PackageLoader("service.report", "templates")]),
+        loader=ChoiceLoader([PackageLoader("service.web", "templates"), PackageLoader("service.reports", "templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=legible.visible,
+        finalize=formatting.visible,
     )
     made.filters |= {
-        "cut": legible.cut,
-        "number": figures.number,
-        "counted": figures.counted,
-        "gpu_hours": figures.gpu_hours,
-        "percent": figures.percent,
-        "sureness": figures.sureness,
-        "span": figures.span,
-        "plain": legible.without_colour,
+        "cut": formatting.cut,
+        "number": number_format.number,
+        "counted": number_format.counted,
+        "gpu_hours": number_format.gpu_hours,
+        "percent": number_format.percent,
+        "sureness": number_format.sureness,
+        "span": number_format.span,
+        "plain": formatting.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
         "path": path,
     }
     made.globals |= {
-        "word": words.word,
-        "title": words.title,
-        "definition": words.definition,
-        "confidence": words.confidence,
+        "word": display_names.word,
+        "title": display_names.title,
+        "definition": display_names.definition,
+        "confidence": display_names.confidence,
         "query": query,
         "beside": beside,
         "version": version("faultline"),
@@ -93,7 +93,7 @@ def render(
     form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
 
     def when(at: datetime) -> str:
-        return legible.exact(at, zone)
+        return formatting.exact(at, zone)
 
     content = (
         environment()
@@ -107,7 +107,7 @@ def render(
                 "now": now,
                 "zone": services.timezone,
                 "when": when,
-                "ago": lambda at: legible.ago(at, now),
+                "ago": lambda at: formatting.ago(at, now),
                 "automation_stands": lambda: standing(services),
             }
         )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from classifiers.case import LogStream
-from classifiers.lines import time_of
-from service.store.records import FailureDetail
+from classifiers.contracts import LogStream
+from classifiers.extraction.line_headers import time_of
+from service.failures.records import FailureDetail
 
 WIDTH, LANE, LEFT = 1000, 22, 130  # of the picture, in its own units
 MOST_LANES = 14

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service.store.all_tables import metadata
-from service.store.session import Store
+from service.db.all_tables import metadata
+from service.db.session import Store
 from tests.labs.postgres import Postgres, server
 from tests.service.automation.world import World, blank, world
 from tests.service.frozen_clock import FrozenClock

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from service.db.session import Store
 from service.errors import Conflict
-from service.store.session import Store
 from tests.service.automation.world import AUTO, World, job, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from service.db.session import Store
 from service.errors import Conflict
-from service.store.automation_records import Lease
-from service.store.session import Store
+from service.requests.records import Lease
 from tests.service.automation.world import AUTO, World, blank, job, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW

@@ -10,18 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from classifiers.case import Evidence, RawCase, Suspect, Verdict
-from service.automation.automation import Automation
-from service.batch import BatchOutcome
-from service.diagnose import Diagnose
-from service.events import JobCompletion, from_object
+from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
+from service.automation.service import Automation
+from service.contracts.batch_result import BatchOutcome
+from service.contracts.event import JobCompletion, from_object
+from service.db.session import Store
+from service.deliveries.tables import outbox
 from service.logs.fetch import LogFetcher
+from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.recommend.policy import Policy
-from service.store.automation_records import Lease, Request, RequestState
-from service.store.packing import unpack
-from service.store.session import Store
-from service.store.tables import outbox
+from service.requests.records import Lease, Request, RequestState
+from service.sql.packing import unpack
 from service.telemetry import Telemetry
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import GUESS, HARDWARE, NOW, SYSTEM

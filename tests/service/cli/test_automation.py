@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.store.session import Store
+from service.db.session import Store
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any
 import orjson
 import pytest
 
-from classifiers import artifact, training
+from classifiers.model import artifact, training
 from service.__main__ import main
 from tests.classifiers.conftest import KINDS, labelled
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.store.session import Store
+from service.db.session import Store
 from tests.service.automation.world import AUTO, job, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW

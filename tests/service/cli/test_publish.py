@@ -7,11 +7,11 @@ import pytest
 
 from service.__main__ import main
 from service.cli.publish import SOME_BAD, key_of, pieces
-from service.kafka.config import KafkaConfig
-from service.kafka.source import KafkaSource
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.source import KafkaSource
 from tests.contracts.test_source import take
 from tests.labs.kafka import Broker
-from tests.service.ingest.fakes import Clock, event
+from tests.service.messaging.fakes import Clock, event
 
 
 def test_the_key_keeps_a_jobs_attempts_together() -> None:

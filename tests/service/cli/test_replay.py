@@ -6,7 +6,7 @@ import pytest
 from service import compose
 from service.__main__ import main
 from service.cli.replay import SOME_BAD
-from service.store.session import Store
+from service.db.session import Store
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 
 from service.__main__ import main
 from service.cli.worker import TOO_MANY_DEAD_LETTERS
-from service.kafka.config import KafkaConfig
-from service.kafka.producer import Producer
-from service.kafka.record import Message
-from service.store.session import Store
+from service.db.session import Store
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.producer import Producer
+from service.messaging.record import Message
 from tests.flows.crashes import model_dir
 from tests.labs.kafka import Broker
 from tests.labs.need import missing

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import orjson
 
 from service.clock import SystemClock
+from service.contracts.event import JobCompletion
 from service.demo.player import PARTITIONS, TOPIC, Player, at, stream
-from service.events import JobCompletion
 from service.formats.recognise import parse
-from service.ingest.memory_source import MemoryBroker
+from service.messaging.memory_source import MemoryBroker
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LABELS = {"side", "cause", "category", "symptom", "retry", "labels", "provenance", "kind", "group"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from service.events import JobCompletion
-from service.formats.outcome import Skipped
+from service.contracts.event import JobCompletion
+from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
 
 FOLDER = Path(__file__).parents[2] / "data" / "formats"

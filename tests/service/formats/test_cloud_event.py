@@ -4,8 +4,8 @@ import pytest
 from cloudevents.core.bindings import kafka
 from cloudevents.core.v1.event import CloudEvent
 
+from service.contracts.event import JobCompletion
 from service.errors import UnreadableRecord
-from service.events import JobCompletion
 from service.formats.recognise import parse
 from tests.service.formats.examples import event, load, read
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers import context_data
+from classifiers.relevance import evidence_weights
 from service.errors import UnreadableRecord
 from service.formats.node_events import NODES_MOST, Report, Said, parse
 from service.formats.node_events_kinds import of_text, of_xid, rules
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 
 AT = "2026-11-20T03:41:52Z"
 WHEN = datetime(2026, 11, 20, 3, 41, 52, tzinfo=UTC)
@@ -97,7 +97,7 @@ def test_known_lines_are_told_apart(line: str, kind: str) -> None:
 
 
 def test_every_kind_of_the_rules_is_known() -> None:
-    kinds = context_data.load().kinds
+    kinds = evidence_weights.load().kinds
     assert {kind for kind, _ in rules().lines} <= set(kinds)
     assert of_xid(79) == "gpu_lost"
     assert of_xid(999) == "gpu_degraded"

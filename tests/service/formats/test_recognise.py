@@ -4,9 +4,9 @@ from typing import Any
 import orjson
 import pytest
 
+from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.errors import UnreadableRecord
-from service.events import MAX_EVENT_BYTES, JobCompletion
-from service.formats.outcome import Skipped
+from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse, parse_object
 from tests.service.formats.examples import NAMES, event, load, read, skipped
 

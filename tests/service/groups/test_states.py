@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.groups.records import GroupFacts, GroupRow
 from service.groups.states import chance_of, judge, levels
-from service.store.group_records import GroupFacts, GroupRow
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROW = GroupRow(

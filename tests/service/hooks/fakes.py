@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.hooks.client import LeaseGone, ServiceAway
+from service.hooks.lease_client import LeaseGone, ServiceAway
 from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
 
 

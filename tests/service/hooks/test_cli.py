@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from service.deliver import signing
+from service.deliveries.channels import signing
 from tests.labs.slurm import free_port
-from tests.service.deliver.made import KEY, SECRET
+from tests.service.deliveries.made import KEY, SECRET
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, log, make_world
 

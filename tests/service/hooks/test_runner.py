@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from service.hooks.client import ServiceAway
-from service.hooks.intent import Journal
+from service.hooks.action_journal import Journal
+from service.hooks.lease_client import ServiceAway
 from service.hooks.request import Failed, Request, Settled
 from service.hooks.runner import Options, Runner
 from tests.service.frozen_clock import FrozenClock

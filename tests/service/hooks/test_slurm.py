@@ -10,11 +10,11 @@ import pytest
 from service.clock import SystemClock
 from service.hooks.request import Go, LeaseOver, Request, SchedulerAway, Settled
 from service.hooks.slurm import SlurmOptions, SlurmScheduler
+from service.hooks.slurm_client import Slurm
 from service.hooks.slurm_rest import SlurmRest
 from service.hooks.slurm_rest_call import Caller
 from service.hooks.slurm_scripts import Scripts
 from service.hooks.slurm_tools import SlurmRefused, SlurmTools
-from service.hooks.slurm_way import Slurm
 from tests.service.hooks import benches
 from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.events import JobCompletion, from_object
+from service.contracts.event import JobCompletion, from_object
 from service.logs.excerpt import SCAN_BYTES, TAIL_BYTES, Excerpt
 from service.logs.fetch import Fetched, LogFetcher
 

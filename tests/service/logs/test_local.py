@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from service.logs.allowed_roots import Refused, parse_roots
 from service.logs.local import NotThere, open_log, path_of
-from service.logs.roots import Refused, parse_roots
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ANOTHER = "daemon" if ME != "daemon" else "bin"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from service.logs import remote as remote_module
+from service.logs.allowed_roots import Refused, parse_roots
 from service.logs.local import NotThere
 from service.logs.remote import Remote
-from service.logs.roots import Refused, parse_roots
 
 LOG = b"".join(b"line %d\n" % number for number in range(1, 20_001))
 

@@ -3,9 +3,9 @@ from datetime import UTC, datetime
 import pytest
 
 from service.errors import ConfigurationError
+from service.failures.records import Visible
+from service.people.accounts import Account, Role
 from service.people.roles import parse_roles, scopes_of, visible_to
-from service.store.accounts import Account, Role
-from service.store.records import Visible
 
 
 def account(role: Role, users: tuple[str, ...] = (), teams: tuple[str, ...] = ()) -> Account:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 
-from classifiers.case import Evidence, JobFacts, Progress, Suspect, Verdict
+from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, SwitchState

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from service.recommend import facts_wire
 from service.recommend.facts import Facts, History, KnownCheckpoint, Lineage, OpenIncident, OptIn, Suspicion
-from service.store.packing import pack, unpack
+from service.sql.packing import pack, unpack
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 AT = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive here

@@ -7,10 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from classifiers.case import JobFacts, Verdict
+from classifiers.contracts import JobFacts, Verdict
 from service.recommend import policy
 from service.recommend.advise import advise, decide
-from service.recommend.chain import Asked
 from service.recommend.facts import (
     ActionRate,
     Facts,
@@ -24,6 +23,7 @@ from service.recommend.facts import (
     SwitchState,
     Tally,
 )
+from service.recommend.rule_chain import Asked
 from tests.service.recommend.worlds import JOBS, NOW, PASSING, VERDICTS, ran
 
 BOLD = """

@@ -7,7 +7,7 @@ import pytest
 
 from service.recommend import reasons
 from service.recommend.advise import MAY_FORBID, MAY_OBJECT
-from service.recommend.chain import FINE, Ruling
+from service.recommend.rule_chain import FINE, Ruling
 
 TEXTS = tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
 

@@ -7,9 +7,9 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from classifiers import taxonomy
-from classifiers.case import JobFacts, Suspect, Verdict
+from classifiers.contracts import JobFacts, Suspect, Verdict
 from classifiers.taxonomy import RetryOutlook
-from service.events import Status
+from service.contracts.event import Status
 from service.recommend.facts import Facts
 
 AXES = taxonomy.load()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from service.ingest.backoff import Backoff
+from service.backoff import Backoff
 from service.kubernetes.errors import ClusterAway, Expired
 from service.kubernetes.paths import Object
 from service.watch import reflector

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from service.contracts.event import JobCompletion
 from service.errors import ConfigurationError, TooLarge, Unavailable
-from service.events import JobCompletion
 from service.kubernetes.errors import Absent, ClusterAway
 from service.kubernetes.paths import Object
-from service.watch import state as states
-from service.watch.evidence import Evidence
-from service.watch.logs import LogTails
-from service.watch.measures import Measures
-from service.watch.nodes import Nodes
+from service.watch import watch_state as states
+from service.watch.cluster_evidence import Evidence
+from service.watch.metrics import Measures
+from service.watch.node_watch import Nodes
+from service.watch.pod_logs import LogTails
 from service.watch.reflector import Seen, What
 from service.watch.watcher import Watcher, collections, without_logs
 from tests.service.frozen_clock import FrozenClock

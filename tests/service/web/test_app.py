@@ -11,9 +11,9 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
-from service.store.tokens import SCOPES
+from service.people.tokens import SCOPES
+from service.web.security_middleware import HEADERS
 from service.web.sessions import FORM_COOKIE
-from service.web.shell import HEADERS
 from tests.service.web.world import World, event, lines, make_world
 
 PUBLIC = "public"

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from fastapi.testclient import TestClient
 
-from service.automation.automation import Automation
-from service.diagnose import Diagnose
-from service.groups.advisor import Advisor
-from service.groups.feedback import Feedback
+from service.automation.service import Automation
+from service.feedback.advisor import Advisor
+from service.feedback.service import Feedback
 from service.logs.fetch import LogFetcher
+from service.pipeline.diagnose import Diagnose
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from tests.service.automation.world import ByWord, job, rules

@@ -2,8 +2,7 @@
 
 from fastapi.testclient import TestClient
 
-from service.store.delivery_records import NewDelivery
-from service.store.records import OutboxMessage
+from service.deliveries.records import NewDelivery, OutboxMessage
 from tests.service.web.test_auth import form_token
 from tests.service.web.world import World
 

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.case import LogStream
-from service.web.pages.excerpt import Gap, Line, excerpt, excerpts, numbered
+from classifiers.contracts import LogStream
+from service.web.pages.log_excerpt import Gap, Line, excerpt, excerpts, numbered
 
 
 def said(line: int | None, text: str = "boom", role: str = "initiating", rank: int | None = 0) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from fastapi.testclient import TestClient
 
-from classifiers import dataset
+from classifiers.data import labelled_cases
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 MODULE = "ModuleNotFoundError: No module named 'flash_attn'"
@@ -233,7 +233,7 @@ def test_exported_labels_are_what_training_reads_and_come_in_again(
     say(stocked, failure(stocked, "x0"), kind="contest")
     exported = stocked.get("/api/v1/labels").content
     (tmp_path / "labels.jsonl").write_bytes(exported)
-    [case] = dataset.read_file(tmp_path / "labels.jsonl")
+    [case] = labelled_cases.read_file(tmp_path / "labels.jsonl")
     assert (case.labels.best["side"], case.labels.best["cause"], case.labels.best["retry"]) == (
         "system",
         "SYS.5",

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service import weeks
-from service.report.gather import gather
+from service.reports.gather import gather
 from tests.service.web.test_automation_pages import post, words
 from tests.service.web.world import NOW, World, event, lines, log
 

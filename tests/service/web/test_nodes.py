@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from service.fleet.settings import FleetSettings
-from service.fleet.tend import Tending
+from service.nodes.exposure_counts import Tending
+from service.nodes.settings import FleetSettings
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=12, GPU has fallen off the bus."

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from service.failures.records import FailureDetail
 from service.people import passwords
 from service.people.config import People, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
-from service.store.records import FailureDetail
 from service.web.auth import PROXY_SECRET
 from tests.service.web.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from service.automation.automation import Automation
-from service.diagnose import Diagnose
+from service.automation.service import Automation
+from service.db.session import Store
 from service.logs.fetch import LogFetcher
-from service.store.session import Store
+from service.pipeline.diagnose import Diagnose
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import Services

@@ -15,9 +15,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, Engine, event
 
 from service.clock import SystemClock
-from service.store import bounded, facets, failure_page, group_page
-from service.store.all_tables import metadata
-from service.store.session import Store
+from service.db.all_tables import metadata
+from service.db.session import Store
+from service.failures import facets
+from service.failures import listing as failure_listing
+from service.groups import listing as group_listing
+from service.sql import bounded_count
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import Services
@@ -74,11 +77,11 @@ def filled(urls: Sequence[str]) -> Iterator[tuple[Store, Store]]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (facets, "OVER_SEARCHED", 100),
-        (failure_page, "Q_FEW", 100),
-        (failure_page, "Q_WINDOW", 500),
-        (group_page, "WINDOW", 10),
-        (group_page, "FEW", 5),
-        (bounded, "COUNTED", 100),
+        (failure_listing, "Q_FEW", 100),
+        (failure_listing, "Q_WINDOW", 500),
+        (group_listing, "WINDOW", 10),
+        (group_listing, "FEW", 5),
+        (bounded_count, "COUNTED", 100),
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)

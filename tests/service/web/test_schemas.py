@@ -5,7 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 from jsonschema import Draft202012Validator
 
-from classifiers.dataset import DatasetError, parse
+from classifiers.data.labelled_cases import DatasetError, parse
 from tests.service.web.world import event, lines
 
 LABELS: dict[str, object] = {

@@ -14,16 +14,16 @@ import orjson
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from classifiers.case import Evidence, RawCase, Suspect, Verdict
-from service.automation.automation import Automation
-from service.batch import BatchOutcome, Handle
-from service.diagnose import Diagnose
-from service.events import JobCompletion
-from service.groups.fold import Fold
+from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
+from service.automation.service import Automation
+from service.contracts.batch_result import BatchOutcome, Handle
+from service.contracts.event import JobCompletion
+from service.db.session import Store
+from service.dead_letters.records import DeadLetter
+from service.groups.count_updater import Fold
 from service.logs.fetch import LogFetcher
+from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
-from service.store.records import DeadLetter
-from service.store.session import Store
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services

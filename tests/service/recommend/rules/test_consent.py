@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from service.contracts.verdict import Mode
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import OptIn, OptInMode
-from service.verdict import Mode
 from tests.service.recommend.worlds import ALONE, PASSING, ran
 
 BUILT_IN = policy.built_in()

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from service.contracts.verdict import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, Lineage, PastResubmit
-from service.verdict import Advice
 from tests.service.recommend.worlds import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()

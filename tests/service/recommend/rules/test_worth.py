@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from classifiers.case import JobFacts
+from classifiers.contracts import JobFacts
+from service.contracts.verdict import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
-from service.verdict import Advice
 from tests.service.recommend.worlds import ALONE, NOW, PASSING, ran
 
 BUILT_IN = policy.built_in()

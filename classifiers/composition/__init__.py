@@ -1,0 +1,1 @@
+"""Composes labelled failures from templates: short texts and runs of many ranks."""

@@ -1,0 +1,116 @@
+"""Kinds as labelled cases: one job each, with facts, streams, truth and provenance."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+from classifiers.composition.kinds import Kind
+from classifiers.composition.made_values import World
+from classifiers.composition.rank_runs import compose_run
+from classifiers.composition.template_text import Part, Scenery, write
+
+# How often a job's facts reach the log's reader: reports pasted by people rarely have them.
+KEEP_FACTS = 0.5
+INLINE = 0.5
+TELL_FRAMEWORK = 0.6
+FRAMEWORKS = {"pytorch", "deepspeed", "tensorflow", "horovod", "jax", "ray"}
+
+
+def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
+    """All cases of one kind; the same seed gives the same cases."""
+    cases = []
+    texts = list(kind.texts) or [""]
+    for number, text in enumerate(texts):
+        for copy in range(kind.copies):
+            name = f"{kind.name}-{number}-{copy}"
+            rng = random.Random(f"{seed}/{name}")
+            world = World(rng)
+            if kind.is_run:
+                event, root_rank, root_line = compose_run(kind, text, scenery, world)
+            else:
+                event, root_rank, root_line = _short(kind, text, scenery, world)
+            _facts(event, kind, world, bare=copy % 2 == 1 or rng.random() > KEEP_FACTS)
+            cases.append(_case(name, kind, event, (root_rank, root_line), seed))
+    return cases
+
+
+def _short(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
+    written = write(text, world, scenery, kind.scene)
+    # A node's lines come apart with some sites, inside the pasted log with others.
+    inline = world.rng.random() < INLINE
+    logs: dict[tuple[str, int | None], list[str]] = {}
+    node_events: list[dict[str, Any]] = []
+    for part in written.parts:
+        if part.kind == "node" and not inline:
+            node_events += [{"node": world.get("node"), "source": part.source, "text": line} for line in part.lines]
+        else:
+            logs.setdefault(_stream(part), []).extend(part.lines)
+    event: dict[str, Any] = {
+        "logs": [
+            {"rank": rank, "stream": stream, "tail": "\n".join(lines) + world.rng.choice(["", "\n"])}
+            for (stream, rank), lines in logs.items()
+        ]
+    }
+    if node_events:
+        event["node_events"] = node_events
+    rank = written.parts[written.root[0]].rank if written.root else None
+    return event, rank, written.root_text()
+
+
+def _stream(part: Part) -> tuple[str, int | None]:
+    if part.kind == "rank":
+        return "stderr", part.rank
+    return ("launcher", None) if part.kind == "launcher" else ("stderr", 0)
+
+
+def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> None:
+    """Status, times and, unless the copy is bare, what else the scheduler knows."""
+    ended = world.now + timedelta(seconds=world.rng.randint(1, 40))
+    started = (
+        world.boot
+        if world.boot > ended - timedelta(days=2)
+        else ended - timedelta(seconds=world.rng.randint(9, 170_000))
+    )
+    event.update(
+        schema="job-completion/1",
+        cluster=world.get("cluster"),
+        job_id=world.get("job"),
+        attempt=0,
+        started_at=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        ended_at=f"{ended:%Y-%m-%dT%H:%M:%SZ}",
+        status=kind.event["status"],
+    )
+    facts = {key: value for key, value in kind.event.items() if key not in ("status", "code")}
+    if kind.scene in FRAMEWORKS and "framework" not in facts and world.rng.random() < TELL_FRAMEWORK:
+        facts["framework"] = kind.scene
+    if "nodes" in facts:
+        facts["nodes"] = [world.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
+    for key, value in facts.items():
+        if kind.keep or not bare:
+            event.setdefault(key, world.fill(value).replace("_", " ") if key == "message" else value)
+
+
+def _case(
+    name: str, kind: Kind, event: dict[str, Any], root: tuple[int | None, str | None], seed: int
+) -> dict[str, Any]:
+    labels: dict[str, Any] = {}
+    for axis in ("side", "cause", "category", "symptom", "retry"):
+        labels[axis] = kind.axes[axis]
+        if len(kind.allowed[axis]) > 1:
+            labels[f"{axis}_ok"] = list(kind.allowed[axis])
+    labels["root_rank"], labels["root_line"] = root
+    return {
+        "schema": "labelled-case/1",
+        "id": f"composed-{name}",
+        "group": f"composed-{kind.name}",
+        "kind": kind.name,
+        "event": event,
+        "labels": labels,
+        "provenance": {
+            "origin": "composed",
+            "program": f"compose/{kind.file}",
+            "framework": kind.scene,
+            "seed": seed,
+            **({"about": kind.about} if kind.about else {}),
+        },
+    }

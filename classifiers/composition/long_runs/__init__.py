@@ -1,0 +1,1 @@
+"""Composes long runs of many ranks on a time line."""

@@ -1,0 +1,117 @@
+"""The end of a run as its launcher tells it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from classifiers.composition.long_runs import launcher_reports
+from classifiers.composition.long_runs.timeline import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """When all was over, exit codes by rank, and who ended when (time, rank), the first first."""
+
+    at: float
+    codes: Mapping[int, int]
+    seen: list[tuple[float, int]]
+
+    @property
+    def first(self) -> int:
+        """The rank that ended first."""
+        return self.seen[0][1]
+
+
+def close(run: Run, over: Ends) -> None:
+    """Add the launcher's last words to a run."""
+    teller = _TELLERS.get(run.launcher)
+    if teller is not None:
+        teller(run, over)
+
+
+def _torchrun(run: Run, over: Ends) -> None:
+    rng = run.rng
+    py, script = run.world.get("py"), run.world.get("script")
+    agent = run.pids[0] - rng.randint(9, 90)
+    for host in dict.fromkeys(run.hosts):
+        mine = [(at, rank) for at, rank in over.seen if run.hosts[rank] == host]
+        if not mine or (run.kind.how == "lost" and host == run.hosts[run.root]):
+            continue
+        begin = max(mine[0][0] + rng.uniform(0.5, 5), over.at - 2)
+        ended = {rank for _, rank in mine}
+        for rank in range(run.size):
+            if run.hosts[rank] == host and rank not in ended:
+                stamp = f"{run.stamp(begin, rank):%m%d %H:%M:%S}.000000"
+                where = "torch/distributed/elastic/multiprocessing/api.py:897"
+                text = f"W{stamp} {agent} {where}] Sending process {run.pids[rank]} closing signal SIGTERM"
+                run.say(begin, None, text, host=host)
+        failures = [
+            (run.stamp(at, rank), rank, run.local[rank], run.pids[rank], over.codes[rank])
+            for at, rank in mine[: rng.randint(1, 8)]
+        ]
+        report = launcher_reports.torchrun(run.stamp(begin, mine[0][1]), script, host, failures, agent, py)
+        run.say(begin + 0.2, None, "\n".join(report), host=host)
+
+
+def _srun(run: Run, over: Ends) -> None:
+    if run.kind.how == "lost":
+        words = f"srun: error: Node failure on {run.hosts[run.root]}\nsrun: Job step aborted: Waiting up to 32 seconds."
+        run.say(over.at - 0.5, None, words)
+        return
+    deaths = [(rank, run.hosts[rank], over.codes[rank]) for _, rank in over.seen]
+    deaths += [(rank, run.hosts[rank], -15) for rank in range(run.size) if over.codes[rank] == -15][:3]
+    head = launcher_reports.srun(run.world.get("job"), deaths, run.stamp(over.at, None))
+    run.say(over.seen[0][0] + 0.2, None, head[0])
+    run.say(over.at, None, "\n".join(head[1:]))
+
+
+def _mpirun(run: Run, over: Ends) -> None:
+    first = over.first
+    text = "\n".join(launcher_reports.mpirun(first, run.pids[first], run.hosts[first], over.codes[first], run.rng))
+    run.say(over.at, None, text.replace("mpirun", "prterun") if run.launcher == "prterun-tag" else text)
+
+
+def _mpich(run: Run, over: Ends) -> None:
+    first = over.first
+    run.say(over.at, None, "\n".join(launcher_reports.mpich(run.pids[first], run.hosts[first], over.codes[first])))
+
+
+def _horovodrun(run: Run, over: Ends) -> None:
+    others = [rank for _, rank in over.seen[1:4]]
+    run.say(over.at, None, "\n".join(launcher_reports.horovodrun(over.first, others, over.codes[over.first])))
+
+
+def _deepspeed(run: Run, over: Ends) -> None:
+    first = over.first
+    pids = [run.pids[rank] for rank in range(run.size) if run.hosts[rank] == run.hosts[first]]
+    py, script = run.world.get("py"), run.world.get("script")
+    words = launcher_reports.deepspeed(run.stamp(over.at, None), pids, py, script, run.local[first], over.codes[first])
+    run.say(over.at, None, "\n".join(words))
+
+
+def _ray(run: Run, over: Ends) -> None:
+    first = over.first
+    hexa = f"{run.rng.getrandbits(64):016x}"
+    if over.codes[first] < 0:
+        words = (
+            "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+            f"\tclass_name: RayTrainWorker\n\tactor_id: {hexa}\n\tpid: {run.pids[first]}\n\tip: {run.ips[first]}\n"
+            "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR "
+            f"Worker exit detail: Worker {hexa} exits with a connection error code 2. End of file."
+        )
+    else:
+        words = (
+            "ray.exceptions.RayTaskError(RuntimeError): ray::_RayTrainWorker__execute.get_next() "
+            f"(pid={run.pids[first]}, ip={run.ips[first]}, actor_id={hexa})"
+        )
+    run.say(over.at, None, words)
+
+
+_TELLERS: Mapping[str, Callable[[Run, Ends], None]] = {
+    **dict.fromkeys(("torchrun", "torchrun-tee", "torchrun-files"), _torchrun),
+    **dict.fromkeys(("srun", "srun-l", "srun-files"), _srun),
+    **dict.fromkeys(("mpirun", "mpirun-tag", "prterun-tag"), _mpirun),
+    "mpiexec-l": _mpich,
+    **dict.fromkeys(("horovodrun", "horovodrun-ts"), _horovodrun),
+    "deepspeed": _deepspeed,
+    "ray": _ray,
+}

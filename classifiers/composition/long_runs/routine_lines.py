@@ -1,0 +1,58 @@
+"""How ranks speak on a good day, and the texts of routine_lines.toml."""
+
+import random
+import tomllib
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def speech() -> dict[str, Any]:
+    """What stands in routine_lines.toml."""
+    return tomllib.loads((Path(__file__).parent / "routine_lines.toml").read_text(encoding="utf-8"))
+
+
+def noticing(framework: str, *, waited: bool) -> list[str]:
+    """What a framework's ranks say when a peer is gone, or does not answer; "" for nothing."""
+    data = speech()
+    names = data["waited" if waited else "closed"][framework]
+    return [data["said"][name] if name else "" for name in names]
+
+
+@dataclass(slots=True)
+class Voice:
+    """How one job's ranks speak: which report, which logger mark, and whether all of them do."""
+
+    report: str
+    stamp: str
+    mark: str
+    everyone: bool
+
+    @classmethod
+    def draw(cls, rng: random.Random) -> "Voice":
+        """A way to speak; where everyone does, the logger mostly tells who."""
+        everyone = rng.random() < 0.5
+        loggers = speech()["loggers"]
+        ranked = [one for one in loggers if "{r}" in one[1]]
+        stamp, mark = rng.choice(ranked if everyone and rng.random() < 0.6 else loggers)
+        return cls(rng.choice(speech()["reports"]), stamp, mark, everyone)
+
+    def line(self, at: datetime, rank: int, pid: int, words: str) -> str:
+        """Words as the logger writes them."""
+        told = at.strftime(self.stamp) if self.stamp else ""
+        if ",%f" in self.stamp:
+            told = told[:-3]
+        return self.mark.format(t=told, r=rank, pid=pid) + words
+
+    def step(self, rng: random.Random, number: int, total: int) -> str:
+        """One step's report."""
+        done = number / max(1, total)
+        return self.report.format(
+            s=number, total=total, loss=6.5 - 4 * done + rng.uniform(-0.2, 0.2), rate=rng.uniform(0.4, 9), e=int(done * 9),
+            mem=rng.uniform(20, 78), lr=3e-4 * (1 - done) + 1e-6, ms=rng.uniform(90, 9000), samples=number * 512,
+            samples2=total * 512, epoch=done * 3, pct=int(100 * done), tokens=rng.randint(2000, 90000),
+            bar="█" * int(10 * done),
+        )  # fmt: skip

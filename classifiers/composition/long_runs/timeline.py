@@ -1,0 +1,160 @@
+"""One long run on a time line: ranks that start, train and talk, one that fails, those that notice, the launcher."""
+
+import random
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from classifiers.composition.long_runs import routine_lines
+from classifiers.composition.long_runs.failure_kinds import Kind
+from classifiers.composition.made_values import World
+
+PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that speak at once come interleaved
+
+
+@dataclass(slots=True)
+class Line:
+    """One line at its time; `rank` None: launcher or agent, with `host` its node's."""
+
+    at: float
+    rank: int | None
+    text: str
+    mine: bool = False
+    host: str | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """A run in the making."""
+
+    rng: random.Random
+    kind: Kind
+    framework: str
+    launcher: str
+    size: int
+    root: int
+    world: World
+    hosts: list[str]
+    ips: list[str]
+    pids: list[int]
+    local: list[int]
+    per_node: int
+    begin: datetime
+    lines: list[Line] = field(default_factory=list)
+    skew: list[float] = field(default_factory=list)
+
+    def stamp(self, at: float, rank: int | None) -> datetime:
+        """The time as the clock of a rank's node shows it."""
+        return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
+
+    def say(self, at: float, rank: int | None, text: str, *, mine: bool = False, host: str | None = None) -> float:
+        """Add the lines of a text from a time on; gives the time after the last."""
+        for line in text.split("\n"):
+            self.lines.append(Line(at, rank, line, mine=mine, host=host))
+            at += PER_LINE * self.rng.uniform(0.2, 3)
+        return at
+
+    def fill(self, template: str, at: float, rank: int, **more: Any) -> str:
+        """A template of routine_lines.toml with the values of a rank at a time."""
+        rng, when = self.rng, self.stamp(at, rank)
+        peer = rng.randrange(self.size)
+        said: dict[str, Any] = {
+            "r": rank, "r1": (rank + 1) % self.size, "n": self.size, "g": self.local[rank], "host": self.hosts[rank],
+            "ip": self.ips[rank], "pid": self.pids[rank], "pid2": self.pids[rank] + rng.randint(90, 900),
+            "ln": rng.randint(40, 2400), "hexa": f"{rng.getrandbits(16):04x}", "hexb": f"{rng.getrandbits(32):08x}",
+            "glog": f"{when:%m%d %H:%M:%S}.{when.microsecond:06d}",
+            "glogn": f"{when:%m%d %H:%M:%S}.{when.microsecond:06d}{rng.randint(100, 999)}",
+            "tsf": f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond:06d}",
+            "tsm": f"{when:%Y-%m-%d %H:%M:%S},{when.microsecond // 1000:03d}", "net": rng.choice(["IB", "Socket"]),
+            "port": rng.randint(32768, 60999), "peerhost": self.hosts[peer], "root": self.root, "tag": "",
+            **{name: self.world.get(name) for name in ("pkg", "wd", "script", "svc", "ckpt")},
+        }  # fmt: skip
+        return template.format(**{**said, **more})
+
+
+def draw(kind: Kind, framework: str, launcher: str, world: World) -> Run:
+    """Size, places, processes and clocks of a run."""
+    rng = world.rng
+    per_node = rng.choice([2, 4, 4, 8, 8])
+    nodes = rng.choice([1, 1, 2, 2, 4] if kind.how != "lost" else [2, 2, 4])
+    size = per_node * nodes
+    if launcher in {"pods", "docker", "kubectl", "stern"}:
+        size, per_node = min(size, 8), 1
+    names = list(dict.fromkeys(world.get(f"node{10 + index}") for index in range(90)))[: max(1, size // per_node)]
+    ips = [world.get(f"ip{10 + index}") for index in range(len(names))]
+    root = rng.randrange(size) if kind.how != "lost" else rng.randrange(per_node, size)
+    base = rng.randint(900, 3_900_000)
+    clock = [rng.choice([0.0, 0.0, 0.02, -0.3, 1.7]) for _ in names]
+    run = Run(
+        rng=rng, kind=kind, framework=framework, launcher=launcher, size=size, root=root, world=world,
+        hosts=[names[rank // per_node] for rank in range(size)], ips=[ips[rank // per_node] for rank in range(size)],
+        pids=[base + 9 * rank + rng.randint(0, 6) for rank in range(size)], local=[r % per_node for r in range(size)],
+        per_node=per_node, begin=world.now,
+        skew=[clock[rank // per_node] for rank in range(size)],
+    )  # fmt: skip
+    world.known |= {
+        "rank": str(root),
+        "lrank": str(run.local[root]),
+        "node": run.hosts[root],
+        "rpid": str(run.pids[root]),
+    }
+    return run
+
+
+def live(run: Run, steps: int, pace: float) -> float:
+    """Start and train; gives the time of the failure."""
+    rng = run.rng
+    scene = "pytorch" if run.framework == "gloo" else run.framework
+    voice = routine_lines.Voice.draw(rng)
+    starting = routine_lines.speech()["start"]["pytorch" if scene == "ray" else scene]
+    at = 0.0
+    chatty = rng.random()
+    for rank in range(run.size):
+        when = rng.uniform(0, 3)
+        for text in rng.sample(starting, min(len(starting), rng.randint(0, 3))):
+            when = run.say(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
+        if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:
+            for text in routine_lines.speech()["nccl"]:
+                when = run.say(when, rank, run.fill(text, when, rank))
+        if run.launcher == "ray":
+            words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
+            when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when
+        elif rng.random() < 0.5 and (voice.everyone or rank == 0):
+            run.say(
+                when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
+            )
+        at = max(at, when)
+    speakers = range(run.size) if voice.everyone else range(1)
+    first = rng.randint(0, 20_000)
+    for number in range(steps):
+        at += pace * rng.uniform(0.8, 1.3)
+        for rank in speakers:
+            when = at + rng.uniform(0, min(pace, 0.2))
+            words = voice.step(rng, first + number, first + steps + 900)
+            run.say(when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], words))
+        if rng.random() < 0.02:
+            rank = rng.randrange(run.size)
+            text = run.fill(rng.choice(routine_lines.speech()["harmless"]), at, rank)
+            run.say(at + 0.01, rank, voice.line(run.stamp(at, rank), rank, run.pids[rank], text))
+    run.world.known["step"] = str(first + steps)
+    return at + pace * rng.uniform(0.1, 0.9)
+
+
+def trace_of(run: Run, *, tagged: bool) -> list[str]:
+    """A traceback's lines but the last."""
+    rng, get = run.rng, run.world.get
+    mark = f"[rank{run.root}]: " if tagged else ""
+    lines = ["Traceback (most recent call last):"]
+    frames = [
+        (f"{get('wd')}/{get('script')}", "<module>", "main()"),
+        (f"{get('wd')}/{get('script')}", "main", "trainer.fit(model, loader)"),
+        (f"{get('wd')}/engine/loop.py", "fit", "for step, batch in enumerate(loader):"),
+        (f"{get('pkg')}/torch/utils/data/dataloader.py", "__next__", "data = self._next_data()"),
+        (f"{get('pkg')}/torch/nn/modules/module.py", "_call_impl", "return forward_call(*args, **kwargs)"),
+        (f"{get('wd')}/models/blocks.py", "forward", "h = self.proj(h) + self.bias"),
+        (f"{get('wd')}/data/sets.py", "__getitem__", "return self.parse(self.rows[key])"),
+        (f"{get('wd')}/engine/state.py", "save", "self.writer.write(state)"),
+    ]
+    for path, name, code in sorted(rng.sample(frames, rng.randint(2, 6)), key=frames.index):
+        lines += [f'  File "{path}", line {rng.randint(9, 1900)}, in {name}', f"    {code}"]
+    return [mark + line for line in lines]

@@ -1,0 +1,152 @@
+"""Long runs of many ranks: progress, the failure on one rank, what the others and the launcher say afterwards."""
+
+from typing import Any
+
+from classifiers.composition.kinds import Kind
+from classifiers.composition.made_values import World
+from classifiers.composition.template_text import Scenery, Written, pick, write
+
+OPERATIONS = ["ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "BROADCAST", "ALLTOALL_BASE", "COALESCED"]
+TIMEOUTS = ["600000", "1800000", "300000", "900000", "7200000"]
+SIGNALS = {
+    -9: ("9 (Killed)", 137),
+    -11: ("11 (Segmentation fault)", 139),
+    -6: ("6 (Aborted)", 134),
+    -7: ("7 (Bus error)", 135),
+    -15: ("15 (Terminated)", 143),
+}
+APART = 0.75  # share of runs whose node lines come apart from the logs
+IN_ORDER = 0.85  # share of merged logs where the failing rank's words come before the others'
+
+MAX_STREAMS = 16
+
+
+def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
+    """One run as an event without its facts, the rank where it began (None: told nowhere) and its first line."""
+    rng = world.rng
+    size = rng.choice(list(kind.ranks))
+    root = rng.randrange(size)
+    per_node = rng.choice([1, 2, 4, 8]) if size > 1 else 1
+    hosts = [world.get(f"node{10 + index}") for index in range(max(1, size // per_node))]
+    _bind(kind, world, root, size, per_node, hosts)
+    # The root's own words see the root's rank and node as `$rank` and `$node`.
+    world.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
+    daily = _daily(kind, scenery, world, size)
+    said = write(text, world, scenery, kind.scene) if text else Written([], None)
+    own = [line for part in said.parts if part.kind != "node" for line in part.lines]
+    node_lines = [(part.source, line) for part in said.parts if part.kind == "node" for line in part.lines]
+    world.wait(rng.choice([1, 3, 10, 600]))
+    after = _after(kind, scenery, world, size, root, per_node, hosts)
+    launcher = _launcher(kind, scenery, world)
+    for rank in range(size):
+        daily.setdefault(rank, [])
+    event: dict[str, Any] = {}
+    layout = rng.choice(["streams", "streams", "merged", "merged", "tagged"])
+    if layout == "streams" and size <= MAX_STREAMS:
+        event["logs"] = [
+            {
+                "rank": rank,
+                "node": hosts[(rank // per_node) % len(hosts)],
+                "stream": "stderr",
+                "tail": "\n".join(daily[rank] + (own if rank == root else after.get(rank, []))),
+            }
+            for rank in range(size)
+        ]
+        if launcher:
+            event["logs"].append({"rank": None, "stream": "launcher", "tail": "\n".join(launcher)})
+    else:
+        tag = _tagger(rng.choice(["srun", "mpi", "bracket"])) if layout == "tagged" else (lambda _rank, line: line)
+        event["logs"] = [
+            {"rank": 0, "stream": "stderr", "tail": _merged(world, daily, own, after, launcher, root, tag)}
+        ]
+    if node_lines:
+        node = hosts[(root // per_node) % len(hosts)]
+        if rng.random() < APART:
+            event["node_events"] = [{"node": node, "source": source, "text": line} for source, line in node_lines]
+        else:
+            event["logs"][-1]["tail"] += "\n" + "\n".join(f"{node} {line}" for _, line in node_lines)
+    if size // per_node > 1:
+        event["nodes"] = hosts
+    event["gpus"] = size
+    return event, root, said.root_text()
+
+
+def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: list[str]) -> None:
+    rng = world.rng
+    seq = rng.randint(3, 90_000)
+    code = kind.event.get("code", rng.choice([1, 1, 1, -6]))
+    words, plain = SIGNALS.get(int(code), (f"{abs(int(code))}", abs(int(code))))
+    world.known |= {
+        "root": str(root), "other": str((root + 1) % size), "world": str(size), "seq": str(seq), "seqm": str(seq - 1),
+        "op": rng.choice(OPERATIONS), "numel": str(rng.randint(1, 90_000_000)), "tmo": rng.choice(TIMEOUTS),
+        "code": str(code), "ucode": str(plain), "usig": words, "usignum": str(plain), "lrank": str(root % per_node),
+        "rnode": hosts[(root // per_node) % len(hosts)], "rpid": str(rng.randint(900, 3_000_000)),
+    }  # fmt: skip
+
+
+def _daily(kind: Kind, scenery: Scenery, world: World, size: int) -> dict[int, list[str]]:
+    count = world.rng.choice([0, 2, 5, 12, 30, 60])
+    lines: dict[int, list[str]] = {}
+    for rank in range(min(size, 8)):
+        noise = scenery.some("noise", kind.scene, world.rng.randint(0, 2), world)
+        lines[rank] = noise + (scenery.some("progress", kind.scene, count, world) if rank == 0 else [])
+    return lines
+
+
+def _after(
+    kind: Kind, scenery: Scenery, world: World, size: int, root: int, per_node: int, hosts: list[str]
+) -> dict[int, list[str]]:
+    if not kind.cascades:
+        return {}
+    texts = scenery.cascades[pick(world.rng, list(kind.cascades))]
+    victims = [rank for rank in range(size) if rank != root]
+    world.rng.shuffle(victims)
+    heard = victims[: world.rng.choice([1, 2, len(victims), len(victims)])]
+    lines: dict[int, list[str]] = {}
+    kept = dict(world.known)
+    for rank in sorted(heard):
+        # Some ranks have their own way of noticing; ids are theirs, the collective is the same for all.
+        for name in ("pid", "pid2", "gpu", "eport", "ln"):
+            world.known.pop(name, None)
+        world.known |= {"rank": str(rank), "node": hosts[(rank // per_node) % len(hosts)]}
+        filled = world.fill(pick(world.rng, texts))
+        lines[rank] = filled.split("\n") if filled else []
+    world.known = kept
+    return lines
+
+
+def _launcher(kind: Kind, scenery: Scenery, world: World) -> list[str]:
+    if not kind.launchers:
+        return []
+    filled = world.fill(pick(world.rng, scenery.launchers[pick(world.rng, list(kind.launchers))]))
+    return filled.split("\n") if filled else []
+
+
+def _tagger(style: str) -> Any:
+    def tag(rank: int, line: str) -> str:
+        if line.startswith(("[1,", f"[rank{rank}]")):
+            return line
+        return {"srun": f"{rank}: {line}", "mpi": f"[1,{rank}]<stderr>:{line}", "bracket": f"[rank{rank}]: {line}"}[
+            style
+        ]
+
+    return tag
+
+
+def _merged(
+    world: World,
+    daily: dict[int, list[str]],
+    own: list[str],
+    after: dict[int, list[str]],
+    launcher: list[str],
+    root: int,
+    tag: Any,
+) -> str:
+    """One file that all ranks wrote to: blocks in the order of time, sometimes with buffers flushed late."""
+    rng = world.rng
+    pool = [tag(rank, line) for rank, lines in daily.items() for line in lines]
+    mine = [tag(root, line) for line in own]
+    others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
+    rng.shuffle(others)
+    blocks = [mine, *others] if rng.random() < IN_ORDER else [*others[:1], mine, *others[1:]]
+    return "\n".join([*pool, *(line for block in blocks for line in block), *launcher])

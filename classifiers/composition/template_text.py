@@ -1,0 +1,142 @@
+"""The little language that composed texts are written in.
+
+Plain lines are the job's log. A line `@rank 3`, `@launcher` or `@node kernel` says whose the following lines are,
+`@log` goes back to the job's log. `>>` before a line marks the first line of the failure. `~progress N` and
+`~noise N` stand for lines of training progress and of harmless noise.
+"""
+
+import random
+import re
+from dataclasses import dataclass, field
+
+from classifiers.composition.made_values import World
+
+
+@dataclass(slots=True)
+class Part:
+    """Lines of one process or node. `rank` None is the job's log or its launcher; `node` lines are a node's own."""
+
+    kind: str = "log"
+    rank: int | None = None
+    source: str = "kernel"
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Written:
+    """A text after filling: its parts, and where the failure's first line is (part, index), None if not marked."""
+
+    parts: list[Part]
+    root: tuple[int, int] | None
+
+    def root_text(self) -> str | None:
+        """The failure's first line."""
+        return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
+
+
+def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bool = True) -> Written:
+    """Fill a text and sort its lines by who says them; `marked` lets lines be marked as a launcher marks them."""
+    parts: list[Part] = [Part()]
+    root: tuple[int, int] | None = None
+    mark = mark_for(text, scene, world) if marked else None
+    for raw in text.strip("\n").split("\n"):
+        first, _, rest = raw.partition(" ")
+        if first == "@rank":
+            parts.append(Part("rank", int(world.fill(rest))))
+        elif first in ("@log", "@launcher", "@node"):
+            parts.append(Part(first[1:], source=rest or "kernel"))
+        elif first in ("~progress", "~noise"):
+            parts[-1].lines += scenery.some(first[1:], scene, int(world.fill(rest)), world)
+        else:
+            is_root = raw.startswith(">>")
+            line = world.fill(raw.removeprefix(">>").removeprefix(" ") if is_root else raw)
+            if mark and parts[-1].kind != "node" and line:
+                line = world.fill(mark) + line
+            if is_root and root is None:
+                root = (len(parts) - 1, len(parts[-1].lines))
+            parts[-1].lines.append(line)
+    kept = [at for at, part in enumerate(parts) if part.lines]
+    if root is None and len(kept) == 1 and len(parts[kept[0]].lines) == 1:
+        root = (kept[0], 0)
+    where = None if root is None else (kept.index(root[0]), root[1])
+    return Written([parts[at] for at in kept], where)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenery:
+    """Lines of daily life by scene (a framework): progress, noise, what other ranks and launchers say afterwards."""
+
+    scenes: dict[str, dict[str, list[str]]]
+    cascades: dict[str, list[str]]
+    launchers: dict[str, list[str]]
+
+    def some(self, what: str, scene: str, count: int, world: World) -> list[str]:
+        """`count` lines of a scene; progress counts its steps upwards.
+
+        Raises:
+            KeyError: nobody knows the scene.
+        """
+        lines = self.scenes[scene][what]
+        if what == "noise":
+            return [world.fill(world.rng.choice(lines)) for _ in range(count)]
+        template = world.rng.choice(lines)
+        step, stride = world.rng.randint(1, 5000), world.rng.choice([1, 1, 10, 10, 50, 100])
+        total, loss = step + stride * (count + world.rng.randint(30, 3000)), world.rng.uniform(1.2, 7.0)
+        told = []
+        for _ in range(count):
+            loss = max(0.05, loss * world.rng.uniform(0.985, 1.006))
+            step += stride
+            filled = template.replace("%step", str(step)).replace("%total", str(total)).replace("%loss", f"{loss:.4f}")
+            filled = filled.replace("%pct", str(100 * step // total)).replace(
+                "%rate", f"{world.rng.uniform(0.3, 9):.2f}"
+            )
+            told.append(world.fill(filled))
+            world.wait(world.rng.uniform(0.5, 20))
+        return told
+
+
+# How launchers, agents and logging libraries mark the lines that pass through them.
+MARKS = {
+    "pytorch": [
+        "[rank$rank]: ",
+        "$rank: ",
+        "$iso.$(100-999)Z ",
+        "[$pod] ",
+        "($gpu) ",
+        "$tsm ERROR ",
+        "[$node:$rank] ",
+        "$node: ",
+    ],
+    "horovod": ["[1,$rank]<stderr>:", "[1,$rank]<stdout>:", "[$rank]<stderr>:", "[1,$rank]<stderr>: "],
+    "ray": [
+        "(RayTrainWorker pid=$pid, ip=$ip) ",
+        "(train_fn pid=$pid) ",
+        "(pid=$pid, ip=$ip) ",
+        "(TorchTrainer pid=$pid) ",
+    ],
+    "mpi": ["[1,$rank]<stderr>:", "$rank: ", "[$node:$pid] "],
+    "tensorflow": ["$iso.$(100-999)Z ", "[worker-$rank] ", "$pod: ", "$tsm - ERROR - "],
+    "plain": ["$iso.$(100-999)Z ", "$node: ", "$sys $node app[$pid]: ", "[$pod] ", "$tsm ERROR ", "$hms | "],
+}
+NUMERIC = re.compile(r"\$\(\d+-\d+\)|\$(?:ln|pid|step|job|gpu|eport|rank|ms|uid)\d?\b")
+FIXED = re.compile(r"\W+")
+LONG = 60
+MARKED = 0.25
+
+
+def mark_for(text: str, scene: str, world: World) -> str | None:
+    """A mark to put before every line of a text, None for none.
+
+    A text with a long line that has no made-up value but numbers in it always gets one: software prints that line alike
+    everywhere, and a composed line shall be its own.
+    """
+    plain = NUMERIC.sub("0", text)
+    fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in plain.split("\n"))
+    if not fixed and world.rng.random() > MARKED:
+        return None
+    return pick(world.rng, MARKS.get(scene, MARKS["plain"]))
+
+
+def pick(rng: random.Random, choices: list[str]) -> str:
+    """One of several."""
+    return choices[rng.randrange(len(choices))]

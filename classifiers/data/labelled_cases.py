@@ -1,0 +1,348 @@
+"""Labelled cases: what training, the corpus, evaluation and operators' corrections share.
+
+`labelled-case/1` is one JSON object a line (`*.jsonl`, UTF-8, or `*.jsonl.zst`):
+
+    {
+      "schema": "labelled-case/1",                # optional
+      "id": "torchrun-oom-3-s1",                  # unique in the corpus
+      "group": "ddp-oom",                         # one origin (program or composition): never on both sides of a split
+      "kind": "ddp-cuda-oom",                     # what makes two failures the same kind; held out together in training
+      "event": {...},                             # job-completion/1, log tails inline: logs[].tail; node_events[].text
+      "labels": {
+        "side": "user",         "side_ok": ["user"],             # *_ok: every label a reasonable expert could defend,
+        "cause": "USER.1",      "cause_ok": ["USER.1"],          #   best one included; absent: just the label
+        "category": "DL.1",     "category_ok": ["DL.1"],         # a code of axis ii or "none"
+        "symptom": "D.1.2",     "symptom_ok": ["D.1.2", "none"], # a code of axis iii or "none" (single process)
+        "retry": "futile",      "retry_ok": ["futile"],          # helps | helps_elsewhere | after_repair | futile
+        "root_rank": 2,                                          # rank where it began, null: not told, or one process
+        "root_line": "torch.OutOfMemoryError: CUDA out of ..."   # text of the first failing line, null: none in the log
+      },
+      "provenance": {
+        "origin": "captured",                     # captured | composed | operator
+        "program": "ddp_oom.py", "framework": "pytorch", "version": "2.11.0",
+        "launcher": "torchrun", "ranks": 4, "seed": 1,
+        "who": null, "when": "2026-11-20T10:00:00Z"
+      },
+      "weight": 1.0                               # optional, above 0 up to 100: how much the case counts in training
+    }
+
+`event` needs `status`; of the rest (contract job-completion/1) what classification reads is used: exit_code, signal,
+scheduler, reason, message, framework, nodes, gpus, started_at, ended_at, logs, node_events ... A case stores the whole
+run once: the windows in which logs reach operators (tail, first error alone, one rank alone, launcher's summary alone,
+without exit code and scheduler words) are cut in training, not stored. In a long run keep each stream's tail up to
+64 KiB. Text is passed through redaction when a corpus is written (`classifiers.redaction.redact_json`).
+
+Only side, cause, category, symptom and retry are required labels; where an operator does not know one it is null and
+that axis learns nothing from the case.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, get_args
+
+import orjson
+import zstandard
+
+from classifiers import taxonomy
+from classifiers.contracts import STATUSES, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.taxonomy import RetryOutlook
+
+SCHEMA = "labelled-case/1"
+NONE = "none"
+AXES = ("side", "cause", "category", "symptom", "retry")
+ORIGINS = ("captured", "composed", "operator")
+MAX_WEIGHT = 100.0
+
+
+class DatasetError(ValueError):
+    """A labelled case is not as the format asks. `place` is file and line, `field` the field, `expected` what fits."""
+
+    def __init__(self, place: str, field: str, expected: str, got: Any) -> None:
+        shown = str(got)
+        super().__init__(f"{place}: {field}: expected {expected}, got {shown[:80]}")
+        self.place = place
+        self.field = field
+        self.expected = expected
+        self.got = shown[:80]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The truth of one case. `best` holds a label an axis (None: not known), `allowed` all that count as right."""
+
+    best: Mapping[str, str | None]
+    allowed: Mapping[str, tuple[str, ...]]
+    root_rank: int | None = None
+    root_line: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledCase:
+    """One labelled failure: input, truth, and where it comes from."""
+
+    id: str
+    group: str
+    kind: str
+    raw: RawCase
+    labels: Labels
+    provenance: Mapping[str, Any]
+    weight: float = 1.0
+    event: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def _when(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        parsed = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def job_facts(event: Mapping[str, Any]) -> JobFacts:
+    """What classification reads of a job-completion/1 object; anything of another type counts as not known."""
+    labels = event.get("labels")
+    return JobFacts(
+        status=str(event.get("status", "failed")),
+        exit_code=_whole(event.get("exit_code")),
+        signal=_whole(event.get("signal")),
+        scheduler=_word(event.get("scheduler")),
+        reason=_word(event.get("reason")),
+        message=_word(event.get("message")),
+        framework=_word(event.get("framework")),
+        command=_word(event.get("command")),
+        image=_word(event.get("image")),
+        name=_word(event.get("name")),
+        user=_word(event.get("user")),
+        gpus=_whole(event.get("gpus")),
+        gpu_type=_word(event.get("gpu_type")),
+        nodes=tuple(str(node) for node in event.get("nodes") or ()),
+        time_limit_s=_whole(event.get("time_limit_s")),
+        started_at=_when(event.get("started_at")),
+        ended_at=_when(event.get("ended_at")),
+        restart_count=_whole(event.get("restart_count")),
+        labels={str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {},
+    )
+
+
+def raw_case(event: Mapping[str, Any]) -> RawCase:
+    """A job-completion/1 object with inline log tails as a `RawCase`. A log given by `uri` only counts as missing."""
+    streams = []
+    for log in event.get("logs") or ():
+        tail = log.get("tail")
+        streams.append(
+            LogStream(
+                text=tail or "",
+                rank=_whole(log.get("rank")),
+                node=_word(log.get("node")),
+                stream=_word(log.get("stream")) or "stderr",
+                missing=None if tail is not None else "the log was not given inline",
+            )
+        )
+    events = tuple(
+        NodeEvent(
+            text=str(one.get("text", "")),
+            at=_when(one.get("at")),
+            node=_word(one.get("node")),
+            source=_word(one.get("source")),
+        )
+        for one in event.get("node_events") or ()
+    )
+    return RawCase(job=job_facts(event), streams=tuple(streams), node_events=events)
+
+
+def _codes(axis: str) -> tuple[str, ...]:
+    axes = taxonomy.load()
+    known: dict[str, tuple[str, ...]] = {
+        "side": tuple(axes.sides),
+        "cause": tuple(axes.causes),
+        "category": (*axes.categories, NONE),
+        "symptom": (*axes.symptoms, NONE),
+        "retry": get_args(RetryOutlook),
+    }
+    return known[axis]
+
+
+def _labels(raw: Any, place: str) -> Labels:
+    if not isinstance(raw, dict):
+        raise DatasetError(place, "labels", "an object", raw)
+    best: dict[str, str | None] = {}
+    allowed: dict[str, tuple[str, ...]] = {}
+    for axis in AXES:
+        codes = _codes(axis)
+        if axis not in raw:
+            raise DatasetError(place, f"labels.{axis}", "a code, or null where it is not known", "nothing")
+        label = raw[axis]
+        if label is not None and label not in codes:
+            raise DatasetError(place, f"labels.{axis}", f"one of {', '.join(codes)}", label)
+        fine = raw.get(f"{axis}_ok")
+        if fine is None:
+            fine = [] if label is None else [label]
+        if not isinstance(fine, list) or any(one not in codes for one in fine):
+            raise DatasetError(place, f"labels.{axis}_ok", f"a list of {', '.join(codes)}", fine)
+        if label is not None and label not in fine:
+            raise DatasetError(place, f"labels.{axis}_ok", f"a list with {label} in it", fine)
+        best[axis], allowed[axis] = label, tuple(fine)
+    if best["cause"] and best["side"] and taxonomy.load().side_of(best["cause"]) not in allowed["side"]:
+        raise DatasetError(place, "labels.cause", f"a cause of side {best['side']}", best["cause"])
+    rank, line = raw.get("root_rank"), raw.get("root_line")
+    if rank is not None and (_whole(rank) is None or rank < 0):
+        raise DatasetError(place, "labels.root_rank", "a whole number from 0, or null", rank)
+    if line is not None and not isinstance(line, str):
+        raise DatasetError(place, "labels.root_line", "the line's text, or null", line)
+    return Labels(best=best, allowed=allowed, root_rank=rank, root_line=line)
+
+
+def _checked_event(event: Any, place: str) -> dict[str, Any]:
+    if not isinstance(event, dict):
+        raise DatasetError(place, "event", "a job-completion/1 object", event)
+    if event.get("status") not in STATUSES:
+        raise DatasetError(place, "event.status", f"one of {', '.join(STATUSES)}", event.get("status"))
+    for key in ("logs", "node_events"):
+        value = event.get(key) or []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise DatasetError(place, f"event.{key}", "a list of objects", value)
+    return event
+
+
+def parse(raw: Any, place: str) -> LabelledCase:
+    """One decoded labelled-case/1 object.
+
+    Raises:
+        DatasetError: a field is missing or not as asked.
+    """
+    if not isinstance(raw, dict):
+        raise DatasetError(place, "case", "a JSON object", raw)
+    if raw.get("schema", SCHEMA) != SCHEMA:
+        raise DatasetError(place, "schema", SCHEMA, raw["schema"])
+    for key in ("id", "group", "kind"):
+        if not isinstance(raw.get(key), str) or not raw[key]:
+            raise DatasetError(place, key, "a text", raw.get(key))
+    event = _checked_event(raw.get("event"), place)
+    provenance = raw.get("provenance")
+    if not isinstance(provenance, dict) or provenance.get("origin") not in ORIGINS:
+        raise DatasetError(place, "provenance.origin", f"one of {', '.join(ORIGINS)}", provenance)
+    weight = raw.get("weight", 1.0)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= MAX_WEIGHT:
+        raise DatasetError(place, "weight", f"a number above 0, at most {MAX_WEIGHT:g}", weight)
+    return LabelledCase(
+        id=raw["id"],
+        group=raw["group"],
+        kind=raw["kind"],
+        raw=raw_case(event),
+        labels=_labels(raw.get("labels"), place),
+        provenance=provenance,
+        weight=float(weight),
+        event=event,
+    )
+
+
+def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[LabelledCase]:
+    """The cases of a JSON-lines text, empty lines left out.
+
+    Raises:
+        DatasetError: a line is not JSON or not a labelled case; the text names `name` and the line.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        try:
+            raw = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise DatasetError(place, "line", "JSON", str(error)) from error
+        yield parse(raw, place)
+
+
+def read_file(file: Traversable) -> list[LabelledCase]:
+    """All cases of a `.jsonl` or `.jsonl.zst` file.
+
+    Raises:
+        DatasetError: a line is not a labelled case, or the file is not packed as its name says.
+        OSError: the file can't be read.
+    """
+    data = file.read_bytes()
+    if file.name.endswith(".zst"):
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as unpacked:
+                data = unpacked.read()
+        except zstandard.ZstdError as error:
+            raise DatasetError(file.name, "file", "a zstd frame", str(error)) from error
+    return list(read_lines(data.splitlines(), file.name))
+
+
+def corpus_files(folder: Traversable) -> list[Traversable]:
+    """All case files under a folder, sub-folders included, in order of name."""
+    found: list[Traversable] = []
+    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            found += corpus_files(entry)
+        elif entry.name.endswith((".jsonl", ".jsonl.zst")):
+            found.append(entry)
+    return found
+
+
+def packaged() -> list[LabelledCase]:
+    """The training corpus that comes with the package.
+
+    Raises:
+        DatasetError: a case is not as the format asks, or an id stands twice.
+    """
+    cases: list[LabelledCase] = []
+    for file in corpus_files(files("classifiers").joinpath("corpus")):
+        cases += read_file(file)
+    check_ids(cases)
+    return cases
+
+
+def check_ids(cases: Iterable[LabelledCase]) -> None:
+    """That no id stands twice.
+
+    Raises:
+        DatasetError: one does.
+    """
+    seen: set[str] = set()
+    for case in cases:
+        if case.id in seen:
+            raise DatasetError("corpus", "id", "an id that stands once", case.id)
+        seen.add(case.id)
+
+
+def digest(cases: Iterable[LabelledCase]) -> str:
+    """SHA-256 over the cases' content, whatever their order: the same data gives the same digest."""
+    parts = sorted(
+        orjson.dumps(
+            [
+                case.id,
+                case.group,
+                case.kind,
+                case.event,
+                dict(case.labels.best),
+                dict(case.labels.allowed),
+                case.weight,
+            ],
+            option=orjson.OPT_SORT_KEYS,
+            default=str,
+        )
+        for case in cases
+    )
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(hashlib.sha256(part).digest())
+    return total.hexdigest()

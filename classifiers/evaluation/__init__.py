@@ -1,0 +1,1 @@
+"""How right the classifier is: metrics, baselines, comparisons, reports."""

@@ -1,0 +1,120 @@
+"""What the classifier takes for what, as data for others to reckon with: a simulator, a person who sets a policy.
+
+Measured on held-out kinds (`evaluation.held_out`), never on what a model was fitted on, over the windows in
+which logs reach an operator: whole runs, tails, the first error alone, one rank alone, without the scheduler's words.
+Each kind of failure counts alike, however many runs of it the corpus holds. A file `faultline-measured/1`:
+
+    {
+      "schema": "faultline-measured/1", "model": "...", "data": "<digest of the corpus>", "splits": "by kind",
+      "cases": 5825, "kinds": 2009, "windows": 11004, "threshold": 0.61,
+      "bins": [0.0, 0.1, ... 1.0],               # edges of confidence
+      "causes": {
+        "HW.GPU.1": {                             # the true cause
+          "cases": 120, "kinds": 14,
+          "weak": false,                          # fewer than ten cases
+          "side": {"hardware": 0.97, ...},        # what the verdict says, shares that sum to 1
+          "cause": {"HW.GPU.1": 0.91, ...},
+          "retry": {"helps_elsewhere": 0.93, ...},
+          "truth": {"helps_elsewhere": 1.0},      # the true retry outlook
+          "abstained": 0.04,
+          "right": 0.97,                          # side right, among all
+          "confidence": [0.0, 0.01, ...],         # share of verdicts in each bin
+          "right_by_confidence": [null, 0.5, ...],# side right in each bin, null where the bin is empty
+          "outcomes": [                           # the same jointly, most frequent first
+            {"truth": "helps_elsewhere", "cause": "HW.GPU.1", "retry": "helps_elsewhere", "abstained": false,
+             "confidence": 0.97, "share": 0.9}, ...]
+        }, ...
+      }
+    }
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from classifiers import taxonomy
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.evaluation.metrics import BINS, WEAK_CLASS, Answer
+
+SCHEMA: Final = "faultline-measured/1"
+_MOST_OUTCOMES: Final = 40
+_DIGITS: Final = 4
+
+Told = tuple[LabelledCase, Answer, float]
+
+
+def _shares(told: Mapping[str, float]) -> dict[str, float]:
+    total = sum(told.values()) or 1.0
+    ordered = sorted(told.items(), key=lambda one: (-one[1], one[0]))
+    return {name: round(value / total, _DIGITS) for name, value in ordered}
+
+
+def _bin(confidence: float) -> int:
+    return min(BINS - 1, max(0, int(confidence * BINS)))
+
+
+def _of_cause(told: Sequence[Told]) -> dict[str, Any]:
+    axes: dict[str, Counter[str]] = {axis: Counter() for axis in ("side", "cause", "retry", "truth")}
+    filled, right = [0.0] * BINS, [0.0] * BINS
+    joint: dict[tuple[str, str, str, bool], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    abstained = 0.0
+    for case, answer, weight in told:
+        truth = case.labels.best["retry"] or ""
+        for axis in ("side", "cause", "retry"):
+            axes[axis][answer.labels[axis]] += weight  # type: ignore[assignment] # Counter of floats
+        axes["truth"][truth] += weight  # type: ignore[assignment]
+        abstained += weight * answer.abstained
+        place = _bin(answer.confidence)
+        filled[place] += weight
+        right[place] += weight * (answer.labels["side"] in case.labels.allowed["side"])
+        found = joint[truth, answer.labels["cause"], answer.labels["retry"], answer.abstained]
+        found[0] += weight
+        found[1] += weight * answer.confidence
+    total = sum(weight for *_, weight in told)
+    ordered = sorted(joint.items(), key=lambda one: (-one[1][0], one[0]))
+    cases = len({case.id for case, *_ in told})
+    return {
+        "cases": cases,
+        "kinds": len({case.kind for case, *_ in told}),
+        "weak": cases < WEAK_CLASS,
+        **{axis: _shares(counted) for axis, counted in axes.items()},
+        "abstained": round(abstained / total, _DIGITS),
+        "right": round(sum(right) / total, _DIGITS),
+        "confidence": [round(one / total, _DIGITS) for one in filled],
+        "right_by_confidence": [
+            round(one / whole, _DIGITS) if whole else None for one, whole in zip(right, filled, strict=True)
+        ],
+        "outcomes": [
+            {
+                "truth": truth,
+                "cause": cause,
+                "retry": retry,
+                "abstained": silent,
+                "confidence": round(sure / weight, _DIGITS),
+                "share": round(weight / total, _DIGITS),
+            }
+            for (truth, cause, retry, silent), (weight, sure) in ordered[:_MOST_OUTCOMES]
+        ],
+    }
+
+
+def tables(told: Sequence[Told], cases: Sequence[LabelledCase], *, model: str, threshold: float) -> dict[str, Any]:
+    """The file's content of held-out answers: (case, answer to one of its windows, that window's share of its case)."""
+    per_kind = Counter(case.kind for case in cases)
+    by_cause: dict[str, list[Told]] = defaultdict(list)
+    for case, answer, weight in told:
+        if case.labels.best["cause"] is not None:
+            by_cause[case.labels.best["cause"]].append((case, answer, weight / per_kind[case.kind]))
+    return {
+        "schema": SCHEMA,
+        "model": model,
+        "data": labelled_cases.digest(cases),
+        "splits": "by kind",
+        "cases": len(cases),
+        "kinds": len(per_kind),
+        "windows": len(told),
+        "threshold": round(threshold, _DIGITS),
+        "bins": [round(place / BINS, 2) for place in range(BINS + 1)],
+        "causes": {code: _of_cause(by_cause[code]) for code in taxonomy.load().causes if by_cause[code]},
+    }

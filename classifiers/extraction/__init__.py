@@ -1,0 +1,1 @@
+"""From raw logs to ordered evidence: scanning, attribution to ranks, roles, suspects."""

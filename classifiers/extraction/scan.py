@@ -1,0 +1,178 @@
+"""Finds the lines worth reading: one pass over a text for all literals of the catalogue and for words of failure.
+
+Clean lines cost only that pass (an Aho-Corasick automaton); each line with a hit is cut out once and its candidate
+signatures tried. Texts of any size are taken in pieces, and of a text with very many hits the first and the last are
+kept, so cost and memory grow with the text and not with the catalogue.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from classifiers.extraction.literal_search import Literals
+from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
+
+# Words that failing programs, tools and kernels use, whatever the framework; a hit makes a line a candidate.
+ERROR_WORDS: Final = (
+    "error", "exception", "fatal", "failed", "failure", "failing", "killed", "abort", "segmentation", "core dumped",
+    "sigsegv", "sigkill", "sigterm", "sigabrt", "sigbus", "bus error", "panic", "denied", "forbidden",
+    "unauthorized", "not found", "no such", "cannot ", "can't ", "couldn't", "could not", "unable to", "invalid",
+    "illegal", "mismatch", "timed out", "timeout", "time limit", "deadline", "refused", "reset by peer", "closed by",
+    "unreachable", "not ready", "out of memory", "oom", "no space", "quota", "evict", "preempt", "cancelled",
+    "canceled", "terminat", "exited", "exit code", "exitcode", "exit=", "xid", "hardware", "corrupt", "truncated",
+    "unhealthy", "lost", "dead", "hung", "stuck", "stall", "nan", "overflow", "diverge", "missing", "undefined",
+    "unsupported", "not supported", "insufficient", "exceed", "expired", "backoff", "unschedulable", "pending",
+    "drain", "maintenance", "cordon", "reboot", "unavailable", "crash", "interrupt", "rejected", "too many",
+    "too large", "assert", "must be", "must match", "require", "throttl", "rate limit", "slow", "nccl warn",
+    "stopped", "unexpected", "unknown", "conflict", "incompatible", "bug:", "command line", "unrecognized", "usage:",
+    "retry", "warning", "not enough", "in use", "no module", "link down", "degraded", "offline", "violat",
+    "disallowed", "not permitted", "not allowed", "backtrace", "signal", "worker_failed", "straggl", "process name:",
+    "due to process rank", ": line ", "unterminated", "omitting", "readonly", "expected", "interrupted",
+    "not divisible", "no longer", "gave up", "giving up", "revoked", "reclaim", "oops", "lockup", "throw",
+)  # fmt: skip
+TRACEBACK: Final = "traceback (most recent call last)"
+_MILD_WORDS: Final = frozenset(
+    {
+        "warning", "retry", "pending", "require", "expected", ": line ", "straggl", "process name:", "offline",
+        "unknown", "slow", "usage:", "signal", "hardware", "command line", "nan", "lost", "dead", "oom",
+        "unexpected", "stopped", "in use", "no longer", "invalid", "xid", "interrupt", "throw", "timeout",
+        "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
+    }
+)  # fmt: skip
+# What other rooms ask of a whole text: found by the way, instead of once more each.
+LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0")
+_PIECE = 1 << 20
+_KEEP = 600
+_MAX_LINE_KEPT = 4_000
+_WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
+
+
+@dataclass(slots=True)
+class Found:
+    """One line with a hit: where it stands, its words, and the catalogue entries that know it."""
+
+    offset: int
+    number: int
+    text: str
+    hits: tuple[Signature, ...] = ()
+    words: frozenset[str] = field(default_factory=frozenset)
+    traceback: bool = False
+
+    @property
+    def severe(self) -> bool:
+        """Whether a general word of failure stands in it that is not just a mild one."""
+        return bool(self.words - _MILD_WORDS)
+
+
+class Scanner:
+    """The automaton over one catalogue. Building it takes some milliseconds: build it once."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        owners: dict[str, list[Signature]] = {}
+        for entry in catalogue.entries:
+            for literal in entry.literals:
+                owners.setdefault(literal, []).append(entry)
+        self._words = frozenset(ERROR_WORDS)
+        self._patterns = sorted({*owners, *ERROR_WORDS, TRACEBACK, *LANDMARKS})
+        self._owners = [tuple(owners.get(pattern, ())) for pattern in self._patterns]
+        self._is_word = [pattern in self._words for pattern in self._patterns]
+        self._edge = [
+            pattern in _WORD_EDGE or (is_short(pattern) and pattern not in self._words) for pattern in self._patterns
+        ]
+        self._traceback = self._patterns.index(TRACEBACK)
+        self._landmarks = {self._patterns.index(word): word for word in LANDMARKS}
+        self._matters = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
+        self._matters[self._traceback] = True
+        self._literals = Literals(self._patterns)
+
+    def scan(self, text: str, landmarks: set[str] | None = None) -> list[Found]:
+        """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600. Numbers from 1.
+
+        Adds to `landmarks` those of `LANDMARKS` that stand in the text, in letters of either case; of a very long text
+        it may add others too.
+        """
+        landmarks = set() if landmarks is None else landmarks
+        if len(text) <= _PIECE:
+            found = list(self._piece(text, 0, 1, landmarks))
+            return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
+        landmarks.update(LANDMARKS)  # one may stand where the text is cut
+        first: list[Found] = []
+        last: deque[Found] = deque(maxlen=_KEEP)
+        begin, number = 0, 1
+        while begin < len(text):
+            end = text.rfind("\n", begin, begin + _PIECE) + 1
+            if end <= 0 or begin + _PIECE >= len(text):
+                end = min(len(text), begin + _PIECE)
+            piece = text[begin:end]
+            for one in self._piece(piece, begin, number, landmarks):
+                (first if len(first) < _KEEP else last).append(one)
+            number += piece.count("\n")
+            begin = end
+        return [*first, *last]
+
+    def _piece(self, text: str, base: int, number: int, landmarks: set[str]) -> Iterator[Found]:
+        low = text.lower()
+        if len(low) != len(text):  # a few letters grow when lowered: positions would no longer agree
+            low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+        patterns, matters, edge, known = self._patterns, self._matters, self._edge, self._landmarks
+        returns = "\r" in text
+        line_begin = line_end = counted = 0
+        indexes: list[int] = []
+        for index, start, end in self._literals.find(low):
+            if index in known:
+                landmarks.add(known[index])
+            if not matters[index]:
+                continue
+            if edge[index] and (
+                (start and low[start - 1].isalpha())
+                or (end < len(low) and patterns[index] != "evict" and low[end].isalpha())
+            ):
+                continue
+            if start >= line_end:
+                if indexes:
+                    yield self._line(text, base, line_begin, line_end, number, indexes)
+                    indexes = []
+                before = text.rfind("\n", line_end, start)
+                if returns:
+                    before = max(before, text.rfind("\r", line_end, start))
+                line_begin = before + 1 or line_end
+                line_end = text.find("\n", end)
+                if line_end < 0:
+                    line_end = len(text)
+                turn = text.find("\r", end, line_end) if returns else -1
+                if turn >= 0:
+                    line_end = turn
+                number += text.count("\n", counted, line_begin)
+                counted = line_begin
+            indexes.append(index)
+        if indexes:
+            yield self._line(text, base, line_begin, line_end, number, indexes)
+
+    def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> Found:
+        line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
+        hits: list[Signature] = []
+        words: list[str] = []
+        looked: set[str] = set()
+        told: Any = line[:MAX_LINE].encode()  # RE2 reads bytes: made once, not for each entry
+        for index in indexes:
+            if self._is_word[index]:
+                words.append(self._patterns[index])
+            for entry in self._owners[index]:
+                if entry.id not in looked:
+                    looked.add(entry.id)
+                    if entry.pattern is None or entry.pattern.search(told):
+                        hits.append(entry)
+        return Found(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
+
+
+_SPACES = re.compile(r"\s+")
+
+
+def tidy(line: str, most: int = 1_000) -> str:
+    """A line as it is shown: outer space gone, inner runs of space one, cut to `most` characters."""
+    line = line.strip()
+    if "  " in line or "\t" in line:
+        line = _SPACES.sub(" ", line)
+    return line if len(line) <= most else line[: most - 1] + "…"

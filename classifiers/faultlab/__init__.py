@@ -1,1 +1,0 @@
-"""Small programs that fail for real, and the runner that captures their logs."""

@@ -1,0 +1,1 @@
+"""The trained classifier: features, linear model, label fusion, training and storage."""

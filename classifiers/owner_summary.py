@@ -1,0 +1,63 @@
+"""Sentences a job's owner understands, made from owner_summary.toml, and the platform symptom (Gao et al., table 1)."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+from classifiers.contracts import Case, Suspect
+from classifiers.taxonomy import PlatformSymptom
+
+_LINE = 200
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(files("classifiers").joinpath("owner_summary.toml").read_text(encoding="utf-8"))
+
+
+def _where(suspect: Suspect | None) -> str:
+    if suspect is None:
+        return ""
+    parts = [f"rank {suspect.rank}"] if suspect.rank is not None else []
+    parts += [f"GPU {suspect.gpu}"] if suspect.gpu is not None else []
+    parts += [f"node {suspect.node}"] if suspect.node is not None else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def explanation(case: Case, cause: str, category: str | None, *, abstained: bool) -> str:
+    """What happened, in words for the owner; the leading line stands in it where one began the failure."""
+    data = _data()
+    parts = [data["cause"][cause].replace("{where}", _where(case.suspect))]
+    if category is not None:
+        parts.append(data["category"][category])
+    if abstained:
+        parts.append(data["tail"]["abstained"])
+    leading = next((line for line in case.evidence if line.role == "initiating"), None)
+    if leading is not None:
+        text = leading.text if len(leading.text) <= _LINE else leading.text[: _LINE - 1] + "…"
+        parts.append(data["tail"]["line"].replace("{line}", text))
+    return " ".join(parts)
+
+
+def sentence(cause: str, suspect: Suspect | None) -> str:
+    """What a cause is, in words for the owner, with the place where it began."""
+    told: str = _data()["cause"][cause]
+    return told.replace("{where}", _where(suspect))
+
+
+def platform_symptom(case: Case, cause: str, symptom: str | None) -> PlatformSymptom:
+    """How the failure showed itself to its owner."""
+    rules = _data()["platform_symptom"]
+    words = f"{case.job.reason or ''} {case.job.message or ''}".lower()
+    if case.job.started_at is None and any(word in words for word in rules["submission_words"]):
+        return "submission_failure"
+    if any(word in words for word in rules["submission_words"]):
+        return "submission_failure"
+    found = (
+        rules["status"].get(case.job.status)
+        or rules["symptom"].get(symptom or "")
+        or rules["cause"].get(cause)
+        or "crash"
+    )
+    return cast("PlatformSymptom", found)

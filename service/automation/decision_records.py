@@ -1,0 +1,118 @@
+"""Decisions as they were made, read back from the store: for explaining one, and for replaying many."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
+from service.contracts.event import JobCompletion
+from service.contracts.stored_verdict import verdict_of
+from service.db.session import UnitOfWork
+from service.errors import NotFound
+from service.recommend import facts_wire
+from service.recommend.replay import Past
+from service.requests.decision_history import Decided
+
+
+def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> Past:
+    """The decision on a failure: the newest, or that on one version of its verdict.
+
+    Raises:
+        NotFound: no such failure, no advice on it, or retention has removed what it stood on.
+    """
+    detail = reading.failures.get(failure_id)
+    bodies = {one.version: one.body for one in detail.versions}
+    for advised, at, _, decided, mode, facts in reading.advices.of(failure_id):
+        if version is not None and advised != version:
+            continue
+        body = bodies.get(advised)
+        if body is None:
+            continue
+        event = _event(body, [one.event for one in detail.logs])
+        return Past(
+            failure_id=failure_id,
+            at=at,
+            cluster=event.cluster,
+            queue=event.queue,
+            team=event.team,
+            verdict=verdict_of(body),
+            job=event.facts(),
+            facts=facts_wire.from_wire(facts),
+            decision=decided,  # type: ignore[arg-type] # as it was stored
+            mode=mode,  # type: ignore[arg-type] # as it was stored
+        )
+    raise NotFound(f"failure {failure_id}: no advice is stored of it" + (f" for version {version}" if version else ""))
+
+
+def _event(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> JobCompletion:
+    """The event that a verdict is of; the last one where none has its key."""
+    read = [JobCompletion.model_validate(event) for event in events]
+    if not read:
+        raise NotFound("the event that the verdict is of is not stored any more")
+    return next((event for event in read if event.key() == body["event_id"]), read[-1])
+
+
+def past(rows: Iterable[Decided]) -> Iterator[Past]:
+    """Decisions for a replay, with what the rules read of verdict and job; rows without a body are left out."""
+    for row in rows:
+        if row.body is None or row.facts is None:
+            continue
+        body = row.body
+        event = row.event or {}
+        yield Past(
+            failure_id=row.failure_id,
+            at=row.at,
+            cluster=row.cluster,
+            queue=row.queue,
+            team=row.team,
+            verdict=_verdict(body),
+            job=JobFacts(
+                status=row.status,
+                gpus=row.gpus,
+                nodes=row.nodes,
+                started_at=row.started_at,
+                ended_at=row.ended_at,
+                scheduler=event.get("scheduler"),
+                signal=event.get("signal"),
+                time_limit_s=event.get("time_limit_s"),
+                user=event.get("user"),
+            ),
+            facts=facts_wire.from_wire(row.facts),
+            decision=row.decision,  # type: ignore[arg-type] # as it was stored
+            mode=row.mode,  # type: ignore[arg-type] # as it was stored
+            made=row.made,
+            outcome=row.outcome,  # type: ignore[arg-type] # as it was stored
+            gpu_hours=row.gpu_hours,
+        )
+
+
+def _verdict(body: Mapping[str, Any]) -> Verdict:
+    """What the rules read of a verdict; the rest is left out, as a million of them are made."""
+    suspect, progress = body["suspect"], body["progress"]
+    at = None if progress is None else progress["at"]
+    return Verdict(
+        side=body["side"],
+        cause=body["cause"],
+        cause_top=(),
+        category=body["category"],
+        symptom=body["symptom"],
+        symptom_top=(),
+        platform_symptom=body["platform_symptom"],
+        confidence=body["confidence"],
+        abstained=body["abstained"],
+        retry_outlook=body["retry_outlook"],
+        fingerprint=body["fingerprint"],
+        explanation="",
+        model="",
+        rules="",
+        evidence=tuple(
+            Evidence(line["text"], line["role"], node=line["node"])
+            for line in body["evidence"]
+            if line["role"] == "initiating"
+        ),
+        suspect=None if suspect is None else Suspect(suspect["rank"], suspect["node"], suspect["gpu"]),
+        progress=None
+        if progress is None
+        else Progress(progress["step"], progress["checkpoint"], None if at is None else datetime.fromisoformat(at)),
+        disputed=bool(body.get("disputed")),
+    )

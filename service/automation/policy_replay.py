@@ -1,0 +1,53 @@
+"""Asks another policy about the stored decisions, in several processes: each reads a part of them by itself."""
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from service.automation import decision_records
+from service.db.session import Store
+from service.recommend import policy
+from service.recommend.policy import Policy
+from service.recommend.replay import Compared, compare, merged
+
+PART = 50_000  # failures a part: enough to be worth a process's while
+
+
+def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
+    for begin in range(low, high + 1, PART):
+        yield begin, min(high, begin + PART - 1)
+
+
+def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[int, int]) -> Compared:
+    store = Store(database_url)
+    try:
+        with store.reading() as reading:
+            return compare(decision_records.past(reading.decisions.read(*bounds, since)), policy.load(file))
+    finally:
+        store.close()
+
+
+def replayed(database_url: str, asked: Policy, file: Path | None, since: datetime, workers: int = 1) -> Compared:
+    """What `asked` (read from `file`, which each process reads again) changes in the decisions since a time.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    store = Store(database_url)
+    try:
+        with store.reading() as reading:
+            span = reading.decisions.span(since)
+    finally:
+        store.close()
+    if span is None:
+        return Compared(asked.version)
+    ask = partial(_part, database_url, file, since)
+    parts = list(_parts(*span))
+    if workers <= 1 or len(parts) == 1:
+        return merged(map(ask, parts))
+    # Started afresh: a database's connections do not survive a fork.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return merged(pool.map(ask, parts))

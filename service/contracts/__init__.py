@@ -1,0 +1,1 @@
+"""The wire contracts: job completion, verdict, and results shared between rooms."""

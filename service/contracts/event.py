@@ -1,0 +1,271 @@
+"""The wire contract: job-completion/1, one JSON object a finished job attempt, and how bytes become one."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+import orjson
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import ErrorDetails
+
+from classifiers.contracts import JobFacts
+from classifiers.redaction import redact
+from service.errors import FieldError, UnreadableRecord
+
+SCHEMA = "job-completion/1"
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+CLOCK_TOLERANCE = timedelta(days=1)
+# More than the largest jobs have; a record full of empty entries would take gigabytes once read.
+NODES_MOST = 100_000
+LOGS_MOST = 20_000
+LABELS_MOST = 10_000
+_MOST = {
+    "nodes": NODES_MOST,
+    "topology": NODES_MOST,
+    "logs": LOGS_MOST,
+    "node_events": LOGS_MOST,
+    "labels": LABELS_MOST,
+}
+_SHOWN = 60
+_LOOKED_AT = 4096
+
+
+def _as_text(value: Any) -> Any:
+    """Numbers are not times: whether seconds or milliseconds were meant can't be told."""
+    if isinstance(value, str | datetime) and not (isinstance(value, str) and value.isdigit()):
+        return value
+    raise ValueError('a time as RFC 3339 with zone, such as "2026-11-20T03:41:57Z"')
+
+
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time between the years 1 and 9999 in UTC") from None
+
+
+# Control characters have no place in a name that ends up in keys, URLs and file names.
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
+# Strict: "1" and 1.0 are not counts.
+Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+ExitCode = Annotated[int, Field(ge=0, le=255, strict=True)]
+Rank = Annotated[int, Field(ge=0, le=2**31, strict=True)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_as_text), AfterValidator(_in_utc)]
+
+
+class Status(StrEnum):
+    """How a finished attempt ended (contract, section 2)."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    NODE_FAIL = "node_fail"
+    PREEMPTED = "preempted"
+    EVICTED = "evicted"
+    HUNG = "hung"
+    CANCELLED = "cancelled"
+
+
+# In the failure rate's numerator; `preempted` is shown apart, `cancelled` counts on neither side.
+FAILURE_STATUSES = frozenset(
+    {Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.NODE_FAIL, Status.EVICTED, Status.HUNG}
+)
+CLASSIFIED_STATUSES = FAILURE_STATUSES | {Status.PREEMPTED, Status.CANCELLED}
+
+
+class _Open(BaseModel):
+    """Unknown fields are kept; numbers and strings are not turned into each other."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+
+class Requested(_Open):
+    """What the job asked for."""
+
+    cpus: Count | None = None
+    memory_bytes: Count | None = None
+
+
+class Checkpoint(_Open):
+    """The last checkpoint known."""
+
+    uri: str | None = None
+    step: Count | None = None
+    at: Instant | None = None
+
+
+class LogRef(_Open):
+    """One stream: its tail inline, or where to fetch it. `rank` null is the launcher."""
+
+    rank: Rank | None = None
+    node: str | None = None
+    stream: str | None = None
+    tail: str | None = None
+    uri: str | None = None
+    missing: str | None = Field(default=None, description="why the stream is known not to be readable")
+
+
+class NodeEventIn(_Open):
+    """One line of a node's own."""
+
+    at: Instant | None = None
+    node: str | None = None
+    source: str | None = None
+    text: str
+
+
+class JobCompletion(_Open):
+    """job-completion/1. `event_id` is always set after `finish`."""
+
+    schema_: Annotated[str, Field(alias="schema")] = SCHEMA
+    event_id: Key | None = None
+    cluster: Key
+    job_id: Key
+    attempt: Count | None = None
+    name: str | None = None
+    user: str | None = None
+    team: str | None = None
+    queue: str | None = None
+    framework: str | None = None
+    image: str | None = None
+    command: str | None = None
+    gpu_type: str | None = None
+    status: Status
+    exit_code: ExitCode | None = None
+    signal: ExitCode | None = None
+    scheduler: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    submitted_at: Instant | None = None
+    started_at: Instant | None = None
+    ended_at: Instant
+    time_limit_s: Count | None = None
+    gpus: Count | None = None
+    restart_count: Count | None = None
+    requested: Requested | None = None
+    checkpoint: Checkpoint | None = None
+    nodes: tuple[str, ...] = Field(default=(), max_length=NODES_MOST)
+    topology: dict[str, dict[str, Any]] = Field(default_factory=dict, max_length=NODES_MOST)
+    logs: tuple[LogRef, ...] = Field(default=(), max_length=LOGS_MOST)
+    node_events: tuple[NodeEventIn, ...] = Field(default=(), max_length=LOGS_MOST)
+    resubmit_of: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict, max_length=LABELS_MOST)
+    pod: str | None = Field(
+        default=None, description="Kubernetes: the pod this attempt ran in, where job_id names its controller"
+    )
+
+    @field_validator("schema_")
+    @classmethod
+    def _known_schema(cls, value: str) -> str:
+        if value != SCHEMA:
+            raise ValueError(f'"{SCHEMA}"')
+        return value
+
+    @field_validator(*_MOST, mode="before")
+    @classmethod
+    def _null_is_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        name = info.field_name or ""
+        if value is None:
+            return {} if name in {"topology", "labels"} else ()
+        # Before each entry is looked at: millions of wrong ones would be as many complaints.
+        if isinstance(value, list | tuple | dict) and len(value) > _MOST[name]:
+            raise ValueError(f"at most {_MOST[name]} entries")
+        return value
+
+    def facts(self) -> JobFacts:
+        """What classification may know of the job."""
+        return JobFacts(
+            status=self.status.value,
+            exit_code=self.exit_code,
+            signal=self.signal,
+            scheduler=self.scheduler,
+            reason=self.reason,
+            message=self.message,
+            framework=self.framework,
+            command=self.command,
+            image=self.image,
+            name=self.name,
+            user=self.user,
+            gpus=self.gpus,
+            gpu_type=self.gpu_type,
+            nodes=self.nodes,
+            time_limit_s=self.time_limit_s,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            restart_count=self.restart_count,
+            labels=self.labels,
+        )
+
+    def key(self) -> str:
+        """The event's identity: its own id, or SHA-256 over cluster, job, attempt (or times) and status, in hex."""
+        if self.event_id is not None:
+            return self.event_id
+        which: list[Any] = (
+            [self.attempt] if self.attempt is not None else [_instant(self.started_at), _instant(self.ended_at)]
+        )
+        return hashlib.sha256(orjson.dumps([self.cluster, self.job_id, *which, self.status.value])).hexdigest()
+
+    def clock_suspect(self, now: datetime) -> bool:
+        """Whether the times contradict each other or lie more than a day ahead of `now`."""
+        times = [at for at in (self.submitted_at, self.started_at, self.ended_at) if at is not None]
+        return times != sorted(times) or max(times) > now + CLOCK_TOLERANCE
+
+
+def _instant(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _expected(problem: ErrorDetails) -> str:
+    context = problem.get("ctx", {})
+    if "error" in context:
+        return str(context["error"])
+    if problem["type"] == "string_pattern_mismatch":
+        return "a text without control or replacement characters"
+    if problem["type"] == "missing":
+        return "this field is required"
+    return problem["msg"].removeprefix("Input should be ")
+
+
+def shortened(value: Any) -> str:
+    """What was found, for a message: never a long text, never a whole tree, never a secret."""
+    if isinstance(value, str):
+        return repr(redact(value[:_LOOKED_AT])[:_SHOWN])
+    if value is None or isinstance(value, bool | int | float | datetime):
+        return repr(value)[:_SHOWN]
+    return type(value).__name__
+
+
+def as_unreadable(error: ValidationError) -> UnreadableRecord:
+    """The library's complaint in the project's words: one FieldError a place."""
+    places = []
+    for problem in error.errors(include_url=False)[:20]:
+        expected = _expected(problem)
+        got = None if problem["type"] == "missing" else shortened(problem["input"])
+        field = ".".join(str(part) for part in problem["loc"]) or "(whole object)"
+        places.append(FieldError(field=field, expected=expected, got=got))
+    first = places[0]
+    return UnreadableRecord(f"{first.field}: {first.expected}", tuple(places))
+
+
+def from_object(data: Any) -> JobCompletion:
+    """A native event from decoded JSON.
+
+    Raises:
+        UnreadableRecord: names each field that is wrong and what was expected there.
+    """
+    try:
+        return JobCompletion.model_validate(data)
+    except ValidationError as error:
+        raise as_unreadable(error) from None

@@ -1,0 +1,1 @@
+"""Database access: engine, sessions, schema, retention."""

@@ -1,0 +1,34 @@
+"""Imports the tables of every domain, so that the metadata is complete for migrations and the check against drift."""
+
+from service.db import duties_table
+from service.dead_letters import tables as dead_letters
+from service.deliveries import tables as deliveries
+from service.failures import tables as failures
+from service.feedback import tables as feedback
+from service.groups import tables as groups
+from service.incidents import tables as incidents
+from service.jobs import tables as jobs
+from service.nodes import tables as nodes
+from service.people import tables as people
+from service.reports import tables as reports
+from service.requests import tables as requests
+from service.sql.metadata import metadata
+from service.statistics import tables as statistics
+
+MODULES = (
+    dead_letters,
+    deliveries,
+    duties_table,
+    failures,
+    feedback,
+    groups,
+    incidents,
+    jobs,
+    nodes,
+    people,
+    reports,
+    requests,
+    statistics,
+)
+
+__all__ = ["MODULES", "metadata"]

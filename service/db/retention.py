@@ -1,0 +1,197 @@
+"""Retention: what is old goes, a batch at a time; the keys of events stay known for ever."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Select, and_, delete, exists, literal, select, tuple_, update
+
+from service.dead_letters.tables import dead_letters
+from service.deliveries.tables import deliveries, outbox
+from service.failures import search
+from service.failures.tables import failure_nodes, failures, logs, pending_logs, verdicts
+from service.feedback.tables import audits, feedback, labels, mended
+from service.groups.tables import group_deltas
+from service.incidents.tables import incident_jobs
+from service.jobs.repository import RETIREMENT_LOCK, key_hash
+from service.jobs.tables import jobs, retired_events
+from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.sql import bulk
+from service.sql.types import UtcDateTime, utc
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """How many rows retention removed."""
+
+    jobs: int = 0
+    failures: int = 0
+    logs: int = 0
+    verdict_bodies: int = 0
+    dead_letters: int = 0
+    outbox: int = 0
+
+
+Transaction = Callable[[], AbstractContextManager[Connection]]
+
+
+def purge(
+    transaction: Transaction,
+    *,
+    rows_before: datetime | None,
+    logs_before: datetime | None,
+    verdicts_before: datetime | None,
+    done_before: datetime | None,
+) -> Purged:
+    """See `Store.purge`."""
+    gone_jobs = gone_failures = gone_logs = gone_bodies = gone_letters = gone_messages = 0
+    if logs_before is not None:
+        texts = _Logs(utc(logs_before))
+        _each(transaction, texts)
+        gone_logs = texts.removed
+    if verdicts_before is not None:
+        bodies = _Bodies(utc(verdicts_before))
+        _each(transaction, bodies)
+        gone_bodies = bodies.removed
+    if rows_before is not None:
+        rows = _Rows(utc(rows_before))
+        gone_jobs, gone_failures = _each(transaction, rows), rows.failures
+    if done_before is not None:
+        gone_messages = _each(transaction, _Done(utc(done_before)))
+        gone_letters = _each(transaction, _Letters(utc(done_before)))
+    with transaction() as connection:
+        if not bulk.is_postgres(connection):
+            # PostgreSQL sees to it by itself; SQLite's planner guesses until somebody has it look at the indexes.
+            connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
+            connection.exec_driver_sql("PRAGMA optimize")
+    return Purged(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
+
+
+def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
+    """Repeat a step, each time in a transaction of its own, until it finds nothing; how many it removed."""
+    total = 0
+    while True:
+        with transaction() as connection:
+            gone = step(connection)
+        if gone == 0:
+            return total
+        total += gone
+
+
+def _ids(connection: Connection, wanted: Select[int]) -> list[int]:
+    return list(connection.execute(wanted.limit(BATCH)).scalars())
+
+
+class _Walk:
+    """Goes once through the failures that ended before, oldest first."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self._position: tuple[datetime, int] | None = None
+        self.removed = 0
+
+    def __call__(self, connection: Connection) -> int:
+        wanted = select(failures.c.ended_at, failures.c.id).where(failures.c.ended_at < self._before)
+        if self._position is not None:
+            at, last = self._position
+            here, there = tuple_(failures.c.ended_at, failures.c.id), tuple_(literal(at, UtcDateTime), literal(last))
+            wanted = wanted.where(here > there)
+        old = connection.execute(wanted.order_by(failures.c.ended_at, failures.c.id).limit(BATCH)).all()
+        if old:
+            self.removed += self._remove(connection, [row.id for row in old])
+            self._position = (old[-1].ended_at, old[-1].id)
+        return len(old)
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        raise NotImplementedError
+
+
+class _Logs(_Walk):
+    """Log texts; the event stays beside the verdict."""
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        connection.execute(delete(pending_logs).where(pending_logs.c.failure_id.in_(ids)))
+        return connection.execute(
+            update(logs).where(and_(logs.c.failure_id.in_(ids), logs.c.streams.is_not(None))).values(streams=None)
+        ).rowcount
+
+
+class _Bodies(_Walk):
+    """Bodies of verdicts; what lists and filters need stays."""
+
+    def _remove(self, connection: Connection, ids: list[int]) -> int:
+        return connection.execute(
+            update(verdicts).where(and_(verdicts.c.failure_id.in_(ids), verdicts.c.body.is_not(None))).values(body=None)
+        ).rowcount
+
+
+class _Rows:
+    """Attempts and their failures. Both times must be past: a clock that is years behind must not lose an event."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self.failures = 0
+
+    def __call__(self, connection: Connection) -> int:
+        bulk.lock(connection, [RETIREMENT_LOCK])
+        old = connection.execute(
+            select(jobs.c.id, jobs.c.event_id, jobs.c.digest)
+            .where(jobs.c.ended_at < self._before, jobs.c.received_at < self._before)
+            .order_by(jobs.c.ended_at)
+            .limit(BATCH)
+        ).all()
+        if not old:
+            return 0
+        ids = [row.id for row in old]
+        bulk.append(
+            connection,
+            retired_events,
+            ("key_hash", "digest"),
+            [(key_hash(row.event_id), bytes(row.digest)) for row in old],
+        )
+        # The failure first: whoever is about to add to it is waited for here, and what was added goes with it.
+        self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
+        for table in (failure_nodes, verdicts, logs, pending_logs):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
+        # What people said goes with what they said it of; the groups' counts are of all that ever was.
+        for table in (feedback, labels, mended, audits, group_deltas):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        # What was advised and done goes with it; how resubmits ended is counted over the last months only.
+        for table in (advices, requests, incident_jobs):
+            connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
+        for table in (lineages, lineage_marks):
+            connection.execute(delete(table).where(table.c.at < self._before))
+        search.remove(connection, ids)
+        connection.execute(delete(jobs).where(jobs.c.id.in_(ids)))
+        return len(ids)
+
+
+class _Done:
+    """Messages that were told; one that still waits for an endpoint stays."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+
+    def __call__(self, connection: Connection) -> int:
+        waiting = exists().where(deliveries.c.message_id == outbox.c.id, deliveries.c.state == "waiting")
+        ids = _ids(connection, select(outbox.c.id).where(outbox.c.done_at < self._before, ~waiting))
+        if ids:
+            connection.execute(delete(outbox).where(outbox.c.id.in_(ids)))
+        return len(ids)
+
+
+class _Letters:
+    """Dead letters."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+
+    def __call__(self, connection: Connection) -> int:
+        ids = _ids(connection, select(dead_letters.c.id).where(dead_letters.c.at < self._before))
+        if ids:
+            connection.execute(delete(dead_letters).where(dead_letters.c.id.in_(ids)))
+        return len(ids)

@@ -1,0 +1,102 @@
+"""The schema's revision: bring a database up to date, or say that it is not. The steps are in `migrations/`."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, text
+
+import migrations
+from service.db.engine import create_file, errors_translated
+from service.errors import ConfigurationError
+
+# Two processes that upgrade at once take turns (PostgreSQL; on SQLite the writer's lock does the same).
+_UPGRADE_LOCK = 0x6661756C74  # "fault"
+# A migration that cannot get its lock must not queue up behind a long reader and block everybody behind itself.
+_LOCK_TIMEOUT = "5s"
+_STATEMENT_TIMEOUT = "15min"
+
+
+def config(connection: Connection | None = None) -> Config:
+    """Alembic's configuration for the migrations as installed; they run on `connection`."""
+    made = Config()
+    folder = str(Path(migrations.__file__).parent)
+    made.set_main_option("script_location", folder.replace("%", "%%"))
+    made.set_main_option("path_separator", "os")
+    made.attributes["connection"] = connection
+    return made
+
+
+def head() -> str:
+    """The revision this version was written for.
+
+    Raises:
+        ConfigurationError: the installation has none.
+    """
+    found = ScriptDirectory.from_config(config()).get_current_head()
+    if found is None:
+        raise ConfigurationError("the installation has no migrations: install it again")
+    return found
+
+
+def current(connection: Connection) -> str | None:
+    """The revision a database has; None where it has none."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | None]:
+    """Make the file (SQLite) and bring the schema up to `revision`, all or nothing.
+
+    Returns:
+        The revision before and after.
+
+    Raises:
+        Unavailable: no answer, or a lock was not to be had in time; nothing was changed.
+        ConfigurationError: the file cannot be made, or the database is newer than this version.
+    """
+    create_file(engine)
+    with errors_translated(engine), _patient(engine) as connection:
+        before = current(connection)
+        _refuse_newer(before)
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        command.upgrade(config(connection), revision)
+        return before, current(connection)
+
+
+def check(engine: Engine) -> None:
+    """Return where the schema is the one this version was written for.
+
+    Raises:
+        ConfigurationError: it is not; says which revision is there and what to do.
+        Unavailable: the database does not answer.
+    """
+    with errors_translated(engine), engine.connect() as connection:
+        have, want = current(connection), head()
+    _refuse_newer(have)
+    if have != want:
+        there = "has no schema yet" if have is None else f"is at revision {have}"
+        raise ConfigurationError(f"the database {there}, this version needs {want}: run `faultline db upgrade`")
+
+
+def _refuse_newer(revision: str | None) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(config()).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise ConfigurationError(
+            f"the database is at revision {revision}, which this version does not know: it was upgraded by a newer "
+            "version; install that one"
+        )
+
+
+@contextmanager
+def _patient(engine: Engine) -> Iterator[Connection]:
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
+            connection.execute(text(f"SET LOCAL statement_timeout = '{_STATEMENT_TIMEOUT}'"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+        yield connection

@@ -1,0 +1,109 @@
+"""What could not be read: kept redacted, shown, and sent again by hand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.dead_letters.records import DeadLetter, StoredDeadLetter
+from service.dead_letters.tables import dead_letters
+from service.errors import NotFound
+from service.sql import bulk
+from service.sql import paging as cursors
+from service.sql.packing import pack, unpack
+from service.sql.types import clean, utc
+
+_PLACE = 500  # characters
+_REASON = 2_000
+
+
+class DeadLetters:
+    """The dead letters."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, letters: Sequence[DeadLetter]) -> list[int]:
+        """Store them; their ids in order. The same bytes from the same place are stored once."""
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        now = self._clock.now()
+        ids = []
+        for letter in letters:
+            place = clean(letter.place[:_PLACE])
+            made = self._connection.execute(
+                dialect.insert(dead_letters)
+                .values(
+                    at=utc(letter.at or now),
+                    place=place,
+                    sha256=letter.sha256,
+                    reason=clean(letter.reason[:_REASON]),
+                    errors=pack(list(letter.errors)),
+                    text=pack(letter.text),
+                )
+                .on_conflict_do_nothing(index_elements=["sha256", "place"])
+                .returning(dead_letters.c.id)
+            ).scalar_one_or_none()
+            ids.append(made if made is not None else self._earlier(letter.sha256, place))
+        return ids
+
+    def page(self, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
+        """Newest first.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        wanted = select(dead_letters).order_by(dead_letters.c.id.desc()).limit(limit + 1)
+        if cursor is not None:
+            (before,) = cursors.decode(cursor, "dead-letters", int)
+            wanted = wanted.where(dead_letters.c.id < before)
+        rows = self._connection.execute(wanted).all()
+        items = tuple(_letter(row) for row in rows[:limit])
+        return Page(items, cursors.encode("dead-letters", items[-1].id) if len(rows) > limit else None)
+
+    def get(self, letter_id: int) -> StoredDeadLetter:
+        """One dead letter.
+
+        Raises:
+            NotFound: no such letter.
+        """
+        row = None
+        if 0 < letter_id < 2**63:
+            row = self._connection.execute(select(dead_letters).where(dead_letters.c.id == letter_id)).first()
+        if row is None:
+            raise NotFound(f"no dead letter {letter_id}")
+        return _letter(row)
+
+    def mark_resent(self, letter_id: int) -> None:
+        """Remember that it was sent again now.
+
+        Raises:
+            NotFound: no such letter.
+        """
+        self.get(letter_id)
+        self._connection.execute(
+            update(dead_letters).where(dead_letters.c.id == letter_id).values(resent_at=self._clock.now())
+        )
+
+    def _earlier(self, sha256: str, place: str) -> int:
+        found: int = self._connection.execute(
+            select(dead_letters.c.id).where(dead_letters.c.sha256 == sha256, dead_letters.c.place == place)
+        ).scalar_one()
+        return found
+
+
+def _letter(row: Row[Any]) -> StoredDeadLetter:
+    return StoredDeadLetter(
+        id=row.id,
+        at=row.at,
+        place=row.place,
+        reason=row.reason,
+        errors=tuple(unpack(row.errors)),
+        text=unpack(row.text),
+        sha256=row.sha256,
+        resent_at=row.resent_at,
+    )

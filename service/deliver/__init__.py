@@ -1,1 +1,0 @@
-"""Drains the outbox: tells others what was diagnosed and decided."""

@@ -1,0 +1,1 @@
+"""Deliveries of messages to webhooks, topics and chats."""

@@ -1,0 +1,1 @@
+"""One module for each kind of receiver, and what they share."""

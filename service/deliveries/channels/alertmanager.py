@@ -1,0 +1,75 @@
+"""Prometheus' Alertmanager, API v2: POST /api/v2/alerts.
+
+An alert's labels are its identity there. A failure is an event and no state, so its alert ends by itself after a
+while; a verdict that was revised to another cause makes another alert, and the first one ends.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import orjson
+
+from service.clock import Clock
+from service.deliveries.channels.channel import Outcome, summary, verdict_of
+from service.deliveries.channels.http import Poster
+from service.deliveries.channels.http_answers import of_service, post
+from service.deliveries.channels.pagerduty import UNKNOWN, failure_link
+from service.deliveries.config import Dedup, Severity
+from service.deliveries.records import DueDelivery
+
+
+class AlertmanagerChannel:
+    """Sends alerts, a batch at a time."""
+
+    bulk = True
+
+    def __init__(
+        self,
+        url: str,
+        poster: Poster,
+        clock: Clock,
+        *,
+        severity: Mapping[str, Severity],
+        lasts_s: float,
+        dedup: Dedup = "failure",
+        public_url: str | None = None,
+    ) -> None:
+        self._url = f"{url.rstrip('/')}/api/v2/alerts"
+        self._poster = poster
+        self._clock = clock
+        self._severity = severity
+        self._lasts = timedelta(seconds=lasts_s)
+        self._dedup = dedup
+        self._public_url = public_url
+
+    def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+        """Tell them all at once."""
+        content = orjson.dumps([self.alert(message) for message in messages])
+        headers = {"content-type": "application/json", "user-agent": "faultline"}
+        return post(self._poster, self._url, content, headers, self._clock.now(), of_service)
+
+    def alert(self, message: DueDelivery) -> dict[str, object]:
+        """The message as Alertmanager takes it."""
+        verdict = verdict_of(message)
+        suspect = verdict.get("suspect") or {}
+        labels = {
+            "alertname": "FaultlineFailure",
+            "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
+            "cluster": verdict.get("cluster"),
+            "side": verdict.get("side"),
+            "cause": verdict.get("cause"),
+            "node": suspect.get("node"),
+            "fingerprint": verdict.get("fingerprint"),
+            "job_id": verdict.get("job_id") if self._dedup == "failure" else None,
+        }
+        link = failure_link(self._public_url, message)
+        return {
+            "labels": {name: str(value) for name, value in labels.items() if value},
+            "annotations": {"summary": summary(message), "description": str(verdict.get("explanation") or "")},
+            "startsAt": message.created_at.isoformat(),
+            "endsAt": (self._clock.now() + self._lasts).isoformat(),
+            **({} if link is None else {"generatorURL": link}),
+        }
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,75 @@
+"""What every channel takes and gives: messages, and what became of each."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import orjson
+
+from service.deliveries.records import DueDelivery
+
+OutcomeKind = Literal["sent", "retry", "refused", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one message: sent, to be tried again, refused for good, or the endpoint is gone for all.
+
+    `throttled`: the receiver asks for fewer requests, so that its other messages wait as well.
+    """
+
+    kind: OutcomeKind
+    detail: str = ""
+    retry_after_s: float | None = None
+    throttled: bool = False
+
+
+SENT = Outcome("sent")
+
+
+class Channel(Protocol):
+    """One way to tell others. `bulk`: it takes a whole batch at once, else one message at a time."""
+
+    bulk: bool
+
+    def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+        """Tell them all; the outcome is that of each of them. Never raises for what the other side does."""
+        ...
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        ...
+
+
+def message_id(message: DueDelivery) -> str:
+    """The message's id for receivers: the same on each try, another one in every database."""
+    identity = f"{message.message_id}\n{message.created_at.isoformat()}\n{message.type}\n{message.key}"
+    return f"msg_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+
+
+def timestamp(message: DueDelivery) -> str:
+    """When it happened, RFC 3339 in UTC."""
+    return message.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def body(message: DueDelivery) -> bytes:
+    """What webhooks and the topic carry: {type, timestamp, data}, `data` as in the outbox."""
+    return orjson.dumps({"type": message.type, "timestamp": timestamp(message), "data": message.payload})
+
+
+def verdict_of(message: DueDelivery) -> Mapping[str, Any]:
+    """The verdict in a message; empty where it carries none."""
+    found = message.payload.get("verdict")
+    return found if isinstance(found, Mapping) else {}
+
+
+def summary(message: DueDelivery) -> str:
+    """One line for a person: which job, whose fault, and the first telling line or sentence."""
+    verdict = verdict_of(message)
+    if not message.type.startswith("failure."):
+        why = next((message.payload[name] for name in ("why", "headline", "title") if message.payload.get(name)), "")
+        return f"{message.key}: {message.type}{f': {why}' if why else ''}"[:1000]
+    said = message.payload.get("headline") or verdict.get("explanation") or message.type
+    cause = f" ({verdict['side']}, {verdict['cause']})" if "cause" in verdict and "side" in verdict else ""
+    return f"{message.key} failed{cause}: {said}"[:1000]

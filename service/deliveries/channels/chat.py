@@ -1,0 +1,123 @@
+"""Chats and mail, by apprise: one short message for people, those of one owner and one kind of failure together."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from classifiers.redaction import redact
+from service.deliveries.channels.address_check import Network, Refused, Resolve, permitted, resolve
+from service.deliveries.channels.channel import SENT, Outcome, summary, verdict_of
+from service.deliveries.channels.pagerduty import failure_link
+from service.deliveries.records import DueDelivery
+from service.errors import ConfigurationError
+
+OWNER = "{user}"
+SHOWN = 10  # messages listed in a digest
+AGAIN = {
+    "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
+    "resubmit_after": "will retry: it is resubmitted after a pause where resubmission is automatic",
+    "hold": "held: it is tried again when what is broken is repaired",
+    "ask": "terminal unless somebody decides otherwise: nothing is tried again by itself",
+    "stop": "terminal: nothing is tried again by itself",
+}
+
+
+class ChatChannel:
+    """Sends to one address of apprise's. `{user}` in it stands for the job's owner."""
+
+    bulk = True
+
+    def __init__(
+        self,
+        url: str,
+        schemas: Sequence[str],
+        allow: Sequence[Network],
+        *,
+        timeout_s: float,
+        public_url: str | None = None,
+        lookup: Resolve = resolve,
+    ) -> None:
+        schema = urlsplit(url).scheme.lower()
+        if schema not in schemas:
+            raise ConfigurationError(f"{schema or 'an address without a scheme'}: expected one of {', '.join(schemas)}")
+        try:
+            import apprise  # noqa: PLC0415 -- an extra
+        except ImportError:
+            raise ConfigurationError("chats and mail need the extra: pip install 'faultline[chat]'") from None
+        logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it logs addresses, which hold tokens
+        self._apprise = apprise
+        self._asset = apprise.AppriseAsset(app_id="Faultline", app_desc="Faultline", async_mode=False, plugin_paths=[])
+        self._url = url
+        self._allow = tuple(allow)
+        self._timeout_s = timeout_s
+        self._public_url = public_url
+        self._lookup = lookup
+        if self._service("somebody") is None:
+            raise ConfigurationError(f"not an address that apprise takes ({schema}://...)")
+
+    def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+        """Tell them all in one message."""
+        user = messages[0].payload.get("user")
+        if OWNER in self._url and not user:
+            return Outcome("refused", "the job names no owner")
+        service = self._service(str(user or ""))
+        if service is None:
+            return Outcome("refused", "no address for this owner")
+        try:
+            self._check(service)
+            sent = service.notify(
+                title=title(messages), body=text(messages, self._public_url), notify_type=self._apprise.NotifyType.INFO
+            )
+        except (Refused, OSError) as error:
+            return Outcome("retry", redact(str(error))[:300])
+        return SENT if sent else Outcome("retry", "the receiver did not take it")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _service(self, user: str) -> Any:
+        url = self._url.replace(OWNER, quote(user, safe=""))
+        joint = "&" if "?" in url else "?"
+        limits = f"redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
+        return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
+
+    def _check(self, service: Any) -> None:
+        """Return where an address of the administrator's own network is one that may be reached."""
+        host = getattr(service, "smtp_host", None) or getattr(service, "host", None)
+        if isinstance(host, str) and host:
+            port = getattr(service, "port", None)
+            permitted(host, port if isinstance(port, int) else 443, self._allow, lookup=self._lookup)
+
+
+def title(messages: Sequence[DueDelivery]) -> str:
+    """What it is, in a line."""
+    first = messages[0]
+    if first.type == "report.published":
+        return str(first.payload.get("title", first.type))[:200]
+    if len(messages) == 1:
+        return f"{first.key}: {verdict_of(first).get('side', first.type)}"[:200]
+    return f"{len(messages)} failures of one kind: {first.key} and others"[:200]
+
+
+def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
+    """What happened, whether it is tried again, where to read on."""
+    first = messages[0]
+    if first.type == "report.published":
+        said = [str(one) for one in first.payload.get("sentences", ())]
+        said += [f"- {one.get('title')}: {one.get('gain')}" for one in first.payload.get("todo", ())]
+        link = f"{public_url.rstrip('/')}{first.payload.get('page', '')}" if public_url else None
+        return "\n".join([*said, *([link] if link else [])])
+    verdict = verdict_of(first)
+    lines = [summary(first)]
+    if verdict.get("explanation"):
+        lines.append(str(verdict["explanation"]))
+    if first.type.startswith("failure.") and verdict.get("decision") in AGAIN:
+        lines.append(f"Next: {AGAIN[str(verdict['decision'])]}.")
+    lines += [f"- {one.key} ({one.type})" for one in messages[1 : SHOWN + 1]]
+    if len(messages) > SHOWN + 1:
+        lines.append(f"and {len(messages) - SHOWN - 1} more")
+    link = failure_link(public_url, first)
+    if link is not None:
+        lines.append(link)
+    return "\n".join(lines)

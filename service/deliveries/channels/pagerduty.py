@@ -1,0 +1,88 @@
+"""PagerDuty, Events API v2: https://developer.pagerduty.com/docs/events-api-v2/trigger-events/."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+
+from service.clock import Clock
+from service.deliveries.channels.channel import Outcome, summary, timestamp, verdict_of
+from service.deliveries.channels.http import Poster
+from service.deliveries.channels.http_answers import of_service, post
+from service.deliveries.config import Dedup, Severity
+from service.deliveries.records import DueDelivery
+
+LONGEST_KEY = 255
+UNKNOWN: Severity = "warning"
+
+
+class PagerDutyChannel:
+    """Opens incidents; a revised verdict goes to the incident of the first."""
+
+    bulk = False
+
+    def __init__(
+        self,
+        url: str,
+        routing_key: str,
+        poster: Poster,
+        clock: Clock,
+        *,
+        severity: Mapping[str, Severity],
+        dedup: Dedup = "failure",
+        public_url: str | None = None,
+    ) -> None:
+        self._url = url
+        self._routing_key = routing_key
+        self._poster = poster
+        self._clock = clock
+        self._severity = severity
+        self._dedup = dedup
+        self._public_url = public_url
+
+    def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+        """Tell one message."""
+        [message] = messages
+        headers = {"content-type": "application/json", "user-agent": "faultline"}
+        return post(self._poster, self._url, orjson.dumps(self.event(message)), headers, self._clock.now(), of_service)
+
+    def event(self, message: DueDelivery) -> dict[str, object]:
+        """The message as PagerDuty takes it."""
+        verdict = verdict_of(message)
+        suspect = verdict.get("suspect") or {}
+        link = failure_link(self._public_url, message)
+        return {
+            "routing_key": self._routing_key,
+            "event_action": "trigger",
+            "dedup_key": dedup_key(message, self._dedup),
+            "client": "Faultline",
+            **({} if link is None else {"client_url": link}),
+            "payload": {
+                "summary": summary(message),
+                "source": suspect.get("node") or message.key,
+                "severity": self._severity.get(str(verdict.get("side")), UNKNOWN),
+                "timestamp": timestamp(message),
+                "group": verdict.get("cluster"),
+                "class": verdict.get("cause"),
+                "custom_details": {
+                    name: verdict.get(name)
+                    for name in ("job_id", "attempt", "side", "cause", "confidence", "decision", "explanation")
+                },
+            },
+        }
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def dedup_key(message: DueDelivery, dedup: Dedup) -> str:
+    """What makes two messages one incident: the failure, or its kind on its cluster."""
+    verdict = verdict_of(message)
+    if dedup == "fingerprint" and verdict.get("fingerprint"):
+        return f"faultline/{verdict.get('cluster')}/{verdict['fingerprint']}"[:LONGEST_KEY]
+    return f"faultline/failure/{message.payload.get('failure_id')}/{message.key}"[:LONGEST_KEY]
+
+
+def failure_link(public_url: str | None, message: DueDelivery) -> str | None:
+    """The failure's page, where it is known where people find the service."""
+    failure_id = message.payload.get("failure_id")
+    return None if public_url is None or failure_id is None else f"{public_url.rstrip('/')}/failures/{failure_id}"

@@ -1,0 +1,209 @@
+"""The administrator's file of endpoints: read once, checked place by place; secrets only by reference."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, ValidationError, field_validator
+
+from service.contracts.event import as_unreadable
+from service.deliveries.channels.signing import key_of
+from service.deliveries.routing import Route
+from service.errors import ConfigurationError
+
+VARIABLE = "FAULTLINE_DELIVERY_FILE"
+REFERENCE = "file:/path or env:NAME (secrets do not stand in this file)"
+Severity = Literal["critical", "error", "warning", "info"]
+Dedup = Literal["failure", "fingerprint"]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Sending(_Checked):
+    """How deliveries are tried; see defaults.toml."""
+
+    schedule_s: tuple[Annotated[float, Field(ge=0)], ...] = Field(min_length=1)
+    jitter: float = Field(ge=0, le=1)
+    timeout_s: float = Field(gt=0, le=60)
+    lease_s: float = Field(ge=1)
+    batch: int = Field(ge=1, le=500)
+    circuit_failures: int = Field(ge=1)
+    pause_s: float = Field(gt=0)
+    longest_pause_s: float = Field(gt=0)
+    give_up_after_s: float = Field(gt=0)
+    answer_bytes: int = Field(ge=0)
+
+
+class Network(_Checked):
+    """What may be connected to beyond public addresses, and whose certificates are trusted beside the system's."""
+
+    allow: tuple[IPv4Network | IPv6Network, ...] = ()
+    ca_file: Path | None = None
+
+
+class _Endpoint(_Checked):
+    name: str = Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")
+    route: tuple[Route, ...] = Field(default=(), description="none: everything")
+
+
+class _Addressed(_Endpoint):
+    url: SecretStr
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _resolved(cls, value: Any) -> Any:
+        """An address may itself be a secret: it may be given by reference."""
+        if not isinstance(value, str):
+            return value
+        text = _referenced(value) if value.startswith(("file:", "env:")) else value
+        parts = urlsplit(text)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
+            raise ValueError("https://HOST/PATH without user and password, or a reference to a file that holds it")
+        return text
+
+
+class Webhook(_Addressed):
+    """A receiver of Standard Webhooks. `secrets`: the first key signs for new receivers, further ones rotate out."""
+
+    kind: Literal["webhook"]
+    secrets: tuple[SecretBytes, ...] = Field(min_length=1)
+
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _keys(cls, value: Any) -> Any:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ValueError(f"a list, each entry {REFERENCE}")
+        return tuple(key_of(_referenced(one)) for one in value)
+
+
+class PagerDuty(_Addressed):
+    """PagerDuty's Events API v2. `dedup`: one incident for each failure, or for each kind of failure."""
+
+    kind: Literal["pagerduty"]
+    url: SecretStr = SecretStr("https://events.pagerduty.com/v2/enqueue")
+    routing_key: SecretStr
+    dedup: Dedup = "failure"
+
+    @field_validator("routing_key", mode="before")
+    @classmethod
+    def _key(cls, value: Any) -> Any:
+        return _referenced(value)
+
+
+class Alertmanager(_Addressed):
+    """Prometheus' Alertmanager: `url` up to the host (and prefix); an alert ends after `lasts_s`."""
+
+    kind: Literal["alertmanager"]
+    dedup: Dedup = "failure"
+    lasts_s: float = Field(default=3600, gt=0)
+
+
+class Topic(_Endpoint):
+    """A Kafka topic on the broker of FAULTLINE_KAFKA_*."""
+
+    kind: Literal["kafka"]
+    topic: str = Field(default="faultline-verdicts", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+
+
+class Chat(_Endpoint):
+    """A chat or a mailbox, by apprise. `digest_s`: one message an owner and kind of failure in so many seconds."""
+
+    kind: Literal["chat"]
+    url: SecretStr
+    digest_s: float = Field(default=3600, ge=0)
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _address(cls, value: Any) -> Any:
+        return _referenced(value)
+
+
+class Chats(_Checked):
+    """Which of apprise's schemes may be used."""
+
+    schemas: tuple[str, ...] = Field(min_length=1)
+
+
+Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic | Chat, Field(discriminator="kind")]
+
+
+class DeliveryConfig(_Checked):
+    """The whole file. `public_url`: where people find this service, for links."""
+
+    public_url: str | None = None
+    network: Network = Network()
+    sending: Sending
+    severity: Mapping[str, Severity]
+    chat: Chats
+    endpoint: tuple[Endpoint, ...] = ()
+
+    @field_validator("endpoint")
+    @classmethod
+    def _distinct(cls, value: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
+        names = [one.name for one in value]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"names that occur once; twice: {', '.join(twice)}")
+        return value
+
+
+def defaults() -> dict[str, Any]:
+    """The package's own settings."""
+    return tomllib.loads(files("service.deliveries").joinpath("defaults.toml").read_text(encoding="utf-8"))
+
+
+def parse(text: str, name: str = "delivery.toml") -> DeliveryConfig:
+    """The settings from TOML text, on top of the defaults.
+
+    Raises:
+        ConfigurationError: names each place that is wrong and what was expected there; repeats no value.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{name}: not TOML: {error}") from None
+    for section, values in defaults().items():
+        if isinstance(given.get(section, {}), dict):
+            given[section] = values | given.get(section, {})
+    try:
+        return DeliveryConfig.model_validate(given)
+    except ValidationError as error:
+        places = as_unreadable(error).errors
+        detail = "; ".join(f"{place.field}: {place.expected}" for place in places)
+        raise ConfigurationError(f"{name}: {detail}") from None
+
+
+def load(path: Path) -> DeliveryConfig:
+    """The settings of a file.
+
+    Raises:
+        ConfigurationError: it can't be read, or a place in it is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{VARIABLE}: {path}: {error}") from None
+    return parse(text, str(path))
+
+
+def _referenced(value: Any) -> str:
+    """The secret that a reference names."""
+    kind, colon, where = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not colon or kind not in {"file", "env"}:
+        raise ValueError(f"expected {REFERENCE}")
+    if kind == "env":
+        found = os.environ.get(where)
+        if not found:
+            raise ValueError(f"the environment has no {where}")
+        return found.strip()
+    try:
+        return Path(where).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"{where} can't be read") from None

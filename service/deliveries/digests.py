@@ -1,0 +1,41 @@
+"""When an endpoint was last told of something, so that the like comes together and not too often."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from hashlib import blake2b
+
+from sqlalchemy import Connection, delete, select
+
+from service.clock import Clock
+from service.deliveries.tables import digests
+from service.sql import bulk
+from service.sql.types import utc
+
+
+class Digests:
+    """The times."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def last(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
+        """When each was last told; absent: never."""
+        hashes = {_hash(key): key for key in keys}
+        rows = self._connection.execute(
+            select(digests.c.key_hash, digests.c.at).where(
+                digests.c.endpoint == endpoint, digests.c.key_hash.in_(list(hashes))
+            )
+        )
+        return {hashes[bytes(row.key_hash)]: row.at for row in rows}
+
+    def told(self, endpoint: str, key: str) -> None:
+        """It was told now."""
+        row = {"endpoint": endpoint, "key_hash": _hash(key)}
+        same = (digests.c.endpoint == row["endpoint"], digests.c.key_hash == row["key_hash"])
+        self._connection.execute(delete(digests).where(*same))
+        bulk.insert_new(self._connection, digests, {**row, "at": utc(self._clock.now())})
+
+
+def _hash(key: str) -> bytes:
+    return blake2b(key.encode("utf-8", "replace"), digest_size=16).digest()

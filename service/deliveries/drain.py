@@ -1,0 +1,250 @@
+"""One step at a time: messages to the endpoints that want them, and each endpoint's deliveries to it."""
+
+import hashlib
+import logging
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from service.clock import Clock
+from service.db.session import Store
+from service.deliveries.channels.channel import Channel, Outcome
+from service.deliveries.config import Sending
+from service.deliveries.endpoints import paused
+from service.deliveries.records import DueDelivery, EndpointState, FailureFacts, NewDelivery, StoredMessage
+from service.deliveries.routing import Route
+from service.deliveries.schedule import LONGEST_RETRY_AFTER_S, pause_s
+from service.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+ROUTE_BATCH = 500
+ROUTE_LEASE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An endpoint ready for use. `address` is only compared, to notice another one.
+
+    `digest_s`: what belongs together (same owner where `to_owner`, same kind of failure) is told together, at most
+    once in so many seconds; 0: each message by itself.
+    """
+
+    name: str
+    routes: tuple[Route, ...]
+    channel: Channel
+    address: str
+    digest_s: float = 0.0
+    to_owner: bool = False
+
+    @property
+    def digest(self) -> str:
+        """What the store keeps of the address, which may be a secret."""
+        return hashlib.sha256(self.address.encode()).hexdigest()
+
+    def wants(self, kind: str, payload: Mapping[str, object], facts: FailureFacts | None) -> bool:
+        """Whether it is to be told."""
+        verdict = payload.get("verdict")
+        known = verdict if isinstance(verdict, Mapping) else {}
+        return not self.routes or any(route.takes(kind, known, facts) for route in self.routes)
+
+
+class Drain:
+    """The steps, for any number of processes at once. Each transaction is short, and none is open while sending.
+
+    Args:
+        store: best one of its own, so that nobody else waits for a connection.
+        owner: this process's name among all who send.
+        chance: 0..1, for the jitter.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        targets: Sequence[Target],
+        sending: Sending,
+        *,
+        owner: str,
+        clock: Clock,
+        telemetry: Telemetry,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self.targets = {target.name: target for target in targets}
+        self._store = store
+        self._sending = sending
+        self._owner = owner
+        self._clock = clock
+        self._telemetry = telemetry
+        self._chance = chance
+
+    def due(self) -> set[str]:
+        """Endpoints that something waits for and that may be tried now; reads only."""
+        now = self._clock.now()
+        with self._store.reading() as reading:
+            states = reading.endpoints.all()
+            return {name for name in self.targets if not paused(states.get(name), now) and reading.deliveries.due(name)}
+
+    def route(self) -> int:
+        """Share out a batch of the outbox among the endpoints; how many messages that were."""
+        with self._store.reading() as reading:
+            if not reading.outbox.waiting():
+                return 0
+        with self._store.unit_of_work() as work:
+            messages = work.outbox.lease(self._owner, limit=ROUTE_BATCH, seconds=ROUTE_LEASE_S)
+            ids = {found for message in messages if (found := _failure_id(message)) is not None}
+            facts = work.deliveries.facts(ids) if ids else {}
+            states = work.endpoints.all()
+            work.deliveries.add(
+                [
+                    NewDelivery(message.id, target.name, _refusal(states.get(target.name), target))
+                    for message in messages
+                    for target in self.targets.values()
+                    if target.wants(message.type, message.payload, facts.get(_failure_id(message) or 0))
+                ]
+            )
+            work.outbox.done(self._owner, [message.id for message in messages])
+        return len(messages)
+
+    def expire(self) -> int:
+        """Give up what has waited too long; how many that were."""
+        limit = self._sending.give_up_after_s
+        with self._store.unit_of_work() as work:
+            return work.deliveries.give_up_older(
+                self._clock.now() - timedelta(seconds=limit), f"not told within {limit / 3600:g} hours"
+            )
+
+    def deliver(self, name: str, stop: threading.Event | None = None) -> int:
+        """Try a batch of one endpoint's deliveries; how many were tried. Those left when `stop` is set are put back."""
+        target = self.targets[name]
+        leased = self._lease(target)
+        ends = self._clock.monotonic() + self._sending.lease_s
+        tried = 0
+        parts = self._parts(target, leased)
+        for part in parts:
+            late = self._clock.monotonic() + self._sending.timeout_s > ends and tried > 0
+            if late or (stop is not None and stop.is_set()):
+                break
+            outcome = target.channel.send(part)
+            tried += len(part)
+            if len(part) > 1 and outcome.kind == "refused":
+                for one in part:  # the others must not fall with it
+                    self._settle(target, [one], target.channel.send([one]))
+            elif not self._settle(target, part, outcome):
+                break
+        left = [one.message_id for part in parts for one in part][tried:]
+        if left:
+            with self._store.unit_of_work() as work:
+                work.deliveries.release(self._owner, name, left)
+        return tried
+
+    def _parts(self, target: Target, leased: list[DueDelivery]) -> list[list[DueDelivery]]:
+        """What is told in one go each; what its digest has to wait for is put back until then."""
+        if not target.digest_s:
+            return [leased] if target.channel.bulk and leased else [[one] for one in leased]
+        now, parts = self._clock.now(), dict[str, list[DueDelivery]]()
+        with self._store.unit_of_work() as work:
+            ids = {found for one in leased if (found := _failure_id(one)) is not None}
+            facts = work.deliveries.facts(ids) if ids else {}
+            for one in leased:
+                of = facts.get(_failure_id(one) or 0)
+                named = replace(one, payload={**one.payload, "user": of.user if of else None})
+                parts.setdefault(together(named), []).append(named)
+            last = work.digests.last(target.name, parts)
+            for key, part in list(parts.items()):
+                due = last[key] + timedelta(seconds=target.digest_s) if key in last else now
+                if due > now:
+                    work.deliveries.wait(self._owner, target.name, [one.message_id for one in part], until=due)
+                    del parts[key]
+        return list(parts.values())
+
+    def _lease(self, target: Target) -> list[DueDelivery]:
+        now = self._clock.now()
+        with self._store.unit_of_work() as work:
+            state = work.endpoints.lock(target.name, target.digest)
+            if paused(state, now):
+                return []
+            ailing = state.failures >= self._sending.circuit_failures
+            limit = 1 if ailing else self._sending.batch
+            leased = work.deliveries.lease(target.name, self._owner, limit=limit, seconds=self._sending.lease_s)
+            if ailing and leased:  # one probe, by one process
+                until = now + timedelta(seconds=self._sending.lease_s)
+                work.endpoints.put(replace(state, paused_until=until))
+            return leased
+
+    def _settle(self, target: Target, part: Sequence[DueDelivery], outcome: Outcome) -> bool:
+        """Write down what became of a part; whether the next one may be tried."""
+        name, ids = target.name, [one.message_id for one in part]
+        self._telemetry.deliveries.labels(name, outcome.kind).inc(len(part))
+        with self._store.unit_of_work() as work:
+            state = work.endpoints.lock(name, target.digest)
+            if outcome.kind == "sent":
+                work.deliveries.sent(self._owner, name, ids)
+                if target.digest_s:
+                    work.digests.told(name, together(part[0]))
+                self._well(work.endpoints.put, state)
+                return True
+            if outcome.kind == "refused":
+                work.deliveries.give_up(self._owner, name, ids, outcome.detail)
+                self._well(work.endpoints.put, state)
+                return True
+            if outcome.kind == "gone":
+                work.endpoints.put(replace(state, disabled_at=self._clock.now(), detail=outcome.detail))
+                work.deliveries.give_up_all(name, outcome.detail)
+                log.warning("endpoint %s wants no more: %s", name, outcome.detail)
+                return False
+            now = self._clock.now()
+            for one in part:
+                pause = pause_s(
+                    self._sending.schedule_s,
+                    one.attempts + 1,
+                    jitter=self._sending.jitter,
+                    chance=self._chance(),
+                    retry_after_s=outcome.retry_after_s,
+                )
+                if pause is None:
+                    work.deliveries.give_up(self._owner, name, [one.message_id], outcome.detail)
+                else:
+                    later = now + timedelta(seconds=pause)
+                    work.deliveries.retry(self._owner, name, one.message_id, available_at=later, detail=outcome.detail)
+            failed = self._failed(state, outcome, now)
+            work.endpoints.put(failed)
+        if state.failures < self._sending.circuit_failures <= failed.failures:
+            log.warning("endpoint %s fails, others go on: %s", name, outcome.detail)
+        return not paused(failed, now)
+
+    def _well(self, put: Callable[[EndpointState], None], state: EndpointState) -> None:
+        if state.failures or state.paused_until is not None:
+            put(replace(state, failures=0, paused_until=None, detail=None))
+
+    def _failed(self, state: EndpointState, outcome: Outcome, now: datetime) -> EndpointState:
+        failures = state.failures + 1
+        over = failures - self._sending.circuit_failures
+        wait = 0.0
+        if over >= 0:
+            wait = min(self._sending.pause_s * 2 ** min(over, 30), self._sending.longest_pause_s)
+        if outcome.throttled and outcome.retry_after_s is not None:
+            wait = max(wait, min(outcome.retry_after_s, LONGEST_RETRY_AFTER_S))
+        until = now + timedelta(seconds=wait) if wait else None
+        return replace(state, failures=failures, paused_until=until, detail=outcome.detail)
+
+
+def together(message: DueDelivery) -> str:
+    """What makes messages one digest: the owner and the kind of failure; anything else stands for itself."""
+    verdict = message.payload.get("verdict")
+    if not isinstance(verdict, Mapping):
+        return f"{message.type}\n{message.key}\n{message.message_id}"
+    return f"{message.payload.get('user') or ''}\n{verdict.get('fingerprint') or message.key}"
+
+
+def _failure_id(message: StoredMessage | DueDelivery) -> int | None:
+    found = message.payload.get("failure_id")
+    return found if isinstance(found, int) else None
+
+
+def _refusal(state: EndpointState | None, target: Target) -> str | None:
+    """Why a new message is not even tried: the endpoint said that it wants no more, at this address."""
+    if state is None or state.disabled_at is None or state.target != target.digest:
+        return None
+    return f"the endpoint wants no more since {state.disabled_at:%Y-%m-%d %H:%M} UTC"

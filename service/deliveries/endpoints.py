@@ -1,0 +1,73 @@
+"""The circuit of each endpoint, shared by every process that sends."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, delete, select, text, update
+
+from service.deliveries.records import EndpointState
+from service.deliveries.tables import endpoints
+from service.sql.types import short
+
+# Two processes may meet an endpoint for the first time at once.
+_INSERT = text(
+    "INSERT INTO endpoints (name, target, failures) VALUES (:name, :target, 0) ON CONFLICT (name) DO NOTHING"
+)
+
+
+class Endpoints:
+    """The endpoints' states."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def all(self) -> dict[str, EndpointState]:
+        """Every endpoint that was ever written to, by name."""
+        rows = self._connection.execute(select(endpoints).order_by(endpoints.c.name))
+        return {row.name: _state(row) for row in rows}
+
+    def lock(self, name: str, target: str) -> EndpointState:
+        """The endpoint's state, for this transaction alone; one of another target starts afresh."""
+        self._connection.execute(_INSERT, {"name": name, "target": target})
+        row = self._connection.execute(select(endpoints).where(endpoints.c.name == name).with_for_update()).one()
+        if row.target == target:
+            return _state(row)
+        fresh = EndpointState(name, target)
+        self.put(fresh)
+        return fresh
+
+    def put(self, state: EndpointState) -> None:
+        """Write the state of a locked endpoint."""
+        self._connection.execute(
+            update(endpoints)
+            .where(endpoints.c.name == state.name)
+            .values(
+                target=state.target,
+                failures=state.failures,
+                paused_until=state.paused_until,
+                disabled_at=state.disabled_at,
+                detail=short(state.detail, 300),
+            )
+        )
+
+    def enable(self, name: str) -> None:
+        """Let an endpoint be tried again at once."""
+        self._connection.execute(
+            update(endpoints)
+            .where(endpoints.c.name == name)
+            .values(failures=0, paused_until=None, disabled_at=None, detail=None)
+        )
+
+    def forget(self, name: str) -> None:
+        """Remove what is known of an endpoint that the settings no longer name."""
+        self._connection.execute(delete(endpoints).where(endpoints.c.name == name))
+
+
+def paused(state: EndpointState | None, now: datetime) -> bool:
+    """Whether the endpoint is not to be tried now."""
+    if state is None:
+        return False
+    return state.disabled_at is not None or (state.paused_until is not None and state.paused_until > now)
+
+
+def _state(row: Row[tuple[object, ...]]) -> EndpointState:
+    return EndpointState(row.name, row.target, row.failures, row.paused_until, row.disabled_at, row.detail)

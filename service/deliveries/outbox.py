@@ -1,0 +1,104 @@
+"""What is to be told to others: written in the transaction that caused it, drained by leases afterwards."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, and_, or_, select, update
+
+from service.clock import Clock
+from service.deliveries.records import OutboxMessage, StoredMessage
+from service.deliveries.tables import outbox
+from service.sql import bulk
+from service.sql.packing import dump, unpack
+from service.sql.types import short, utc
+
+_COLUMNS = ("type", "key", "payload", "created_at", "available_at", "attempts")
+
+
+class Outbox:
+    """The outbox."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, messages: Sequence[OutboxMessage]) -> None:
+        """Store them, in order."""
+        now = utc(self._clock.now())
+        rows = [
+            (
+                message.type,
+                short(message.key, 500),
+                dump(message.payload),  # short-lived: not worth compressing
+                now,
+                now if message.available_at is None else utc(message.available_at),
+                0,
+            )
+            for message in messages
+        ]
+        bulk.append(self._connection, outbox, _COLUMNS, rows)
+
+    def waiting(self) -> bool:
+        """Whether anything can be leased now."""
+        now = self._clock.now()
+        free = or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now)
+        wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
+    def pass_over(self, before: datetime, *, limit: int = 5_000) -> int:
+        """Mark as done what has waited since before then and nobody is to be told; how many that were."""
+        old = (
+            select(outbox.c.id)
+            .where(outbox.c.done_at.is_(None), outbox.c.available_at < utc(before))
+            .order_by(outbox.c.available_at, outbox.c.id)
+            .limit(limit)
+        )
+        return self._connection.execute(
+            update(outbox).where(outbox.c.id.in_(old)).values(done_at=self._clock.now())
+        ).rowcount
+
+    def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
+        """At most `limit` waiting messages, oldest first, for `owner` alone until `seconds` have passed."""
+        now = self._clock.now()
+        wanted = (
+            select(outbox.c.id)
+            .where(
+                outbox.c.done_at.is_(None),
+                outbox.c.available_at <= now,
+                or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now),
+            )
+            .order_by(outbox.c.available_at, outbox.c.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        ids = list(self._connection.execute(wanted).scalars())
+        if not ids:
+            return []
+        self._connection.execute(
+            update(outbox)
+            .where(outbox.c.id.in_(ids))
+            .values(leased_by=owner, leased_until=now + timedelta(seconds=seconds), attempts=outbox.c.attempts + 1)
+        )
+        rows = self._connection.execute(
+            select(outbox).where(outbox.c.id.in_(ids)).order_by(outbox.c.available_at, outbox.c.id)
+        )
+        return [
+            StoredMessage(row.id, row.type, row.key, unpack(row.payload), row.created_at, row.attempts) for row in rows
+        ]
+
+    def done(self, owner: str, ids: Collection[int]) -> int:
+        """Mark as told what `owner` still holds; how many that were."""
+        return self._connection.execute(
+            update(outbox)
+            .where(and_(outbox.c.id.in_(list(ids)), outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
+            .values(done_at=self._clock.now(), leased_by=None, leased_until=None)
+        ).rowcount
+
+    def release(self, owner: str, message_id: int, *, available_at: datetime) -> bool:
+        """Put one back, to be leased again from `available_at`; whether `owner` still held it."""
+        changed = self._connection.execute(
+            update(outbox)
+            .where(and_(outbox.c.id == message_id, outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
+            .values(available_at=utc(available_at), leased_by=None, leased_until=None)
+        ).rowcount
+        return changed == 1

@@ -1,0 +1,1 @@
+"""Diagnosed failures: verdicts, logs, lists and search."""

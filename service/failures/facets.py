@@ -1,0 +1,82 @@
+"""Counts beside the filters of the failures list: over the newest that fit, so that they cost the same on any table."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from service.failures import list_parts, listing
+from service.failures.records import FailureFilter
+from service.failures.tables import failures
+from service.sql.types import LATEST
+
+OVER = 1_000  # failures that are counted
+OVER_SEARCHED = 500  # of a search for common words, each of which has to be looked at
+NAMES = ("side", "cause", "status", "cluster", "queue", "team", "user", "node")
+SHOWN = 8
+_COLUMNS = {"user": "user_name", "node": "suspect_node"}
+_READ = (
+    failures.c.id,
+    failures.c.abstained,
+    failures.c.ended_at,
+    *(failures.c[_COLUMNS.get(name, name)].label(name) for name in NAMES),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """One value of a filter, and how many failures have it."""
+
+    value: str
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCounts:
+    """By filter its commonest values among the newest `of` failures that fit, most first.
+
+    `whole` says that no more fit. `since` is when the oldest of them ended, None where none fits. An abstained verdict
+    counts as side and cause "unknown"; `node` is the suspected one.
+    """
+
+    of: int
+    whole: bool
+    since: datetime | None
+    counts: dict[str, tuple[FacetValue, ...]]
+
+
+def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -> FacetCounts:
+    """The counts over the newest `over` failures that fit."""
+    found: dict[int, Row[Any]] = {}
+    whole = True
+    said = listing.sought(connection, filters)
+    over = min(over, OVER_SEARCHED) if said.common else over
+    for part in list_parts.parts(connection, filters):
+        looking = listing.look(connection, part, said, now=filters.until or LATEST)
+        newest = looking.found(over + 1)
+        rows = connection.execute(select(*_READ).join(newest, newest.c.id == failures.c.id)).all()
+        found.update((row.id, row) for row in rows)
+        whole = whole and (len(rows) > over or looking.edge(connection) is None)
+    newest_first = sorted(found.values(), key=lambda row: (row.ended_at, row.id), reverse=True)
+    counted = newest_first[:over]
+    whole = whole and len(counted) == len(newest_first)
+    tallies: dict[str, Counter[str]] = {name: Counter() for name in NAMES}
+    for row in counted:
+        for name in NAMES:
+            value = "unknown" if row.abstained and name in {"side", "cause"} else getattr(row, name)
+            if value is not None:
+                tallies[name][value] += 1
+    return FacetCounts(
+        len(counted),
+        whole,
+        min((row.ended_at for row in counted), default=None),
+        {
+            name: tuple(
+                FacetValue(value, many)
+                for value, many in sorted(tally.items(), key=lambda item: (-item[1], item[0]))[:SHOWN]
+            )
+            for name, tally in tallies.items()
+        },
+    )

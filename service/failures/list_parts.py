@@ -1,0 +1,81 @@
+"""Splits a filter of failures that no index serves as a whole into parts that one serves each, and merges their pages.
+
+A group has several fingerprints once it was merged by hand; somebody may see the failures of several users and teams.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from service.contracts.page import Page
+from service.failures import listing
+from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.groups.tables import group_fingerprints
+
+GROUP_FINGERPRINTS = 50  # of one group, merged by hand
+_HIGHEST = 2**63 - 1
+
+
+def parts(connection: Connection, filters: FailureFilter) -> list[FailureFilter]:
+    """Filters without `visible` and with fingerprints as groups that together give what `filters` gives.
+
+    A failure may pass several of them; nothing passes where there are none.
+    """
+    return [part for one in _of_group(connection, filters) for part in _of_visible(one)]
+
+
+def _of_group(connection: Connection, filters: FailureFilter) -> list[FailureFilter]:
+    if filters.group is None or not (filters.group.isascii() and filters.group.isdigit()):
+        return [filters]
+    number = min(int(filters.group), _HIGHEST)
+    prints = connection.execute(
+        select(group_fingerprints.c.fingerprint).where(group_fingerprints.c.group_id == number)
+    ).scalars()
+    return [replace(filters, group=one) for one in sorted(prints)[:GROUP_FINGERPRINTS]]
+
+
+def _of_visible(filters: FailureFilter) -> Iterator[FailureFilter]:
+    """Of each user and team who may be seen, unless others are asked for."""
+    seen = filters.visible
+    if seen is None:
+        yield filters
+        return
+    for cluster, user in dict.fromkeys(seen.users):
+        if filters.user in {None, user} and (cluster is None or filters.cluster in {None, cluster}):
+            yield replace(filters, visible=None, user=user, cluster=filters.cluster if cluster is None else cluster)
+    for team in dict.fromkeys(seen.teams):
+        if filters.team in {None, team}:
+            yield replace(filters, visible=None, team=team)
+
+
+def page(
+    connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
+) -> Page[FailureRow]:
+    """See `Failures.page`."""
+    listing.check(limit, cursor, sort)
+    said = listing.sought(connection, filters)
+    pages = [
+        listing.page(connection, one, said, now=now, limit=limit, cursor=cursor, sort=sort)
+        for one in parts(connection, filters)
+    ]
+    return pages[0] if len(pages) == 1 else _merged(pages, limit, sort)
+
+
+def _merged(pages: list[Page[FailureRow]], limit: int, sort: FailureSort) -> Page[FailureRow]:
+    """The first of all of them, as far as each was read."""
+    downward = sort.startswith("-")
+
+    def place(row: FailureRow) -> listing.Place:
+        return listing.place(row, sort)
+
+    items = sorted({row.id: row for one in pages for row in one.items}.values(), key=place, reverse=downward)
+    ends = [listing.place_of(one.next_cursor, sort) for one in pages if one.next_cursor is not None]
+    read_to = (max if downward else min)(ends, default=None)
+    if read_to is not None:  # what the part that stopped first has beyond is not known yet
+        items = [row for row in items if (place(row) >= read_to if downward else place(row) <= read_to)]
+    if len(items) > limit:
+        items = items[:limit]
+        read_to = place(items[-1])
+    return Page(tuple(items), None if read_to is None else listing.cursor_at(sort, *read_to))

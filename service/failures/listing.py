@@ -1,0 +1,343 @@
+"""The failures list: filters, order and keyset paging, each served by an index of its own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Subquery,
+    and_,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+)
+
+from service.contracts.page import Page
+from service.errors import FieldError, InvalidInput
+from service.failures import search
+from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.tables import failure_nodes, failures
+from service.jobs.row_mapping import nodes_of
+from service.jobs.tables import jobs
+from service.sql import paging as cursors
+from service.sql.bulk import is_postgres
+from service.sql.types import UtcDateTime, clean, utc
+
+Place = tuple[str | float, int]  # of a row in the list: when it ended or what it cost, and its id
+
+# What a line of the list takes from the attempt that opened the failure.
+JOB_FACTS = (
+    jobs.c.job_id,
+    jobs.c.attempt,
+    jobs.c.name,
+    jobs.c.nodes,
+    jobs.c.gpus,
+    jobs.c.started_at,
+    jobs.c.received_at,
+)
+# Those that leave fewest rows stand first.
+_EQUAL = {
+    "group": failures.c.fingerprint,
+    "user": failures.c.user_name,
+    "cause": failures.c.cause,
+    "symptom": failures.c.symptom,
+    "category": failures.c.category,
+    "team": failures.c.team,
+    "queue": failures.c.queue,
+    "cluster": failures.c.cluster,
+    "status": failures.c.status,
+    "side": failures.c.side,
+}
+
+
+# Words that few failures have are looked up first. What no index serves, common words and a second filter beside the
+# one that chose the index, is looked for in this many rows of that index, and the cursor goes on from there.
+Q_FEW = 2_000
+Q_WINDOW = 10_000
+BY_COST: FailureSort = "-gpu_hours_lost"
+SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost; beyond, the costliest are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The words that are asked for, and the failures that have them; None where no word is, or they are too many."""
+
+    words: tuple[str, ...]
+    known: list[int] | None = None
+
+    @property
+    def common(self) -> bool:
+        """Whether many failures have them: then each row has to be looked at."""
+        return bool(self.words) and self.known is None
+
+
+def sought(connection: Connection, filters: FailureFilter) -> Sought:
+    """Look up a filter's words, once for all of its parts."""
+    words = search.asked_for(filters.q or "")
+    if words:
+        return Sought(words, search.few(connection, words, most=Q_FEW))
+    return Sought((), [] if (filters.q or "").strip() else None)  # no evidence has a word of nothing but marks
+
+
+def page(
+    connection: Connection,
+    filters: FailureFilter,
+    said: Sought,
+    *,
+    now: datetime,
+    limit: int,
+    cursor: str | None,
+    sort: FailureSort,
+) -> Page[FailureRow]:
+    """One part of a filter (service.failures.list_parts), else as `Failures.page`."""
+    looking = look(connection, filters, said, now=now, cursor=cursor, sort=sort)
+    # The page's rows are found in one index first; only they are joined with their attempts.
+    found = looking.found(limit + 1)
+    rows = connection.execute(
+        select(failures, *JOB_FACTS)
+        .join(found, found.c.id == failures.c.id)
+        .join(jobs, jobs.c.id == failures.c.id)
+        .order_by(*_order(found.c.at, found.c.id, sort))
+    ).all()
+    items = tuple(row_of(row) for row in rows[:limit])
+    if len(rows) > limit:
+        return Page(items, cursor_at(sort, *place(items[-1], sort)))
+    edge = looking.edge(connection)
+    return Page(items, None if edge is None else cursor_at(sort, _position(edge.at), edge.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked."""
+
+    narrowed: Select[Any]
+    order: Callable[[FromClause], list[ColumnElement[Any]]]
+    passes: Callable[[FromClause], list[ColumnElement[bool]]] | None
+
+    def found(self, most: int) -> Subquery:
+        """The first rows that fit, `most` at most: `id` and `at`."""
+        if self.passes is None:
+            return self.narrowed.limit(most).subquery()
+        # The window is in order: the search stops with the page, whatever the plan.
+        window = self.narrowed.limit(Q_WINDOW).subquery("searched")
+        return (
+            select(window.c.id, window.c.at)
+            .where(*self.passes(window))
+            .order_by(*self.order(window))
+            .limit(most)
+            .subquery()
+        )
+
+    def edge(self, connection: Connection) -> Row[Any] | None:
+        """The last row of a full window, beyond which nobody looked."""
+        if self.passes is None:
+            return None
+        return connection.execute(self.narrowed.offset(Q_WINDOW - 1).limit(1)).first()
+
+
+def look(
+    connection: Connection,
+    filters: FailureFilter,
+    said: Sought,
+    *,
+    now: datetime,
+    cursor: str | None = None,
+    sort: FailureSort = "-ended_at",
+) -> Look:
+    """How to find the rows of a part of a filter."""
+    narrow = narrowed_to(filters, said.known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
+    narrowed = narrow.rows
+    if cursor is not None:
+        narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
+
+    def passes(window: FromClause) -> list[ColumnElement[bool]]:
+        own = narrow.passes(window)
+        return [*own, search.has_words(connection, "searched.id", said.words)] if said.common else own
+
+    return Look(
+        narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort)),
+        lambda rows: _order(rows.c.at, rows.c.id, sort),
+        passes if said.common or narrow.rest else None,
+    )
+
+
+def check(limit: int, cursor: str | None, sort: FailureSort) -> None:
+    """Whether this can be asked at all.
+
+    Raises:
+        InvalidInput: a limit out of range, no such order, or a cursor that is not of this list in this order.
+    """
+    cursors.check_limit(limit)
+    if sort not in get_args(FailureSort):
+        expected = "one of " + ", ".join(get_args(FailureSort))
+        raise InvalidInput(f"sort: expected {expected}", (FieldError("sort", expected, str(sort)[:40]),))
+    if cursor is not None:
+        _edge(cursor, sort)
+
+
+def place(row: FailureRow, sort: FailureSort) -> Place:
+    """Where a row stands in the list."""
+    return _position(row.gpu_hours_lost if sort == BY_COST else row.ended_at), row.id
+
+
+def _position(at: datetime | float) -> str | float:
+    return at.isoformat() if isinstance(at, datetime) else at
+
+
+def place_of(cursor: str, sort: FailureSort) -> Place:
+    """Where a cursor stands in the list.
+
+    Raises:
+        InvalidInput: it is none of this list in this order.
+    """
+    position, last = cursors.decode(cursor, f"failures{sort}", float if sort == BY_COST else str, int)
+    return position, last
+
+
+def cursor_at(sort: FailureSort, position: str | float, failure_id: int) -> str:
+    """The cursor that stands after a place."""
+    return cursors.encode(f"failures{sort}", position, failure_id)
+
+
+def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: FailureSort) -> list[ColumnElement[Any]]:
+    return [at.desc(), failure_id.desc()] if sort.startswith("-") else [at.asc(), failure_id.asc()]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """What one index gives in the list's order, and what has to be looked at in each of its rows."""
+
+    rows: Select[Any]
+    at: ColumnElement[Any]
+    failure_id: ColumnElement[int]
+    rest: tuple[tuple[str, Callable[[ColumnElement[Any]], ColumnElement[bool]]], ...] = ()
+
+    def passes(self, window: FromClause) -> list[ColumnElement[bool]]:
+        """The rest, of some of the rows."""
+        return [test(window.c[name]) for name, test in self.rest]
+
+
+def narrowed_to(
+    filters: FailureFilter, known: Sequence[int] | None, *, now: datetime, by_cost: bool, sqlite: bool
+) -> Narrow:
+    """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
+    ended_at: ColumnElement[datetime] = failures.c.ended_at
+    at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
+    failure_id: ColumnElement[int] = failures.c.id
+    by_node = filters.node is not None and not by_cost
+    if by_node:
+        at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
+    short = filters.since is not None and (filters.until or now) - filters.since <= SORTED
+    if by_cost and short:
+        at = failures.c.gpu_hours_lost + literal_column("0.0")  # those of the time, sorted: no index has both
+    conditions: list[ColumnElement[bool]] = []
+    tests = _tests(filters)
+    # One filter chooses the index, the first, which leaves fewest rows; a few known rows need none.
+    bounded = known is not None or (by_cost and short)
+    driving = [] if by_node or (by_cost and not short) else tests[:1]
+    inside = tests if bounded else driving
+    for name, test in inside:
+        # SQLite, which knows little of frequencies, might take another's index; it leaves an expression alone.
+        free = not sqlite or (known is None and not by_node and (name, test) in driving)
+        conditions.append(test(failures.c[name] if free else literal_column(f"+failures.{name}")))
+    rest = [one for one in tests if one not in inside]
+    times = _times(filters)
+    if by_cost and not bounded:
+        rest += [("ended_at", test) for test in times]
+    else:
+        conditions += [test(ended_at) for test in times]
+    if known is not None:
+        conditions.append(failure_id.in_(known))
+    asked = dict.fromkeys(name for name, _ in rest)
+    wanted = select(failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in asked))
+    if filters.node is not None:
+        if by_cost or inside or rest or filters.q is not None:
+            wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
+        conditions.append(failure_nodes.c.node == clean(filters.node))
+    rows = wanted.where(and_(*conditions)) if conditions else wanted
+    return Narrow(rows, at, failure_id, tuple((f"own_{name}", test) for name, test in rest))
+
+
+_Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
+
+
+def _tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
+    """By column what its value has to be; those that leave fewest rows first."""
+
+    def equal(value: str) -> _Test:
+        return lambda column: column == clean(value)
+
+    found = [
+        (column.name, equal(value)) for name, column in _EQUAL.items() if (value := getattr(filters, name)) is not None
+    ]
+    if filters.abstained is not None:
+        found.append(("abstained", (lambda column: column) if filters.abstained else (lambda column: ~column)))
+    return found
+
+
+def _times(filters: FailureFilter) -> list[_Test]:
+    since, until = filters.since, filters.until
+    found: list[_Test] = []
+    if since is not None:
+        found.append(lambda column: column >= literal(utc(since), UtcDateTime))
+    if until is not None:
+        found.append(lambda column: column < literal(utc(until), UtcDateTime))
+    return found
+
+
+def _beyond(
+    cursor: str, sort: FailureSort, at: ColumnElement[Any], failure_id: ColumnElement[int]
+) -> ColumnElement[bool]:
+    here, there = tuple_(at, failure_id), tuple_(*_edge(cursor, sort))
+    return here < there if sort.startswith("-") else here > there
+
+
+def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnElement[int]]:
+    position, last = place_of(cursor, sort)
+    at = literal(cursors.instant(cursor, position), UtcDateTime) if isinstance(position, str) else literal(position)
+    return at, literal(last)
+
+
+def row_of(row: Row[Any]) -> FailureRow:
+    """One line of the list, from a row of `failures` with JOB_FACTS."""
+    return FailureRow(
+        id=row.id,
+        cluster=row.cluster,
+        job_id=row.job_id,
+        attempt=row.attempt,
+        name=row.name,
+        status=row.status,
+        user=row.user_name,
+        team=row.team,
+        queue=row.queue,
+        nodes=nodes_of(row.nodes),
+        gpus=row.gpus,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        received_at=row.received_at,
+        gpu_hours_lost=row.gpu_hours_lost,
+        side=row.side,
+        cause=row.cause,
+        category=row.category,
+        symptom=row.symptom,
+        platform_symptom=row.platform_symptom,
+        confidence=row.confidence,
+        abstained=row.abstained,
+        retry_outlook=row.retry_outlook,
+        fingerprint=row.fingerprint,
+        decision=row.decision,
+        resubmit=row.resubmit,
+        headline=row.headline,
+        suspect_node=row.suspect_node,
+        suspect_rank=row.suspect_rank,
+        version=row.version,
+        source=row.source,
+        counted=row.counted,
+    )

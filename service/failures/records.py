@@ -1,0 +1,155 @@
+"""Records of failures: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from classifiers.contracts import LogStream
+from service.jobs.records import Attempt, JobOutcome, NewJob
+
+Source = Literal["machine", "person"]
+
+
+FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFailure:
+    """A diagnosed attempt whose outcome says `opens`.
+
+    `verdict` is verdict/1 as a dict (service.contracts.verdict.to_wire); `streams` are the redacted logs as read;
+    `event` is the redacted job-completion/1 object without log tails.
+    """
+
+    outcome: JobOutcome
+    job: NewJob
+    verdict: Mapping[str, Any]
+    streams: Sequence[LogStream] = ()
+    event: Mapping[str, Any] = field(default_factory=dict)
+    source: Source = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptLogs:
+    """What a failure keeps of one attempt: its logs as read and its event. `attempt_id` is the job row's id."""
+
+    attempt_id: int
+    streams: tuple[LogStream, ...]
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One line of the failures list: the current verdict's fields beside the job's."""
+
+    id: int
+    cluster: str
+    job_id: str
+    attempt: int | None
+    name: str | None
+    status: str
+    user: str | None
+    team: str | None
+    queue: str | None
+    nodes: tuple[str, ...]
+    gpus: int | None
+    started_at: datetime | None
+    ended_at: datetime
+    received_at: datetime
+    gpu_hours_lost: float
+    side: str
+    cause: str
+    category: str | None
+    symptom: str | None
+    platform_symptom: str | None
+    confidence: float
+    abstained: bool
+    retry_outlook: str | None
+    fingerprint: str
+    decision: str
+    resubmit: bool
+    headline: str
+    suspect_node: str | None
+    suspect_rank: int | None
+    version: int
+    source: Source
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictVersion:
+    """One version of a failure's verdict; `body` is verdict/1, None where retention removed it."""
+
+    version: int
+    at: datetime
+    source: Source
+    model: str
+    rules: str
+    policy: str
+    body: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetail:
+    """All that is stored of one failure.
+
+    `verdict` is the current verdict/1 (None where retention removed its body); `versions` are newest first;
+    `logs` one entry an attempt that was diagnosed, oldest first; `attempts` every attempt of the job, oldest first.
+    """
+
+    row: FailureRow
+    verdict: Mapping[str, Any] | None
+    versions: tuple[VerdictVersion, ...]
+    logs: tuple[AttemptLogs, ...]
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """Whose failures somebody may see: those of these users (on a cluster; None: on any) and of these teams."""
+
+    users: tuple[tuple[str | None, str], ...]
+    teams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureFilter:
+    """What the failures list is narrowed to; None asks nothing.
+
+    Codes and names match exactly. `group` is a fingerprint. `q`: every word must stand in the headline, the
+    evidence line that says most, in any case; a page may then hold fewer items than asked for and still have a
+    `next_cursor`. `since` ≤ ended_at < `until`.
+    """
+
+    side: str | None = None
+    cause: str | None = None
+    symptom: str | None = None
+    category: str | None = None
+    cluster: str | None = None
+    queue: str | None = None
+    team: str | None = None
+    user: str | None = None
+    node: str | None = None
+    group: str | None = None
+    status: str | None = None
+    abstained: bool | None = None
+    q: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    visible: Visible | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLog:
+    """Logs that had not arrived when the verdict was made: `refs` are entries of an event's `logs` (rank, node, uri).
+
+    `attempt_id` is the job row whose logs these are. Tried from `next_at` on, given up after `until`.
+    """
+
+    failure_id: int
+    attempt_id: int
+    refs: tuple[Mapping[str, Any], ...]
+    next_at: datetime
+    until: datetime
+    tries: int = 0

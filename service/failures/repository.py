@@ -1,0 +1,319 @@
+"""Diagnosed failures: the current verdict's fields for lists, every version of the verdict, and the logs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from classifiers.contracts import LogStream
+from service.clock import Clock
+from service.contracts.page import Page
+from service.errors import NotFound
+from service.failures import facets, search, solved
+from service.failures.list_parts import page
+from service.failures.listing import JOB_FACTS, row_of
+from service.failures.records import (
+    AttemptLogs,
+    FailureDetail,
+    FailureFilter,
+    FailureRow,
+    FailureSort,
+    NewFailure,
+    Source,
+    VerdictVersion,
+)
+from service.failures.tables import failure_nodes, failures, logs, verdicts
+from service.groups.tables import group_deltas
+from service.jobs.records import CountedAs
+from service.jobs.repository import Jobs
+from service.jobs.row_mapping import nodes_of
+from service.jobs.tables import jobs
+from service.nodes import work_queue
+from service.sql import bulk
+from service.sql.packing import pack, pack_streams, unpack, unpack_streams
+from service.sql.types import clean, short, utc
+from service.statistics import rollups
+
+HEADLINE = 300  # characters
+_HIGHEST_ID = 2**63 - 1
+_JOB_COLUMNS = ("id", "cluster", "status", "user_name", "team", "queue", "ended_at", "gpu_hours_lost", "counted")
+_VERDICT_COLUMNS = (
+    *("version", "source", "side", "cause", "category", "symptom", "platform_symptom", "confidence", "abstained"),
+    *("retry_outlook", "fingerprint", "decision", "resubmit", "headline", "suspect_node", "suspect_rank"),
+)
+
+
+class Failures:
+    """The failures."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, new: Sequence[NewFailure]) -> None:
+        """Store failures whose outcome says `opens`, with verdict version 1, logs and event.
+
+        Raises:
+            ValueError: an outcome that does not open a failure.
+        """
+        now = utc(self._clock.now())
+        rows: list[bulk.Row] = []
+        nodes: list[bulk.Row] = []
+        for failure in new:
+            job, failure_id, verdict = failure.job, failure.outcome.id, failure.verdict
+            if not failure.outcome.opens or failure_id is None:
+                raise ValueError(f"{job.event_id}: this attempt opens no failure")
+            counts = failure.outcome.counts or CountedAs(True, job.status, job.ended_at, job.gpu_hours_lost)  # noqa: FBT003 - its first field
+            ended_at = utc(counts.ended_at)
+            rows.append(
+                (
+                    failure_id,
+                    short(job.cluster),
+                    counts.status,
+                    short(job.user),
+                    short(job.team),
+                    short(job.queue),
+                    ended_at,
+                    counts.gpu_hours_lost,
+                    counts.counted,
+                    *_fields(verdict, 1, failure.source),
+                )
+            )
+            nodes.extend((failure_id, node, ended_at) for node in _distinct(job.nodes))
+        connection = self._connection
+        bulk.append(connection, failures, (*_JOB_COLUMNS, *_VERDICT_COLUMNS), rows)
+        bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
+        # Compressed while they are written, so that both sides work at once.
+        bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
+        kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
+        bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
+        bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), kept)
+        search.add(connection, [(one.outcome.id or 0, search.text_of(one.verdict)) for one in new])
+        counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
+        bulk.append(connection, group_deltas, _DELTA_COLUMNS, counted)
+
+    def revise(
+        self,
+        failure_id: int,
+        verdict: Mapping[str, Any],
+        *,
+        source: Source = "machine",
+        attempt_id: int | None = None,
+        streams: Sequence[LogStream] | None = None,
+        event: Mapping[str, Any] | None = None,
+    ) -> int | None:
+        """A new version of the verdict; the current one afterwards, except that a machine never overrules a person.
+
+        With `attempt_id`, `streams` and `event` (where given) are kept as that attempt's logs.
+
+        Returns:
+            The new version's number, None where a person's verdict stands and `source` is "machine" (nothing but
+            the logs is stored then).
+
+        Raises:
+            NotFound: no such failure.
+        """
+        held = self._hold(failure_id)
+        if attempt_id is not None:
+            self._keep(failure_id, held.ended_at, attempt_id, streams, event)
+        if held.source == "person" and source == "machine":
+            return None
+        version: int = held.version + 1
+        self._connection.execute(
+            update(failures)
+            .where(failures.c.id == failure_id)
+            .values(dict(zip(_VERDICT_COLUMNS, _fields(verdict, version, source), strict=True)))
+        )
+        now = utc(self._clock.now())
+        bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
+        rollups.note(self._connection, [held.ended_at])
+        work_queue.note(self._connection, "failures", [failure_id])
+        search.replace(self._connection, failure_id, search.text_of(verdict))
+        print_now = short(verdict["fingerprint"])
+        if print_now != held.fingerprint:
+            moved = [(failure_id, held.fingerprint, -1), (failure_id, print_now, 1)]
+            bulk.append(self._connection, group_deltas, _DELTA_COLUMNS, moved)
+        return version
+
+    def attach(self, failure_id: int, attempt_id: int, streams: Sequence[LogStream], event: Mapping[str, Any]) -> None:
+        """Keep an attempt's logs with a failure that another attempt opened, without a new verdict.
+
+        Raises:
+            NotFound: no such failure.
+        """
+        self._keep(failure_id, self._hold(failure_id).ended_at, attempt_id, streams, event)
+
+    def get(self, failure_id: int) -> FailureDetail:
+        """All that is stored of one failure.
+
+        Raises:
+            NotFound: no such failure.
+        """
+        row = self._row(failure_id)
+        versions = tuple(
+            VerdictVersion(
+                version=found.version,
+                at=found.at,
+                source=found.source,
+                model=found.model,
+                rules=found.rules,
+                policy=found.policy,
+                body=None if found.body is None else unpack(found.body),
+            )
+            for found in self._connection.execute(
+                select(verdicts).where(verdicts.c.failure_id == failure_id).order_by(verdicts.c.version.desc())
+            )
+        )
+        kept = tuple(
+            AttemptLogs(found.attempt_id, unpack_streams(found.streams), unpack(found.event))
+            for found in self._connection.execute(
+                select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
+            )
+        )
+        current = next((found.body for found in versions if found.version == row.version), None)
+        attempts = Jobs(self._connection).attempts(row.cluster, row.job_id)
+        return FailureDetail(row, current, versions, kept, attempts)
+
+    def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
+        """The list's lines of those that are stored."""
+        found = self._connection.execute(
+            select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id.in_(failure_ids))
+        )
+        return {row.id: row_of(row) for row in found}
+
+    def page(
+        self,
+        filters: FailureFilter | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        sort: FailureSort = "-ended_at",
+    ) -> Page[FailureRow]:
+        """One page of failures (`limit` 1-500).
+
+        Raises:
+            InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
+        """
+        return page(
+            self._connection,
+            filters or FailureFilter(),
+            now=self._clock.now(),
+            limit=limit,
+            cursor=cursor,
+            sort=sort,
+        )
+
+    def solved(self, row: FailureRow) -> solved.Solved | None:
+        """The nearest failure to this one whose job succeeded afterwards."""
+        return solved.nearest(self._connection, row)
+
+    def newest(self) -> int:
+        """The highest number of a failure, 0 where there is none."""
+        return int(self._connection.execute(select(func.coalesce(func.max(failures.c.id), 0))).scalar_one())
+
+    def facets(self, filters: FailureFilter) -> facets.FacetCounts:
+        """The commonest values of each filter among the newest failures that fit."""
+        return facets.count(self._connection, filters)
+
+    def _row(self, failure_id: int) -> FailureRow:
+        found = None
+        if 0 < failure_id <= _HIGHEST_ID:
+            found = self._connection.execute(
+                select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
+            ).first()
+        if found is None:
+            raise NotFound(f"no failure {failure_id}")
+        return row_of(found)
+
+    def _hold(self, failure_id: int) -> Any:
+        found = None
+        if 0 < failure_id <= _HIGHEST_ID:
+            found = self._connection.execute(
+                select(failures.c.version, failures.c.source, failures.c.ended_at, failures.c.fingerprint)
+                .where(failures.c.id == failure_id)
+                .with_for_update()
+            ).first()
+        if found is None:
+            raise NotFound(f"no failure {failure_id}")
+        return found
+
+    def _keep(
+        self,
+        failure_id: int,
+        ended_at: datetime,
+        attempt_id: int,
+        streams: Sequence[LogStream] | None,
+        event: Mapping[str, Any] | None,
+    ) -> None:
+        values: dict[str, Any] = {}
+        if streams is not None:
+            values["streams"] = pack_streams(streams)
+        if event is not None:
+            values["event"] = pack(event)
+        insert = self._insert(logs).values(
+            {"attempt_id": attempt_id, "failure_id": failure_id, "event": pack({}), **values}
+        )
+        if values:
+            insert = insert.on_conflict_do_update(index_elements=["failure_id", "attempt_id"], set_=values)
+        else:
+            insert = insert.on_conflict_do_nothing()
+        self._connection.execute(insert)
+        text = self._connection.execute(select(jobs.c.nodes).where(jobs.c.id == attempt_id)).scalar_one_or_none()
+        for node in _distinct(nodes_of(text)):
+            self._connection.execute(
+                self._insert(failure_nodes)
+                .values(failure_id=failure_id, node=node, ended_at=ended_at)
+                .on_conflict_do_nothing()
+            )
+
+    def _insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
+        """The dialect's own INSERT, which knows ON CONFLICT."""
+        return postgresql.insert(table) if bulk.is_postgres(self._connection) else sqlite.insert(table)
+
+
+def headline(verdict: Mapping[str, Any]) -> str:
+    """The line that says most: the first initiating one, else the first evidence, else the explanation."""
+    evidence = verdict.get("evidence") or ()
+    best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
+    said = best["text"] if best is not None else verdict.get("explanation") or ""
+    return clean(said[:HEADLINE])
+
+
+def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:
+    """In the order of `_VERDICT_COLUMNS`."""
+    suspect = verdict.get("suspect") or {}
+    return (
+        version,
+        source,
+        verdict["side"],
+        verdict["cause"],
+        verdict.get("category"),
+        verdict.get("symptom"),
+        verdict.get("platform_symptom"),
+        float(verdict["confidence"]),
+        bool(verdict["abstained"]),
+        verdict.get("retry_outlook"),
+        short(verdict["fingerprint"]),
+        verdict["decision"],
+        bool(verdict["resubmit"]),
+        headline(verdict),
+        short(suspect.get("node")),
+        suspect.get("rank"),
+    )
+
+
+_DELTA_COLUMNS = ("failure_id", "fingerprint", "sign")
+_VERSION_COLUMNS = ("failure_id", "version", "at", "source", "model", "rules", "policy", "body")
+
+
+def _version(
+    failure_id: int | None, version: int, at: datetime, source: Source, verdict: Mapping[str, Any]
+) -> bulk.Row:
+    made_by = (short(str(verdict.get(name) or ""), 100) for name in ("model", "rules", "policy"))
+    return (failure_id, version, at, source, *made_by, pack(verdict))
+
+
+def _distinct(nodes: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(clean(node[:200]) for node in nodes))

@@ -1,0 +1,96 @@
+"""The nearest solved failure: one of the same kind, or else the same cause, whose job succeeded afterwards."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from service.failures.records import FailureRow
+from service.failures.tables import failures
+from service.jobs.row_mapping import nodes_of
+from service.jobs.tables import jobs
+
+NEAR = 200  # failures of the kind that are looked at, newest first
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A failure and the attempt that succeeded after it. `alike`: of the same kind, else only of the same cause."""
+
+    failure_id: int
+    headline: str
+    ended_at: datetime
+    alike: bool
+    cluster: str
+    job_id: str
+    user: str | None
+    team: str | None
+    failed_on: tuple[str, ...]
+    succeeded_on: tuple[str, ...]
+    failed_gpus: int | None
+    succeeded_gpus: int | None
+    succeeded_at: datetime
+
+
+def nearest(connection: Connection, row: FailureRow) -> Solved | None:
+    """The latest one, None where none of the newest 200 was solved."""
+    for alike, same in ((True, failures.c.fingerprint == row.fingerprint), (False, failures.c.cause == row.cause)):
+        found = _latest(connection, same, row.id)
+        if found is not None:
+            return Solved(
+                found.id,
+                found.headline,
+                found.ended_at,
+                alike,
+                found.cluster,
+                found.job_id,
+                found.user_name,
+                found.team,
+                nodes_of(found.failed_on),
+                nodes_of(found.succeeded_on),
+                found.failed_gpus,
+                found.succeeded_gpus,
+                found.succeeded_at,
+            )
+    return None
+
+
+def _latest(connection: Connection, same: ColumnElement[bool], but: int) -> Any:
+    near = (
+        select(failures.c.id)
+        .where(same)
+        .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+        .limit(NEAR)
+        .subquery("near")
+    )
+    good = jobs.alias("good")
+    return connection.execute(
+        select(
+            failures.c.id,
+            failures.c.headline,
+            failures.c.ended_at,
+            failures.c.cluster,
+            failures.c.user_name,
+            failures.c.team,
+            jobs.c.job_id,
+            jobs.c.nodes.label("failed_on"),
+            jobs.c.gpus.label("failed_gpus"),
+            good.c.nodes.label("succeeded_on"),
+            good.c.gpus.label("succeeded_gpus"),
+            good.c.ended_at.label("succeeded_at"),
+        )
+        .select_from(near)
+        .join(failures, failures.c.id == near.c.id)
+        .join(jobs, jobs.c.id == failures.c.id)
+        .join(
+            good,
+            (good.c.cluster == jobs.c.cluster)
+            & (good.c.job_id == jobs.c.job_id)
+            & (good.c.status == "succeeded")
+            & (good.c.ended_at > failures.c.ended_at),
+        )
+        .where(failures.c.id != but)
+        .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+        .limit(1)
+    ).first()

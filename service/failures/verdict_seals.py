@@ -1,0 +1,194 @@
+"""Seals over verdicts: a digest of every version as it was written, chained, so that a later change is found.
+
+A record is what led to an advice: the event (version 1), the evidence and features, model, rules and policy. What
+retention removed can't be checked any more and is counted as removed; what is there must be as it was.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, tuple_
+
+from service.failures.tables import logs, models, seals, verdicts
+from service.groups.counts import upsert
+from service.people.audit_log import START
+from service.sql import bulk
+from service.sql.packing import pack, unpack
+from service.sql.types import utc
+
+MOST = 2_000  # records a seal
+FRESH = 1_000  # verdicts not sealed yet that are counted while somebody waits: of a flood not all
+LOCK = 0x6661756C_7365616C
+_KIND = "verdicts"
+_PORTION = 500
+_Digests = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found: records as they were, removed meanwhile, changed (failure id and version), broken seals."""
+
+    intact: int
+    removed: int
+    changed: tuple[tuple[int, int], ...]
+    broken: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What one model gave, with one version of the rules: all verdicts ever, also those that retention removed."""
+
+    model: str
+    rules: str
+    verdicts: int
+    first_at: datetime
+    last_at: datetime
+
+
+class Seals:
+    """The seals."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def seal(self, until: datetime) -> int:
+        """Seal verdicts written before `until` that are not sealed yet, a portion of them; how many.
+
+        `until` must lie further back than any transaction lasts: what is written behind it is never sealed.
+        """
+        bulk.lock(self._connection, [LOCK])
+        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        order = (verdicts.c.at, verdicts.c.failure_id, verdicts.c.version)
+        query = (
+            select(*order, verdicts.c.model, verdicts.c.rules)
+            .where(verdicts.c.at < utc(until))
+            .order_by(*order)
+            .limit(MOST)
+        )
+        if last is not None:
+            query = query.where(*_behind(last))
+        found = self._connection.execute(query).all()
+        if not found:
+            return 0
+        digests = dict(self._digests([(row.failure_id, row.version) for row in found]))
+        entries = [
+            [row.failure_id, row.version, *digests[row.failure_id, row.version]]
+            for row in found
+            if (row.failure_id, row.version) in digests or row is found[-1]
+        ]
+        packed = pack(entries)
+        first, end = utc(found[0].at), utc(found[-1].at)
+        number = 1 if last is None else last.id + 1
+        self._connection.execute(
+            insert(seals).values(
+                id=number,
+                kind=_KIND,
+                since=first,
+                until=end,
+                records=len(entries),
+                entries=packed,
+                hash=_chained(START if last is None else last.hash, number, first, end, packed),
+            )
+        )
+        self._count(found)
+        return len(found)
+
+    def models(self) -> tuple[ModelUse, ...]:
+        """Every model that gave verdicts, the one that spoke last first; of a flood not all of its last minutes."""
+        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
+        if last is not None:
+            fresh = fresh.where(*_behind(last))
+        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(FRESH)).all()
+        found = {
+            (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
+            for row in self._connection.execute(select(models))
+        }
+        for use in _uses(rows):
+            before = found.get((use.model, use.rules))
+            if before is not None:
+                use = replace(use, verdicts=before.verdicts + use.verdicts, first_at=before.first_at)  # noqa: PLW2901 - the sum of both
+            found[use.model, use.rules] = use
+        return tuple(sorted(found.values(), key=lambda one: (one.last_at, one.model, one.rules), reverse=True))
+
+    def _count(self, rows: Sequence[Any]) -> None:
+        for use in _uses(rows):
+            adding = upsert(self._connection, models).values(**asdict(use))
+            self._connection.execute(
+                adding.on_conflict_do_update(
+                    index_elements=["model", "rules"],
+                    set_={"verdicts": models.c.verdicts + use.verdicts, "last_at": use.last_at},
+                )
+            )
+
+    def check(self) -> Checked:
+        """Every sealed record against what is stored now."""
+        intact = removed = 0
+        changed: list[tuple[int, int]] = []
+        broken: list[int] = []
+        before, number = START, 0
+        for row in self._connection.execute(select(seals).order_by(seals.c.id)).all():
+            chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
+            if row.id != number + 1 or chained != row.hash:
+                broken.append(row.id)
+            before, number = row.hash, row.id
+            wanted = {(one[0], one[1]): one[2:] for one in unpack(row.entries)}
+            now = dict(self._digests(list(wanted)))
+            for key, digests in wanted.items():
+                found = now.get(key, (None, None))
+                if any(is_now is not None and was != is_now for was, is_now in zip(digests, found, strict=True)):
+                    changed.append(key)
+                elif None in found[: 1 + (digests[1] is not None)]:
+                    removed += 1
+                else:
+                    intact += 1
+        return Checked(intact, removed, tuple(changed), tuple(broken))
+
+    def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
+        """The digests of each record that is there: of the verdict, and with version 1 of the event it was made from.
+
+        None stands for what retention removed.
+        """
+        for start in range(0, len(keys), _PORTION):
+            part = keys[start : start + _PORTION]
+            rows = self._connection.execute(
+                select(verdicts, logs.c.event)
+                .outerjoin(
+                    logs, and_(logs.c.failure_id == verdicts.c.failure_id, logs.c.attempt_id == verdicts.c.failure_id)
+                )
+                .where(tuple_(verdicts.c.failure_id, verdicts.c.version).in_(part))
+            )
+            for row in rows:
+                event = None if row.version > 1 or row.event is None else sha256(bytes(row.event)).hexdigest()
+                yield (row.failure_id, row.version), (_of_verdict(row), event)
+
+
+def _behind(last: Any) -> tuple[ColumnElement[bool], ...]:
+    """What was written after a seal."""
+    edge = unpack(last.entries)[-1]
+    same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge[:2]))
+    return or_(verdicts.c.at > last.until, same), verdicts.c.at >= last.until
+
+
+def _uses(rows: Sequence[Any]) -> list[ModelUse]:
+    """Who gave these verdicts, oldest of which come first."""
+    found: dict[tuple[str, str], list[datetime]] = {}
+    for row in rows:
+        found.setdefault((row.model, row.rules), []).append(utc(row.at))
+    return [ModelUse(*key, len(times), times[0], times[-1]) for key, times in sorted(found.items())]
+
+
+def _of_verdict(row: Any) -> str | None:
+    if row.body is None:
+        return None
+    told = "\x1f".join(
+        (str(row.failure_id), str(row.version), utc(row.at).isoformat(), row.source, row.model, row.rules, row.policy)
+    )
+    return sha256(told.encode() + b"\x1e" + bytes(row.body)).hexdigest()
+
+
+def _chained(before: bytes, number: int, since: datetime, until: datetime, entries: bytes) -> bytes:
+    return sha256(before + f"{number} {since.isoformat()} {until.isoformat()} ".encode() + bytes(entries)).digest()

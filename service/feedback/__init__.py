@@ -1,0 +1,1 @@
+"""Feedback of people on verdicts, labels and applied fixes."""

@@ -1,0 +1,127 @@
+"""What people say mended failures: one of the ten mitigations of Gao et al. each; the latest word counts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, select
+
+from service.clock import Clock
+from service.failures.records import FailureRow
+from service.failures.tables import failures
+from service.feedback.tables import mended
+from service.groups.counts import upsert
+from service.jobs.tables import jobs
+from service.requests.tables import requests
+from service.sql.types import clean, utc
+
+NEAR = 200  # failures of the kind, or of the cause, that are looked at, newest first
+_HELPED = ("succeeded", "got_past")
+
+
+@dataclass(frozen=True, slots=True)
+class MendedBy:
+    """One person's word: what mended a failure. `code`: M1 to M10."""
+
+    failure_id: int
+    code: str
+    at: datetime
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class MendedNear:
+    """What mended the nearest failure. `alike`: of the same kind, else only of the same cause."""
+
+    by: MendedBy
+    cluster: str
+    job_id: str
+    alike: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MendedCount:
+    """How many failures of a cause on a cluster one mitigation mended."""
+
+    cluster: str
+    cause: str
+    code: str
+    many: int
+
+
+class Mended:
+    """The words."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def say(self, failure_id: int, code: str | None, who: str) -> None:
+        """Keep what mended a failure, in place of what was said before; None: take it back."""
+        if code is None:
+            self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))
+            return
+        values = {"code": code, "at": utc(self._clock.now()), "who": clean(who[:200])}
+        writing = upsert(self._connection, mended).values({"failure_id": failure_id, **values})
+        self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
+
+    def of(self, failure_id: int) -> MendedBy | None:
+        """What mended a failure; None: nobody said."""
+        row = self._connection.execute(select(mended).where(mended.c.failure_id == failure_id)).first()
+        return None if row is None else MendedBy(row.failure_id, row.code, row.at, row.who)
+
+    def nearest(self, row: FailureRow) -> MendedNear | None:
+        """The newest mended one of the same kind, or else of the same cause."""
+        for alike, same in ((True, failures.c.fingerprint == row.fingerprint), (False, failures.c.cause == row.cause)):
+            found = self._latest(same, row.id)
+            if found is not None:
+                return MendedNear(found[0], found[1], found[2], alike)
+        return None
+
+    def counts(self, since: datetime) -> list[MendedCount]:
+        """By cluster, cause and mitigation, of what was said since; causes as the verdicts have them now.
+
+        A resubmit whose good end is known as such is counted there, and left out here.
+        """
+        known = exists().where(
+            requests.c.failure_id == mended.c.failure_id, requests.c.outcome.in_(_HELPED), mended.c.code == "M1"
+        )
+        found = self._connection.execute(
+            select(failures.c.cluster, failures.c.cause, mended.c.code, func.count().label("many"))
+            .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
+            .where(mended.c.at >= utc(since), ~known)
+            .group_by(failures.c.cluster, failures.c.cause, mended.c.code)
+        )
+        return [MendedCount(row.cluster, row.cause, row.code, row.many) for row in found]
+
+    def between(self, since: datetime, until: datetime) -> dict[str, int]:
+        """By mitigation: failures that ended in [since, until) and were mended by it, as people said.
+
+        Resubmits that this service asked for are left out: they are counted as such.
+        """
+        asked = exists().where(
+            requests.c.failure_id == mended.c.failure_id, requests.c.state == "done", mended.c.code == "M1"
+        )
+        found = self._connection.execute(
+            select(mended.c.code, func.count().label("many"))
+            .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
+            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~asked)
+            .group_by(mended.c.code)
+        )
+        return {row.code: row.many for row in found}
+
+    def _latest(self, same: ColumnElement[bool], but: int) -> tuple[MendedBy, str, str] | None:
+        near = (
+            select(failures.c.id, failures.c.cluster, failures.c.ended_at)
+            .where(same)
+            .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+            .limit(NEAR)
+            .subquery("near")
+        )
+        row = self._connection.execute(
+            select(mended, near.c.cluster, jobs.c.job_id)
+            .select_from(near.join(mended, mended.c.failure_id == near.c.id).join(jobs, jobs.c.id == near.c.id))
+            .where(near.c.id != but)
+            .order_by(near.c.ended_at.desc(), near.c.id.desc())
+            .limit(1)
+        ).first()
+        return None if row is None else (MendedBy(row.failure_id, row.code, row.at, row.who), row.cluster, row.job_id)

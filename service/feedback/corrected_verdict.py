@@ -1,0 +1,64 @@
+"""A person's word as a new version of a verdict: the evidence stays, what was concluded is replaced. Pure."""
+
+import tomllib
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from classifiers import owner_summary, taxonomy
+from classifiers.contracts import Case, JobFacts, Verdict
+from service.feedback.records import Labels
+
+NONE = "none"
+PERSON = "a person"
+
+
+@cache
+def data() -> dict[str, Any]:
+    """feedback.toml."""
+    return tomllib.loads(files("service.feedback").joinpath("feedback.toml").read_text(encoding="utf-8"))
+
+
+def completed(labels: Labels, said: Verdict) -> Labels:
+    """What a person said of every axis: what was left open follows from the cause, or stays as it was."""
+    axes = taxonomy.load()
+    cause = labels.cause or (said.cause if labels.side in (None, said.side) else None)
+    side = labels.side or (axes.side_of(labels.cause) if labels.cause is not None else said.side)
+    moved = cause != said.cause or side != said.side
+    retry = labels.retry or (data()["retry"].get(cause) if moved and cause is not None else said.retry_outlook)
+    return Labels(side, cause, labels.category, labels.symptom, retry)
+
+
+def corrected(said: Verdict, given: Labels, job: JobFacts) -> Verdict:
+    """The verdict after a person's word; `given` is completed. Where no cause is known the first of the side stands."""
+    axes = taxonomy.load()
+    side = given.side or said.side
+    cause = given.cause or next(code for code in said.cause_top + tuple(axes.causes) if axes.side_of(code) == side)
+    category = said.category if given.category is None else _code(given.category)
+    symptom = said.symptom if given.symptom is None else _code(given.symptom)
+    case = Case(job, said.evidence, said.suspect, said.progress, said.missing)
+    same = (side, cause) == (said.side, said.cause)
+    return replace(
+        said,
+        disputed=False,
+        log_said=None,
+        side=side,  # type: ignore[arg-type]  # checked against the taxonomy where it came in
+        cause=cause,
+        cause_top=(cause, *(code for code in said.cause_top if code != cause))[:3],
+        category=category,
+        symptom=symptom,
+        symptom_top=said.symptom_top if symptom is None else (symptom, *(s for s in said.symptom_top if s != symptom)),
+        platform_symptom=said.platform_symptom if same else owner_summary.platform_symptom(case, cause, symptom),
+        confidence=1.0,
+        abstained=False,
+        retry_outlook=given.retry or said.retry_outlook,  # type: ignore[arg-type]  # as above
+        explanation=said.explanation
+        if same and not said.abstained
+        else owner_summary.explanation(case, cause, category, abstained=False),
+        model=PERSON,
+    )
+
+
+def _code(said: str) -> str | None:
+    return None if said == NONE else said

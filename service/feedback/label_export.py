@@ -1,0 +1,173 @@
+"""Labels out and in: `labelled-case/1`, what `faultline train --add` reads. Redacted once more on the way out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from classifiers.contracts import LogStream
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import DatasetError
+from classifiers.redaction import redact, redact_json
+from service.contracts.event import JobCompletion
+from service.db.session import Store
+from service.errors import Conflict, FieldError, InvalidInput, NotFound
+from service.failures.records import FailureDetail
+from service.feedback.corrected_verdict import NONE
+from service.feedback.records import Label, Labels, Said
+from service.feedback.service import Feedback, Word
+
+KEPT = 64 * 1024  # characters of a stream's end
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of the lines of an import: taken, those whose failure is not stored here, those that were wrong."""
+
+    taken: int
+    elsewhere: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any]]:
+    """Every label of a failure whose log is still kept, newest first, as labelled-case/1.
+
+    Left out: what is disputed or contested, for nobody should learn from it; and what names neither side nor cause.
+
+    Args:
+        store: where they are.
+        golden: only the protected set, only the rest, or (None) both.
+    """
+    cursor: str | None = None
+    while True:
+        with store.reading() as reading:
+            page = reading.feedback.labelled(limit=_PAGE, cursor=cursor)
+            for label in page.items:
+                if label.disputed or label.contested or (golden is not None and label.golden is not golden):
+                    continue
+                if label.labels.side is None and label.labels.cause is None:
+                    continue
+                try:
+                    detail = reading.failures.get(label.failure_id)
+                except NotFound:
+                    continue
+                words = reading.feedback.of(label.failure_id)
+                made = case_of(detail, label, words)
+                if made is not None:
+                    yield made
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def case_of(detail: FailureDetail, label: Label, words: tuple[Said, ...]) -> dict[str, Any] | None:
+    """One label as labelled-case/1; None where retention removed what it was of."""
+    row = detail.row
+    kept = next((logs for logs in detail.logs if logs.attempt_id == row.id), None)
+    if kept is None or not kept.event:
+        return None
+    verdict = detail.verdict or {}
+    first = next((line for line in verdict.get("evidence") or () if line.get("role") == "initiating"), None)
+    said = label.labels
+    shown = next((one for one in reversed(words) if one.who == label.who), None)
+    event = {name: value for name, value in kept.event.items() if name != "logs"}
+    event["logs"] = [_log(stream) for stream in kept.streams if stream.missing is None]
+    return {
+        "schema": labelled_cases.SCHEMA,
+        "id": f"faultline-{_plain(row.cluster)}-{row.id}",
+        "group": f"operator-{row.fingerprint}",
+        "kind": row.fingerprint,
+        "event": redact_json(event),
+        "labels": {
+            "side": said.side,
+            "cause": said.cause,
+            "category": said.category if said.category is not None else (row.category or NONE),
+            "symptom": said.symptom if said.symptom is not None else (row.symptom or NONE),
+            "retry": said.retry,
+            "root_rank": row.suspect_rank,
+            "root_line": redact(str(first["text"])) if first is not None else None,
+        },
+        "provenance": {
+            "origin": "operator",
+            "framework": event.get("framework"),
+            "who": label.who,
+            "when": label.at.isoformat(),
+            "evidence_seen": bool(verdict.get("evidence")),
+            "model_shown": shown.model_shown if shown is not None else True,
+            "people": label.people,
+            "golden": label.golden,
+            "failure": {"cluster": row.cluster, "job_id": row.job_id, "attempt": row.attempt},
+        },
+    }
+
+
+def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> Imported:
+    """Labels made elsewhere, each put to the failure of the same job and attempt where that is stored here.
+
+    Args:
+        store: where the failures are.
+        feedback: takes the words.
+        lines: (place, decoded JSON) of each line.
+    """
+    taken, elsewhere, wrong = 0, [], []
+    for place, raw in lines:
+        try:
+            case = labelled_cases.parse(raw, place)
+        except DatasetError as error:
+            wrong.append(str(error))
+            continue
+        failure_id = _failure_of(store, raw)
+        if failure_id is None:
+            elsewhere.append(f"{place}: {case.id}")
+            continue
+        best = case.labels.best
+        who = str(case.provenance.get("who") or "import")[:200]
+        word = Word(
+            "import",
+            Labels(best["side"], best["cause"], best["category"], best["symptom"], best["retry"]),
+            note=f"imported as {case.id}"[:1_000],
+            model_shown=bool(case.provenance.get("model_shown", True)),
+        )
+        try:
+            feedback.say(failure_id, who, word)
+            taken += 1
+        except (Conflict, InvalidInput) as error:
+            wrong.append(f"{place}: {error.detail}")
+    return Imported(taken, tuple(elsewhere), tuple(wrong))
+
+
+def protect(store: Store, failure_id: int, *, golden: bool) -> None:
+    """Put a label into the protected set, or take it out.
+
+    Raises:
+        Conflict: the failure has no label, or people disagree about it.
+    """
+    with store.unit_of_work() as work:
+        label = work.feedback.label(failure_id)
+        if label is None or (golden and (label.disputed or label.contested)):
+            expected = "a label that nobody disputes"
+            raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
+        work.feedback.protect(failure_id, golden=golden)
+
+
+def _failure_of(store: Store, raw: Mapping[str, Any]) -> int | None:
+    try:
+        event = JobCompletion.model_validate(
+            {name: value for name, value in raw["event"].items() if name not in {"logs", "node_events"}}
+        )
+    except ValidationError:
+        return None
+    with store.reading() as reading:
+        attempts = reading.jobs.attempts(event.cluster, event.job_id)
+    return next((one.failure_id for one in attempts if one.attempt == event.attempt and one.failure_id), None)
+
+
+def _log(stream: LogStream) -> dict[str, Any]:
+    text = redact(stream.text)
+    return {"rank": stream.rank, "node": stream.node, "stream": stream.stream, "tail": text[-KEPT:]}
+
+
+def _plain(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "._-" else "-" for char in name)[:60]

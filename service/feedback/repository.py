@@ -1,0 +1,258 @@
+"""What people say of verdicts: every word stays as it was said; beside it one row a failure of what stands of it."""
+
+import random
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.failures.tables import failures
+from service.feedback.records import Audit, Label, Labels, NewFeedback, Said, SavedView
+from service.feedback.tables import audits, feedback, labels, saved_views
+from service.groups.counts import upsert
+from service.sql import paging as cursors
+from service.sql.packing import pack
+from service.sql.types import UtcDateTime, clean, short, utc
+
+_AXES = ("side", "cause", "category", "symptom", "retry")
+_JUDGING = ("confirm", "correct", "audit", "import")
+_WORDS = 200  # of one failure
+
+
+class FeedbackRows:
+    """The feedback, the labels, the weekly audit and the saved views."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, new: NewFeedback) -> tuple[int, Label]:
+        """Keep what was said; its number, and what stands of all that was said of the failure."""
+        given = {axis: short(getattr(new.labels, axis), 40) for axis in _AXES}
+        number: int = self._connection.execute(
+            insert(feedback)
+            .values(
+                failure_id=new.failure_id,
+                at=utc(self._clock.now()),
+                who=clean(new.who[:200]),
+                kind=new.kind,
+                version=new.version,
+                said_side=new.said_side,
+                said_cause=new.said_cause,
+                note=None if new.note is None else clean(new.note),
+                model_shown=new.model_shown,
+                evidence=pack(list(new.evidence)) if new.evidence else None,
+                **given,
+            )
+            .returning(feedback.c.id)
+        ).scalar_one()
+        return number, self._settle(new.failure_id)
+
+    def of(self, failure_id: int) -> tuple[Said, ...]:
+        """What was said of a failure, oldest first."""
+        found = self._connection.execute(
+            select(feedback).where(feedback.c.failure_id == failure_id).order_by(feedback.c.id).limit(_WORDS)
+        )
+        return tuple(_said(row) for row in found)
+
+    def label(self, failure_id: int) -> Label | None:
+        """What stands of it."""
+        row = self._connection.execute(select(labels).where(labels.c.failure_id == failure_id)).first()
+        return None if row is None else _label(row)
+
+    def labelled(self, *, limit: int = 500, cursor: str | None = None, open_only: bool = False) -> Page[Label]:
+        """Labels, newest first; `open_only`: those that are disputed or contested.
+
+        Raises:
+            InvalidInput: a limit out of range, or a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        kind = "labels-open" if open_only else "labels"
+        wanted = select(labels).order_by(labels.c.at.desc(), labels.c.failure_id.desc()).limit(limit + 1)
+        if open_only:
+            wanted = wanted.where(labels.c.waiting)
+        if cursor is not None:
+            position, last = cursors.decode(cursor, kind, str, int)
+            at = literal(cursors.instant(cursor, position), UtcDateTime)
+            wanted = wanted.where(tuple_(labels.c.at, labels.c.failure_id) < tuple_(at, literal(last)))
+        rows = self._connection.execute(wanted).all()
+        items = tuple(_label(row) for row in rows[:limit])
+        if len(rows) <= limit:
+            return Page(items)
+        return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
+
+    def protect(self, failure_id: int, *, golden: bool) -> bool:
+        """Put a label into the protected set, or take it out; whether there is one."""
+        changed = self._connection.execute(
+            update(labels).where(labels.c.failure_id == failure_id).values(golden=golden)
+        )
+        return changed.rowcount == 1
+
+    def contests(self, since: datetime) -> dict[str, int]:
+        """By cause of the verdict: failures whose verdict was contested since."""
+        found = self._connection.execute(
+            select(feedback.c.said_cause, func.count(feedback.c.failure_id.distinct()).label("many"))
+            .where(feedback.c.kind == "contest", feedback.c.at >= utc(since))
+            .group_by(feedback.c.said_cause)
+        )
+        return {row.said_cause: row.many for row in found}
+
+    # The weekly audit.
+
+    def draw(self, week: str, since: datetime, until: datetime, size: int) -> int:
+        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), each equally likely.
+
+        Returns:
+            How many were drawn, 0 where they had been before or nothing failed.
+        """
+        if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
+            return 0
+        ended = failures.c.ended_at
+        ids = list(
+            self._connection.execute(
+                select(failures.c.id).where(ended >= utc(since), ended < utc(until)).order_by(ended, failures.c.id)
+            ).scalars()
+        )
+        drawn = random.SystemRandom().sample(ids, min(size, len(ids)))
+        if drawn:
+            self._connection.execute(
+                upsert(self._connection, audits).on_conflict_do_nothing(),
+                [{"week": week, "failure_id": one} for one in drawn],
+            )
+        return len(drawn)
+
+    def audit(self, week: str) -> tuple[Audit, ...]:
+        """The sample of a week, in no telling order."""
+        found = self._connection.execute(
+            select(audits, feedback.c.side, feedback.c.cause, feedback.c.said_side, feedback.c.said_cause)
+            .join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
+            .where(audits.c.week == week)
+            .order_by(audits.c.failure_id)
+        )
+        return tuple(
+            Audit(
+                row.week,
+                row.failure_id,
+                row.feedback_id,
+                None
+                if row.feedback_id is None
+                else (row.side, row.cause or row.said_cause) == (row.said_side, row.said_cause),
+            )
+            for row in found
+        )
+
+    def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
+        """The weeks that have a sample, latest first."""
+        found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
+        return tuple(found.scalars())
+
+    def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
+        """Note that one of the sample was judged; whether it was of the sample and open."""
+        changed = self._connection.execute(
+            update(audits)
+            .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
+            .values(feedback_id=feedback_id)
+        )
+        return changed.rowcount == 1
+
+    # Saved views.
+
+    def views(self, who: str, page: str) -> tuple[SavedView, ...]:
+        """What a person saved of one page, by name."""
+        found = self._connection.execute(
+            select(saved_views)
+            .where(saved_views.c.who == clean(who[:200]), saved_views.c.page == page)
+            .order_by(saved_views.c.name)
+        )
+        return tuple(SavedView(row.name, row.page, row.query) for row in found)
+
+    def save_view(self, who: str, view: SavedView) -> None:
+        """Keep a view under its name, in place of what had that name."""
+        self.drop_view(who, view.name)
+        self._connection.execute(
+            insert(saved_views).values(
+                who=clean(who[:200]),
+                name=clean(view.name),
+                page=view.page,
+                query=clean(view.query),
+                at=utc(self._clock.now()),
+            )
+        )
+
+    def drop_view(self, who: str, name: str) -> None:
+        """Forget a view."""
+        self._connection.execute(
+            delete(saved_views).where(saved_views.c.who == clean(who[:200]), saved_views.c.name == clean(name))
+        )
+
+    def _settle(self, failure_id: int) -> Label:
+        """Write what stands of all that was said."""
+        words = self.of(failure_id)
+        before = self.label(failure_id)
+        last: dict[str, Said] = {}
+        for said in words:
+            if said.kind in _JUDGING:
+                last.pop(said.who, None)
+                last[said.who] = said
+        judged = list(last.values())
+        contest = max((said.id for said in words if said.kind == "contest"), default=0)
+        newest = judged[-1] if judged else words[-1]
+        kept = before.labels if before is not None and before.golden else newest.labels
+        made = Label(
+            failure_id,
+            words[-1].at,
+            before.who if before is not None and before.golden else newest.who,
+            kept,
+            len(last),
+            disputed=len({(said.labels.side, said.labels.cause) for said in judged}) > 1,
+            contested=contest > max((said.id for said in judged), default=0),
+            golden=before is not None and before.golden,
+        )
+        values: dict[str, Any] = {
+            "at": made.at,
+            "who": made.who,
+            "people": made.people,
+            "disputed": made.disputed,
+            "contested": made.contested,
+            "golden": made.golden,
+            "waiting": made.disputed or made.contested,
+            **{axis: getattr(made.labels, axis) for axis in _AXES},
+        }
+        writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})
+        self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
+        return made
+
+
+def _labels_of(row: Row[Any]) -> Labels:
+    return Labels(row.side, row.cause, row.category, row.symptom, row.retry)
+
+
+def _said(row: Row[Any]) -> Said:
+    return Said(
+        row.id,
+        row.failure_id,
+        row.at,
+        row.who,
+        row.kind,
+        row.version,
+        row.said_side,
+        row.said_cause,
+        _labels_of(row),
+        row.note,
+        row.model_shown,
+    )
+
+
+def _label(row: Row[Any]) -> Label:
+    return Label(
+        row.failure_id,
+        row.at,
+        row.who,
+        _labels_of(row),
+        row.people,
+        disputed=row.disputed,
+        contested=row.contested,
+        golden=row.golden,
+    )

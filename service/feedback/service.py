@@ -1,0 +1,304 @@
+"""Confirm, correct, contest, audit: what a person says of a verdict is kept; where it judges, it becomes the verdict.
+
+A judgement makes a new version of the verdict (source: person) that no machine overrules; where it changes something,
+hooks and channels are told by `failure.revised`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, get_args
+from zoneinfo import ZoneInfo
+
+from pydantic import ValidationError
+
+from classifiers import taxonomy
+from classifiers.contracts import JobFacts, Verdict
+from classifiers.taxonomy import RetryOutlook
+from service import weeks
+from service.clock import Clock
+from service.contracts.event import JobCompletion
+from service.contracts.stored_verdict import verdict_of
+from service.contracts.verdict import Advice, Diagnosis, to_wire
+from service.db.session import Store, UnitOfWork
+from service.deliveries.verdict_messages import of_verdict
+from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
+from service.failures.records import FailureDetail, FailureFilter
+from service.feedback import fix_service
+from service.feedback.corrected_verdict import NONE, completed, corrected, data
+from service.feedback.records import FeedbackKind, Label, Labels, NewFeedback
+
+LONGEST_NOTE = 4_000
+MOST_AT_ONCE = 500  # failures of one judgement in bulk
+_JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
+_SHOWN_EVIDENCE = 40
+NOTHING = Labels()
+
+
+class Advises(Protocol):
+    """What feedback asks of the policy: advice for a verdict and its event, as if it stood alone."""
+
+    def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
+        """The advice."""
+        ...
+
+
+Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a person says, about one failure or many.
+
+    `version`: the one that was looked at, None: the current one. `fixed_by`: what mended it, M1 to M10.
+    """
+
+    kind: FeedbackKind
+    labels: Labels = NOTHING
+    note: str | None = None
+    model_shown: bool = True
+    version: int | None = None
+    fixed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of one word: its number, the verdict's version afterwards, and what stands of all that was said."""
+
+    failure_id: int
+    feedback_id: int
+    version: int
+    changed: bool
+    label: Label
+
+
+class Feedback:
+    """Takes what people say.
+
+    Args:
+        store: where it goes.
+        clock: the present.
+        advises: makes the advice of a verdict that a person changed.
+        revised: called in the same transaction with the failure's id and its new verdict/1; None: nobody asks.
+        zone: whose weeks are sampled: those of the weekly report.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, advises: Advises, revised: Revised | None = None, *, zone: ZoneInfo
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._advises = advises
+        self._revised = revised
+        self._zone = zone
+
+    def say(self, failure_id: int, who: str, word: Word) -> Taken:
+        """Take one word about one failure.
+
+        Raises:
+            NotFound: no such failure.
+            InvalidInput: a code that is none, a cause of another side, a correction that says nothing.
+            Conflict: retention removed what the verdict was made of, or another version stands meanwhile.
+        """
+        check(word)
+        with self._store.unit_of_work() as work:
+            return self._one(work, failure_id, who, word)
+
+    def say_of_many(
+        self, failure_ids: Sequence[int], who: str, word: Word, versions: Sequence[int] = ()
+    ) -> list[Taken]:
+        """The same word about many failures, a few dozen a transaction; those that are gone are left out.
+
+        Args:
+            failure_ids: which ones; one that is named twice is judged once.
+            who: says it.
+            word: what is said; its version is of all of them.
+            versions: the version of each that was looked at, in their order: those that stand at another one
+                meanwhile are left out. Empty: whichever stands.
+
+        Raises:
+            InvalidInput: as `say`; or more than 500 failures at once; or not as many versions as failures.
+        """
+        check(word)
+        if versions and len(versions) != len(failure_ids):
+            raise invalid("versions", f"one for each of {len(failure_ids)} failures", str(len(versions)))
+        seen = dict(zip(failure_ids, versions, strict=False))
+        wanted = list(dict.fromkeys(failure_ids))
+        if not 1 <= len(wanted) <= MOST_AT_ONCE:
+            expected = f"1 to {MOST_AT_ONCE} failures"
+            raise InvalidInput(f"failures: expected {expected}", (FieldError("failures", expected, str(len(wanted))),))
+        taken: list[Taken] = []
+        for start in range(0, len(wanted), 25):
+            with self._store.unit_of_work() as work:
+                for failure_id in wanted[start : start + 25]:
+                    try:
+                        said = replace(word, version=seen.get(failure_id, word.version))
+                        taken.append(self._one(work, failure_id, who, said))
+                    except (NotFound, Conflict):
+                        continue
+        return taken
+
+    def say_of_group(self, group_id: int, who: str, word: Word) -> list[Taken]:
+        """The same word about a group: its newest failures (500 at most), and what the group is called from now on.
+
+        What fixed it counts once, for the newest: one mending, however many failed before it.
+
+        Raises:
+            NotFound: no such group.
+            InvalidInput: as `say`.
+        """
+        check(word)
+        with self._store.reading() as reading:
+            reading.groups.row(group_id)
+            page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
+        if not page.items:
+            raise Conflict(f"no failure of group {group_id} is stored any more")
+        taken = self.say_of_many([row.id for row in page.items], who, replace(word, fixed_by=None))
+        if taken and word.fixed_by is not None:
+            fix_service.say(self._store, taken[0].failure_id, who, word.fixed_by)
+        if taken and word.kind in _JUDGING:
+            with self._store.unit_of_work() as work:
+                row = work.failures.get(taken[0].failure_id).row
+                work.groups.change(
+                    group_id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=self._clock.now()
+                )
+                said = f"labelled {len(taken)} failures {row.side}, {row.cause}"
+                work.groups.note(group_id, who, "action", said)
+        return taken
+
+    def audit(self, week: str, failure_id: int, who: str, word: Word) -> Taken:
+        """Judge one failure of a week's sample, without having seen the verdict.
+
+        Raises:
+            NotFound: it is not of that sample.
+            Conflict: it was judged already.
+            InvalidInput: as `say`; an audit names side and cause.
+        """
+        if word.labels.side is None or word.labels.cause is None:
+            raise invalid("cause", "a side and a cause: an audit names both", "none")
+        said = replace(word, kind="audit", model_shown=False)
+        check(said)
+        with self._store.unit_of_work() as work:
+            if all(one.failure_id != failure_id for one in work.feedback.audit(week)):
+                raise NotFound(f"failure {failure_id} is not of the sample of {week[:20]}")
+            taken = self._one(work, failure_id, who, said)
+            if not work.feedback.audited(week, failure_id, taken.feedback_id):
+                raise Conflict(f"failure {failure_id} was judged already for {week}")
+            return taken
+
+    def draw(self) -> int:
+        """Draw the sample of the week that ended last, the report's own week, once; how many were drawn."""
+        week = weeks.last_complete(self._clock.now(), self._zone)
+        with self._store.reading() as reading:
+            if str(week) in reading.feedback.audit_weeks(limit=1):
+                return 0
+        with self._store.unit_of_work() as work:
+            return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
+
+    def _one(self, work: UnitOfWork, failure_id: int, who: str, word: Word) -> Taken:
+        detail = work.failures.get(failure_id)
+        row = detail.row
+        if word.version is not None and word.version != row.version:
+            raise Conflict(
+                f"failure {failure_id} is at version {row.version} meanwhile, not {word.version}: look again",
+                (FieldError("version", str(row.version), str(word.version)),),
+            )
+        changed, version, labels = False, row.version, Labels()
+        if word.kind in _JUDGING:
+            said, event = _read(detail)
+            labels = completed(
+                replace(word.labels, side=None, cause=None) if word.kind == "confirm" else word.labels, said
+            )
+            before = work.feedback.label(failure_id)
+            made = corrected(said, labels, event.facts() if event is not None else JobFacts(row.status))
+            differs = _facts(made) != _facts(said)
+            protected = before is not None and before.golden
+            if not protected and event is not None and (differs or row.source != "person"):
+                version, changed = self._write(work, detail, made, event), differs
+        if word.fixed_by is not None:
+            fix_service.noted(work, failure_id, who, word.fixed_by)
+        evidence = (detail.verdict or {}).get("evidence") or ()
+        number, label = work.feedback.add(
+            NewFeedback(
+                failure_id,
+                who,
+                word.kind,
+                row.version,
+                row.side,
+                row.cause,
+                labels,
+                (word.note or "").strip() or None,
+                word.model_shown,
+                [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
+            )
+        )
+        work.audit.append(
+            who,
+            f"verdict.{word.kind}",
+            f"failure/{failure_id}",
+            before={"version": row.version, "side": row.side, "cause": row.cause},
+            after={"version": version, **{name: value for name, value in asdict(labels).items() if value is not None}},
+        )
+        return Taken(failure_id, number, version, changed, label)
+
+    def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
+        before = detail.verdict or {}
+        wire = dict(before) | to_wire(
+            Diagnosis(made, self._advises(made, event)),
+            event_id=str(before.get("event_id") or event.key()),
+            cluster=detail.row.cluster,
+            job_id=detail.row.job_id,
+            attempt=detail.row.attempt,
+        )
+        version = work.failures.revise(detail.row.id, wire, source="person")
+        if _facts(made) != _facts(verdict_of(before)):
+            work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
+        if self._revised is not None:
+            self._revised(work, detail.row.id, wire)
+        return version or detail.row.version
+
+
+def check(word: Word) -> None:
+    """Return where what is said can be meant.
+
+    Raises:
+        InvalidInput: names the field.
+    """
+    axes = taxonomy.load()
+    labels = word.labels
+    known: dict[str, tuple[str, ...]] = {
+        "side": tuple(axes.sides),
+        "cause": tuple(axes.causes),
+        "category": (*axes.categories, NONE),
+        "symptom": (*axes.symptoms, NONE),
+        "retry": get_args(RetryOutlook),
+    }
+    for axis, codes in known.items():
+        value = getattr(labels, axis)
+        if value is not None and value not in codes:
+            raise invalid(axis, "one of " + ", ".join(codes), str(value))
+    if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
+        raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
+    if word.kind == "correct" and labels == Labels():
+        raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
+    if word.fixed_by is not None:
+        if word.kind not in {"confirm", "correct"}:
+            raise invalid("fixed_by", "only with confirm or correct", word.fixed_by)
+        fix_service.check(word.fixed_by)
+    if word.note is not None and len(word.note) > LONGEST_NOTE:
+        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
+
+
+def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
+    if detail.verdict is None:
+        raise Conflict(f"the verdict of failure {detail.row.id} was removed by retention: nothing can be said of it")
+    kept = next((logs.event for logs in detail.logs if logs.attempt_id == detail.row.id), None)
+    try:
+        event = None if not kept else JobCompletion.model_validate(kept)
+    except ValidationError:  # an event that was kept before retention took parts of it
+        event = None
+    return replace(verdict_of(detail.verdict), fingerprint=detail.row.fingerprint), event
+
+
+def _facts(verdict: Verdict) -> tuple[Any, ...]:
+    said = verdict
+    return (said.side, said.cause, said.category, said.symptom, said.retry_outlook, said.abstained)

@@ -1,0 +1,94 @@
+"""Tables of feedback."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from service.sql.metadata import metadata
+from service.sql.types import BigId, UtcDateTime
+
+# Every word of a person about a verdict, never changed afterwards.
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("failure_id", BigInteger, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("said_side", String(20), nullable=False),
+    Column("said_cause", String(40), nullable=False),
+    Column("side", String(20)),
+    Column("cause", String(40)),
+    Column("category", String(40)),
+    Column("symptom", String(40)),
+    Column("retry", String(20)),
+    Column("note", Text),
+    Column("model_shown", Boolean, nullable=False),
+    Column("evidence", LargeBinary),
+    Index(None, "failure_id", "id"),
+    Index("ix_feedback_kind", "kind", "at"),
+    Index("ix_feedback_at", "at"),
+)
+
+# What stands of it: one row a failure that was labelled.
+labels = Table(
+    "labels",
+    metadata,
+    Column("failure_id", BigId, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("side", String(20)),
+    Column("cause", String(40)),
+    Column("category", String(40)),
+    Column("symptom", String(40)),
+    Column("retry", String(20)),
+    Column("people", Integer, nullable=False),
+    Column("disputed", Boolean, nullable=False),
+    Column("contested", Boolean, nullable=False),
+    Column("golden", Boolean, nullable=False),
+    Column("waiting", Boolean, nullable=False),  # disputed or contested: somebody has to decide
+    Index("ix_labels_queue", "at", "failure_id", postgresql_where=text("waiting"), sqlite_where=text("waiting")),
+    Index("ix_labels_at", "at", "failure_id"),
+)
+
+# What people say mended a failure: one of the ten mitigations, the latest word.
+mended = Table(
+    "mended",
+    metadata,
+    Column("failure_id", BigId, primary_key=True, autoincrement=False),
+    Column("code", String(4), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Index("ix_mended_at", "at"),
+)
+
+# The weekly sample that people judge without seeing the model's answer.
+audits = Table(
+    "audits",
+    metadata,
+    Column("week", String(10), primary_key=True),
+    Column("failure_id", BigInteger, primary_key=True),
+    Column("feedback_id", BigInteger),
+)
+
+# A list with its filters under a name, for one person.
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("who", String(200), primary_key=True),
+    Column("name", String(100), primary_key=True),
+    Column("page", String(40), nullable=False),
+    Column("query", String(2000), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)

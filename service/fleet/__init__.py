@@ -1,1 +1,0 @@
-"""The fleet's evidence: node events, maintenance, suspicion."""

@@ -1,0 +1,132 @@
+"""The list of groups: filters, order and keyset paging, each page a bounded piece of one index."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, get_args
+
+from sqlalchemy import ColumnElement, Connection, exists, func, literal, or_, select, tuple_
+
+from service.contracts.page import Page
+from service.errors import FieldError, InvalidInput
+from service.groups.records import GroupFilter, GroupRow, GroupSort, GroupState
+from service.groups.tables import group_facets, group_fingerprints, group_mutes, groups
+from service.sql import paging as cursors
+from service.sql.types import UtcDateTime, clean
+
+FEW = 500  # groups that hit a name: up to here they are looked up by it
+WINDOW = 5_000  # groups that a page looks at, at most
+ROW = tuple(groups.c[name] for name in GroupRow.__slots__)
+_EQUAL = ("side", "cause", "assignee")
+_FACETS = ("user", "node", "team", "queue", "cluster")
+
+
+def page(
+    connection: Connection, asked: GroupFilter, *, now: datetime, limit: int, cursor: str | None, sort: GroupSort
+) -> Page[GroupRow]:
+    """See `Groups.page`."""
+    cursors.check_limit(limit)
+    for name, value, known in (
+        ("sort", sort, get_args(GroupSort)),
+        ("state", asked.state, (None, *get_args(GroupState))),
+    ):
+        if value not in known:
+            expected = "one of " + ", ".join(one for one in known if one)
+            raise InvalidInput(f"{name}: expected {expected}", (FieldError(name, expected, str(value)[:40]),))
+    by_cost = sort == "-gpu_hours_lost"
+    at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
+    inside: list[ColumnElement[bool]] = [groups.c.merged_into.is_(None)]
+    if asked.state is not None:
+        inside.append(groups.c.state == asked.state)
+    if asked.novel and by_cost:
+        inside.append(groups.c.abstained)  # has an index of its own in this order
+    hit, common = _hit(connection, asked)
+    if hit is not None:
+        inside.append(groups.c.id.in_(hit))
+    if cursor is not None:
+        inside.append(tuple_(at, groups.c.id) < _edge(cursor, sort, by_cost=by_cost))
+    # What no index has in this order is looked at in a window of it, and the cursor goes on from there.
+    place = at.label("place")
+    window = (
+        select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
+    )
+    wanted = select(window).where(*_conditions(asked, window.c, common, now))
+    rows = connection.execute(wanted.order_by(window.c.place.desc(), window.c.id.desc()).limit(limit + 1)).all()
+    items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
+    last: Any = items[-1] if len(rows) > limit else None
+    if last is None:
+        edge = select(window.c.id, window.c.gpu_hours_lost, window.c.last_at).order_by(window.c.place, window.c.id)
+        count = select(func.count()).select_from(window)
+        if connection.execute(count).scalar_one() < WINDOW:
+            return Page(items)
+        last = connection.execute(edge.limit(1)).one()
+    position = last.gpu_hours_lost if by_cost else last.last_at.isoformat()
+    return Page(items, cursors.encode(f"groups{sort}", position, last.id))
+
+
+def _hit(connection: Connection, asked: GroupFilter) -> tuple[list[int] | None, list[tuple[str, str]]]:
+    """Groups that hit what is asked for, where these are few (else None), and what else they have to hit."""
+    known: list[int] | None = None
+    common: list[tuple[str, str]] = []
+    for kind in _FACETS:
+        name = getattr(asked, kind)
+        if name is None:
+            continue
+        if known is None:
+            found = list(
+                connection.execute(
+                    select(group_fingerprints.c.group_id)
+                    .join(group_facets, group_facets.c.fingerprint == group_fingerprints.c.fingerprint)
+                    .where(
+                        group_facets.c.kind == kind,
+                        group_facets.c.name == clean(name),
+                        group_facets.c.failures > 0,
+                    )
+                    .limit(FEW + 1)
+                ).scalars()
+            )
+            if len(found) <= FEW:
+                known = sorted(set(found))
+                continue
+        common.append((kind, clean(name)))
+    return known, common
+
+
+def _conditions(
+    asked: GroupFilter, of: Any, hits: Sequence[tuple[str, str]], now: datetime
+) -> list[ColumnElement[bool]]:
+    conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(asked, name)) is not None]
+    for kind, name in hits:
+        # A scalar query on purpose: no planner turns it into a join of all that hits a common name.
+        hit = (
+            select(func.max(group_facets.c.failures))
+            .select_from(
+                group_fingerprints.join(group_facets, group_facets.c.fingerprint == group_fingerprints.c.fingerprint)
+            )
+            .where(group_fingerprints.c.group_id == of.id, group_facets.c.kind == kind, group_facets.c.name == name)
+        )
+        conditions.append(hit.scalar_subquery() > 0)
+    if asked.novel:
+        conditions += [of.abstained, of.state != "resolved"]
+    if asked.hidden_from is not None:
+        conditions.append(~mute_holds(clean(asked.hidden_from[:200]), of, now))
+    return conditions
+
+
+def mute_holds(who: str, of: Any, now: datetime) -> ColumnElement[bool]:
+    """Whether a person muted a group (whose columns are `of`) for themselves, and the condition is not met yet."""
+    at = literal(now, UtcDateTime)
+    mine = group_mutes.c
+    return exists().where(
+        mine.who == who,
+        mine.group_id == of.id,
+        or_(mine.muted_until.is_(None), mine.muted_until > at),
+        or_(mine.muted_failures.is_(None), mine.muted_failures > of.failures),
+        or_(mine.muted_users.is_(None), mine.muted_users > of.users),
+    )
+
+
+def _edge(cursor: str, sort: GroupSort, *, by_cost: bool) -> Any:
+    position, last = cursors.decode(cursor, f"groups{sort}", float if by_cost else str, int)
+    if by_cost:
+        return tuple_(literal(position), literal(last))
+    return tuple_(literal(cursors.instant(cursor, position), UtcDateTime), literal(last))

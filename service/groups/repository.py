@@ -1,0 +1,300 @@
+"""Groups of failures: lists, one group, and what people do to them. The counts are folded in `group_fold`."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from sqlalchemy import Connection, and_, func, insert, select, update
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.errors import NotFound
+from service.groups import counts as group_fold
+from service.groups.listing import ROW, mute_holds, page
+from service.groups.records import (
+    Facet,
+    GroupDetail,
+    GroupFacts,
+    GroupFilter,
+    GroupHour,
+    GroupPrint,
+    GroupRow,
+    GroupSort,
+    GroupState,
+    Mute,
+    NewState,
+    Note,
+    Split,
+)
+from service.groups.tables import (
+    group_facets,
+    group_fingerprints,
+    group_hours,
+    group_mutes,
+    group_notes,
+    group_splits,
+    groups,
+)
+from service.sql import bounded_count
+from service.sql.types import clean, utc
+
+SHOWN = timedelta(days=28)
+FACETS = 8  # names shown of each kind
+NOTES = 100
+_HIGHEST = 2**63 - 1
+
+
+class Groups:
+    """The groups."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def page(
+        self,
+        filters: GroupFilter | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        sort: GroupSort = "-last_at",
+    ) -> Page[GroupRow]:
+        """One page of groups, merged ones left out.
+
+        Raises:
+            InvalidInput: a limit out of range, an unknown sort or state, a cursor that is not of this list and sort.
+        """
+        now = utc(self._clock.now())
+        return page(self._connection, filters or GroupFilter(), now=now, limit=limit, cursor=cursor, sort=sort)
+
+    def row(self, group_id: int) -> GroupRow:
+        """One group's line.
+
+        Raises:
+            NotFound: no such group.
+        """
+        found = None
+        if 0 < group_id <= _HIGHEST:
+            found = self._connection.execute(select(*ROW).where(groups.c.id == group_id)).first()
+        if found is None:
+            raise NotFound(f"no group {group_id}")
+        return GroupRow(*found)
+
+    def get(self, group_id: int, *, who: str | None = None) -> GroupDetail:
+        """All that is stored of one group; `who`: whose own mute is looked for.
+
+        Raises:
+            NotFound: no such group.
+        """
+        row = self.row(group_id)
+        prints = tuple(
+            GroupPrint(
+                found.fingerprint,
+                found.own_group,
+                found.failures,
+                found.gpu_hours_lost,
+                found.first_at,
+                found.last_at,
+            )
+            for found in self._connection.execute(
+                select(group_fingerprints)
+                .where(group_fingerprints.c.group_id == group_id)
+                .order_by(group_fingerprints.c.last_at.desc())
+            )
+        )
+        names = [one.fingerprint for one in prints]
+        return GroupDetail(
+            row=row,
+            prints=prints,
+            facets=self._facets(names),
+            hours=self._hours(names, row.last_at - SHOWN),
+            notes=self.notes(group_id),
+            splits=self.splits(names),
+            muted_for_me=who is not None and self._muted_for(who, row),
+        )
+
+    def of(self, fingerprints: Collection[str]) -> dict[str, int]:
+        """The group of each fingerprint that has one."""
+        found = self._connection.execute(
+            select(group_fingerprints.c.fingerprint, group_fingerprints.c.group_id).where(
+                group_fingerprints.c.fingerprint.in_([clean(one[:200]) for one in fingerprints])
+            )
+        )
+        return {row.fingerprint: row.group_id for row in found}
+
+    def counts(self) -> dict[str, int]:
+        """How many groups are in each state, merged ones left out, as far as `service.sql.bounded_count` counts."""
+        return bounded_count.by_value(
+            self._connection, groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None)
+        )
+
+    def splits(self, fingerprints: Collection[str]) -> tuple[Split, ...]:
+        """What was split off these fingerprints, in the order in which it was."""
+        if not fingerprints:
+            return ()
+        found = self._connection.execute(
+            select(group_splits)
+            .where(group_splits.c.fingerprint.in_([clean(one[:200]) for one in fingerprints]))
+            .order_by(group_splits.c.id)
+        )
+        return tuple(Split(row.id, row.fingerprint, row.field, row.value) for row in found)
+
+    def notes(self, group_id: int) -> tuple[Note, ...]:
+        """What was said and done, newest first."""
+        found = self._connection.execute(
+            select(group_notes).where(group_notes.c.group_id == group_id).order_by(group_notes.c.id.desc()).limit(NOTES)
+        )
+        return tuple(Note(row.id, row.at, row.who, row.kind, row.text) for row in found)
+
+    # What changes a group.
+
+    def change(self, group_id: int, **values: Any) -> None:
+        """Write columns of one group."""
+        self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
+
+    def note(self, group_id: int, who: str, kind: str, text: str) -> None:
+        """Add to what was said and done."""
+        self._connection.execute(
+            insert(group_notes).values(
+                group_id=group_id, at=utc(self._clock.now()), who=clean(who[:200]), kind=kind, text=clean(text)
+            )
+        )
+
+    def mute_for(self, who: str, group_id: int, mute: Mute | None) -> None:
+        """Hide a group from one person until the condition is met; None: show it again."""
+        own = and_(group_mutes.c.who == clean(who[:200]), group_mutes.c.group_id == group_id)
+        self._connection.execute(group_mutes.delete().where(own))
+        if mute is not None:
+            self._connection.execute(
+                insert(group_mutes).values(
+                    who=clean(who[:200]),
+                    group_id=group_id,
+                    muted_until=mute.until,
+                    muted_failures=mute.failures,
+                    muted_users=mute.users,
+                )
+            )
+
+    def move(self, fingerprints: Sequence[str], group_id: int) -> None:
+        """Put fingerprints, and with them all their failures, past and to come, into a group."""
+        table = group_fingerprints
+        left = set(
+            self._connection.execute(
+                select(table.c.group_id).where(table.c.fingerprint.in_(list(fingerprints)))
+            ).scalars()
+        )
+        self._connection.execute(
+            update(table).where(table.c.fingerprint.in_(list(fingerprints))).values(group_id=group_id)
+        )
+        group_fold.recount(self._connection, left | {group_id})
+
+    def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
+        """Remember that failures of a fingerprint where `field` is `value` are of a kind of their own."""
+        made = self._connection.execute(
+            insert(group_splits)
+            .values(
+                fingerprint=clean(fingerprint[:200]),
+                field=field,
+                value=clean(value[:200]),
+                at=utc(self._clock.now()),
+                who=clean(who[:200]),
+            )
+            .returning(group_splits)
+        ).one()
+        return Split(made.id, made.fingerprint, made.field, made.value)
+
+    def regroup(self, split: Split) -> int:
+        """Give some of the failures that a split is about their refined fingerprint; how many, 0 once all have it."""
+        return group_fold.regroup(self._connection, split)
+
+    # What keeps the counts and states.
+
+    def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
+        """Count what was appended since; the groups that changed, None where there was nothing to do."""
+        return group_fold.fold(self._connection, self._clock.now(), limit=limit)
+
+    def judged(self, found: Sequence[NewState]) -> None:
+        """Write the states of groups."""
+        group_fold.write_states(self._connection, found)
+
+    def due(self, *, limit: int = 500) -> set[int]:
+        """Groups whose state may have changed by time alone."""
+        found = self._connection.execute(
+            select(groups.c.id)
+            .where(groups.c.review_at <= utc(self._clock.now()))
+            .order_by(groups.c.review_at)
+            .limit(limit)
+        )
+        return set(found.scalars())
+
+    def facts(self, group_ids: Collection[int], *, window_h: float, past_d: float) -> list[GroupFacts]:
+        """What the states of these groups depend on."""
+        now = utc(self._clock.now())
+        begin = (now - timedelta(hours=window_h)).replace(minute=0, second=0, microsecond=0)
+        oldest = begin - timedelta(days=past_d)
+        counted: dict[int, tuple[int, int]] = {}
+        is_recent = group_hours.c.hour >= begin
+        for found in self._connection.execute(
+            select(
+                group_fingerprints.c.group_id,
+                func.coalesce(func.sum(group_hours.c.failures).filter(is_recent), 0).label("recent"),
+                func.coalesce(func.sum(group_hours.c.failures).filter(~is_recent), 0).label("past"),
+            )
+            .join(group_hours, group_hours.c.fingerprint == group_fingerprints.c.fingerprint)
+            .where(group_fingerprints.c.group_id.in_(list(group_ids)), group_hours.c.hour >= oldest)
+            .group_by(group_fingerprints.c.group_id)
+        ):
+            counted[found.group_id] = (int(found.recent), int(found.past))
+        facts = []
+        for row in self._connection.execute(select(*ROW).where(groups.c.id.in_(list(group_ids)))):
+            group = GroupRow(*row)
+            recent, past = counted.get(group.id, (0, 0))
+            past_h = max(0.0, (begin - max(oldest, group.first_at)).total_seconds() / 3600)
+            facts.append(GroupFacts(group, recent, past, past_h))
+        return facts
+
+    def _muted_for(self, who: str, row: GroupRow) -> bool:
+        held = select(groups.c.id).where(
+            groups.c.id == row.id, mute_holds(clean(who[:200]), groups.c, utc(self._clock.now()))
+        )
+        return self._connection.execute(held).first() is not None
+
+    def _facets(self, fingerprints: Sequence[str]) -> tuple[Facet, ...]:
+        if not fingerprints:
+            return ()
+        total = func.sum(group_facets.c.failures).label("total")
+        found: list[Facet] = []
+        for kind in ("cluster", "queue", "team", "user", "node"):
+            rows = self._connection.execute(
+                select(group_facets.c.name, total)
+                .where(group_facets.c.fingerprint.in_(list(fingerprints)), group_facets.c.kind == kind)
+                .group_by(group_facets.c.name)
+                .having(total > 0)
+                .order_by(total.desc(), group_facets.c.name)
+                .limit(FACETS)
+            )
+            found += [Facet(kind, row.name, int(row.total)) for row in rows]
+        return tuple(found)
+
+    def _hours(self, fingerprints: Sequence[str], since: datetime) -> tuple[GroupHour, ...]:
+        if not fingerprints:
+            return ()
+        found = self._connection.execute(
+            select(
+                group_hours.c.hour,
+                func.sum(group_hours.c.failures).label("failures"),
+                func.sum(group_hours.c.gpu_hours_lost).label("lost"),
+            )
+            .where(group_hours.c.fingerprint.in_(list(fingerprints)), group_hours.c.hour >= utc(since))
+            .group_by(group_hours.c.hour)
+            .order_by(group_hours.c.hour)
+        )
+        return tuple(GroupHour(row.hour, int(row.failures), float(row.lost)) for row in found)
+
+
+def refined(fingerprint: str, facts: Mapping[str, str | None], splits: Sequence[Split]) -> str:
+    """The fingerprint of a failure after what was split off its own; `facts`: its cluster, queue, team, user, node."""
+    for split in splits:
+        if split.fingerprint == fingerprint and facts.get(split.field) == split.value:
+            fingerprint = split.refined
+    return fingerprint

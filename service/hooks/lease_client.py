@@ -1,0 +1,274 @@
+"""The hook's side of the API: lease, ack and fail, as JSON over HTTPS. No redirects, no proxy, answers of bounded size.
+
+The token is read from its file for each request, so that it can be changed without a restart; it is in no message and
+no log line.
+"""
+
+import json
+import logging
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Protocol
+from urllib.parse import urlencode, urlsplit
+
+import httpcore2
+
+from service.clock import Clock
+from service.hooks.lease_parser import Unreadable, end_of, read_request
+from service.hooks.request import Request, Settled
+
+log = logging.getLogger(__name__)
+
+ANSWER_BYTES = 4 << 20
+RETRY_AFTER_LONGEST_S = 3600.0  # heeded
+RETRY_LONGEST_S = 86_400.0  # asked for
+LONGEST = 4_000  # characters of a text that is told
+OK, BAD = 200, 300
+GONE = (404, 409, 410)  # not known, withdrawn or leased anew: nothing more can be said about this lease
+SLOW_DOWN = (408, 425, 429)
+SERVER = 500
+
+
+class ServiceAway(Exception):
+    """The service did not answer, or asked to come again later. `retry_after_s`: when, if it said so."""
+
+    def __init__(self, text: str, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after_s = retry_after_s
+
+
+class ServiceRefused(Exception):
+    """The service understood and said no (a wrong token, a wrong question): trying again changes nothing by itself."""
+
+
+class LeaseGone(Exception):
+    """The request was withdrawn, settled, or leased to another meanwhile."""
+
+
+class Service(Protocol):
+    """What a hook asks of the service."""
+
+    def lease(self, most: int, seconds: int) -> Sequence[Request]:
+        """Requests of this hook's cluster that are its own for so many seconds.
+
+        Raises:
+            ServiceAway, ServiceRefused: see there.
+        """
+        ...
+
+    def waiting(self, most: int) -> Sequence[Request]:
+        """Requests of the cluster that may be done now, without taking them; they can't be acted on.
+
+        Raises:
+            ServiceAway, ServiceRefused: see there.
+        """
+        ...
+
+    def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
+        """Tell what became of a request; the same may be told again.
+
+        Raises:
+            LeaseGone, ServiceAway, ServiceRefused: see there.
+        """
+        ...
+
+    def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
+        """Give a request back that could not be done; without `retry_after_s` it failed for good.
+
+        Raises:
+            LeaseGone, ServiceAway, ServiceRefused: see there.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `at`: the service's own time, where it said so."""
+
+    status: int
+    body: Any
+    at: datetime | None
+    retry_after_s: float | None
+
+
+class Client:
+    """The service by HTTP.
+
+    Args:
+        url: where it is, such as https://faultline.example/ (a path in front of /api is kept).
+        token: gives the API token; None: none is sent.
+        hook: this hook's name, shown to people.
+        cluster: whose requests to take.
+        clock: for the ends of leases.
+        tls: whom to trust, and as whom to speak.
+        timeout_s: seconds for each step of a request, and for all of it.
+        margin_s: how long before a lease's end nothing is begun any more.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: Callable[[], str] | None,
+        hook: str,
+        cluster: str,
+        clock: Clock,
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = 15.0,
+        margin_s: float = 5.0,
+    ) -> None:
+        self._base = url.rstrip("/") + "/api/v1/resubmissions"
+        self._shown = urlsplit(url).netloc.rpartition("@")[2]
+        self._token = token
+        self._hook = hook
+        self._cluster = cluster
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._margin_s = margin_s
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=tls or ssl.create_default_context(), max_connections=1, http2=False
+        )
+
+    def lease(self, most: int, seconds: int) -> Sequence[Request]:
+        """See `Service`. A request that can't be used is refused at once and left out."""
+        asked_at = self._clock.now()
+        wanted = {"hook": self._hook, "cluster": self._cluster, "max": most, "seconds": seconds}
+        answer = self._send("POST", ":lease", wanted)
+        found = []
+        for item in self._items(answer):
+            try:
+                request = read_request(item, self._good_until(item, asked_at, answer.at, seconds))
+                _refuse_expired(item, request, answer.at or asked_at)
+                found.append(request)
+            except Unreadable as error:
+                log.error("a request can't be used: %s", error)  # noqa: TRY400 - the text says it all
+                self._refuse(error)
+        return found
+
+    def waiting(self, most: int) -> Sequence[Request]:
+        """See `Service`."""
+        now = self._clock.now()
+        asked = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
+        found = []
+        for item in self._items(self._send("GET", f"?{asked}", None)):
+            with suppress(Unreadable):
+                found.append(read_request({**item, "lease_token": "none"}, now))
+        return [one for one in found if one.not_before is None or one.not_before <= now]
+
+    def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
+        """See `Service`."""
+        said = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
+        self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **said})
+
+    def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
+        """See `Service`."""
+        longest = RETRY_LONGEST_S if retry_after_s is None else min(retry_after_s, RETRY_LONGEST_S)
+        said = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
+        self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **said})
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
+    def _good_until(self, item: Any, asked_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
+        """The end of lease and request by this machine's clock, whatever the service's shows; early by the margin."""
+        granted = timedelta(seconds=seconds)
+        for name in ("expires_at", "valid_until"):
+            until = end_of(item, name)
+            if until is not None:
+                granted = min(granted, until - (service_now or asked_at))
+        return asked_at + granted - timedelta(seconds=self._margin_s)
+
+    def _refuse(self, error: Unreadable) -> None:
+        if error.request_id is None or error.lease_token is None:
+            return
+        with suppress(LeaseGone):
+            self.ack(error.request_id, error.lease_token, Settled("refused", f"this hook can't use it: {error}"))
+
+    def _items(self, answer: Answer) -> list[Any]:
+        items = answer.body.get("items") if isinstance(answer.body, dict) else answer.body
+        if not isinstance(items, list):
+            raise ServiceAway(f"{self._shown} answered no list of requests")
+        return items
+
+    def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> Answer:
+        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
+        if self._token is not None:
+            headers["authorization"] = f"Bearer {self._token()}"
+        step = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout_s)
+        deadline = self._clock.monotonic() + self._timeout_s
+        body = b""
+        try:
+            with self._pool.stream(
+                method,
+                self._base + path,
+                headers=list(headers.items()),
+                content=None if content is None else json.dumps(content).encode(),
+                extensions={"timeout": step},
+            ) as response:
+                for part in response.iter_stream():
+                    body += part
+                    if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
+                        raise ServiceAway(f"{self._shown} answers too much or too slowly")
+        except httpcore2.TimeoutException:
+            raise ServiceAway(f"no answer from {self._shown} within {self._timeout_s:g} s") from None
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
+            raise ServiceAway(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
+        told = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
+        return _checked(self._shown, _answer(response.status, body, told))
+
+
+def _refuse_expired(item: Any, request: Request, now: datetime) -> None:
+    valid_until = end_of(item, "valid_until")
+    if valid_until is not None and valid_until <= now:
+        raise Unreadable("it has expired", request.request_id, request.lease_token)
+
+
+def _answer(status: int, body: bytes, headers: Mapping[str, str]) -> Answer:
+    try:
+        content = json.loads(body) if body else None
+    except ValueError:
+        content = None
+    return Answer(status, content, _http_date(headers.get("date")), _retry_after(headers))
+
+
+def _checked(shown: str, answer: Answer) -> Answer:
+    """The answer of a request that went well.
+
+    Raises:
+        LeaseGone, ServiceAway, ServiceRefused: the others.
+    """
+    if OK <= answer.status < BAD:
+        return answer
+    detail = answer.body.get("detail") if isinstance(answer.body, dict) else None
+    said = f"{shown} answered {answer.status}" + (f": {str(detail)[:300]}" if detail else "")
+    if answer.status in GONE:
+        raise LeaseGone(said)
+    if answer.status in SLOW_DOWN or answer.status >= SERVER:
+        raise ServiceAway(said, answer.retry_after_s)
+    raise ServiceRefused(said)
+
+
+def _http_date(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a number or a date; at most RETRY_AFTER_LONGEST_S."""
+    text = headers.get("retry-after", "").strip()
+    if text.isdecimal():
+        return min(float(text), RETRY_AFTER_LONGEST_S)
+    until, now = _http_date(text or None), _http_date(headers.get("date"))
+    if until is None or now is None:
+        return None
+    return min(max((until - now).total_seconds(), 0.0), RETRY_AFTER_LONGEST_S)

@@ -1,0 +1,161 @@
+"""Waits for the next round, the end, or a knock; and the small listener where signed webhooks knock."""
+
+import logging
+import os
+import select
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from service.clock import Clock
+from service.errors import ConfigurationError
+from service.hooks.signature import BadSignature, verify
+from service.shutdown import SignalStop
+
+log = logging.getLogger(__name__)
+
+BODY_BYTES = 256 * 1024
+REQUEST_S = 10.0
+MOST_CONNECTIONS = 16
+ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE = 204, 400, 401, 413
+
+
+class Bell:
+    """Ends a wait early, as the end does.
+
+    Args:
+        stop: the end, asked for by a signal.
+    """
+
+    def __init__(self, stop: SignalStop) -> None:
+        self._stop = stop
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def ring(self) -> None:
+        """There may be work; safe from any thread, and often."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"x")
+
+    def wait(self, seconds: float) -> None:
+        """Return after so many seconds, when it rings, or when the end is asked for."""
+        select.select([self._stop.fileno(), self._reader], [], [], seconds)
+        with suppress(BlockingIOError):
+            os.read(self._reader, 65_536)
+
+    def close(self) -> None:
+        """Give the pipe back."""
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+class Listener:
+    """Takes signed webhooks (Standard Webhooks) and rings; what they say is not used: the work itself is leased.
+
+    Args:
+        host: the address to listen on.
+        port: the port; 0: a free one.
+        keys: any of them may have signed.
+        ring: what to do then.
+        clock: for the age of a message.
+
+    Raises:
+        ConfigurationError: the address can't be listened on.
+    """
+
+    def __init__(
+        self, host: str, port: int, keys: Callable[[], Sequence[bytes]], ring: Callable[[], None], clock: Clock
+    ) -> None:
+        handler = type("Handler", (_Handler,), {"keys": staticmethod(keys), "ring": staticmethod(ring), "clock": clock})
+        try:
+            self._server = _Server((host, port), handler)
+        except OSError as error:
+            raise ConfigurationError(f"can't listen on {host} port {port}: {error.strerror}") from None
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, name="bell")
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for each connection, up to a number."""
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Give the place back at the end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A caller that hangs up is no news."""
+        del request
+        log.debug("a connection from %s ended early", client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = REQUEST_S
+    server_version = "faultline-hook"
+    sys_version = ""
+    keys: ClassVar[Callable[[], Sequence[bytes]]]
+    ring: ClassVar[Callable[[], None]]
+    clock: ClassVar[Clock]
+
+    def do_POST(self) -> None:
+        """A webhook."""
+        self._answer(self._take())
+
+    def _take(self) -> int:
+        length = self.headers.get("content-length", "")
+        if not length.isdecimal():
+            return BAD_REQUEST
+        if int(length) > BODY_BYTES:
+            return TOO_LARGE
+        body = self.rfile.read(int(length))
+        try:
+            verify(type(self).keys(), dict(_lower(self.headers.items())), body, type(self).clock.now())
+        except BadSignature as error:
+            log.warning("a webhook from %s was not taken: %s", self.client_address[0], error)
+            return UNAUTHORIZED
+        type(self).ring()
+        return ACCEPTED
+
+    def _answer(self, status: int) -> None:
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name for it
+        """Nothing: what matters is said where it happens."""
+
+
+def _lower(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((name.lower(), value) for name, value in headers)

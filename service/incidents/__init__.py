@@ -1,0 +1,1 @@
+"""Incidents: failures of many jobs over one shared resource."""

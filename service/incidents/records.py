@@ -1,0 +1,110 @@
+"""Records of incidents: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from service.requests.records import RequestOutcome, RequestState
+
+IncidentState = Literal["holding", "probing", "releasing", "closed"]
+
+
+IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Many jobs of several users that failed with one fingerprint or over one shared thing (`kind`, `value`).
+
+    `by_hand`: a person holds it, no probe is sent. `probe` is the request that was let go first; `probe_at` when the
+    next one may be. `held` counts the requests that wait for its end (0 where not asked for);
+    `probe_row` is the store's own number of the probe.
+    """
+
+    id: int
+    key: str
+    kind: IncidentKind
+    value: str
+    cluster: str
+    cause: str
+    title: str
+    state: IncidentState
+    by_hand: bool
+    opened_at: datetime
+    last_at: datetime
+    jobs: int
+    users: int
+    probes: int = 0
+    probe: str | None = None
+    probe_at: datetime | None = None
+    closed_at: datetime | None = None
+    closed_by: str | None = None
+    held: int = 0
+    probe_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentJob:
+    """One failure that was folded into an incident."""
+
+    failure_id: int
+    at: datetime
+    user: str | None
+    job_id: str
+    cluster: str
+    request_id: str | None = None
+    request_state: RequestState | None = None
+    outcome: RequestOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentNote:
+    """One line of an incident's history."""
+
+    at: datetime
+    by: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentDetail:
+    """An incident with its jobs (newest first, the first few hundred) and its history, oldest first."""
+
+    incident: Incident
+    jobs: tuple[IncidentJob, ...]
+    notes: tuple[IncidentNote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewSignal:
+    """A failure that points at a shared thing."""
+
+    key: str
+    failure_id: int
+    at: datetime
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A stored signal. `user` "" where nobody is named."""
+
+    failure_id: int
+    at: datetime
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewIncident:
+    """An incident to be opened; `by` is "policy" or the person who does it."""
+
+    key: str
+    kind: IncidentKind
+    value: str
+    cluster: str
+    cause: str
+    title: str
+    by: str
+    probe_at: datetime | None
+    by_hand: bool = False

@@ -1,0 +1,267 @@
+"""Incidents: one shared thing, the jobs that failed over it, and what was done about it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.errors import NotFound
+from service.failures.tables import failures
+from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, IncidentState, NewIncident
+from service.incidents.tables import incident_jobs, incident_notes, incidents
+from service.jobs.tables import jobs
+from service.requests.tables import requests
+from service.sql import bulk
+from service.sql import paging as cursors
+from service.sql.types import short, utc
+
+JOBS_SHOWN = 500
+
+
+class Incidents:
+    """The incidents."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def open(self, new: NewIncident) -> tuple[Incident, bool]:
+        """Open it, or find it open already (then False), whoever opened it."""
+        now = utc(self._clock.now())
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        made = self._connection.execute(
+            insert(incidents)
+            .values(
+                fold_key=short(new.key, 300),
+                kind=new.kind,
+                value=short(new.value),
+                cluster=short(new.cluster),
+                cause=new.cause,
+                title=short(new.title, 300),
+                state="holding",
+                by_hand=new.by_hand,
+                opened_at=now,
+                last_at=now,
+                jobs=0,
+                users=0,
+                probes=0,
+                probe_at=None if new.probe_at is None else utc(new.probe_at),
+            )
+            .on_conflict_do_nothing()
+            .returning(incidents)
+        ).first()
+        if made is not None:
+            self.note(made.id, new.by, "opened", new.title)
+            return _incident(made), True
+        there = self._connection.execute(
+            select(incidents).where(incidents.c.fold_key == short(new.key, 300), incidents.c.closed_at.is_(None))
+        ).one()
+        return _incident(there), False
+
+    def opened(self, cluster: str | None = None) -> list[Incident]:
+        """Those still open, oldest first."""
+        wanted = select(incidents).where(incidents.c.closed_at.is_(None))
+        if cluster is not None:
+            wanted = wanted.where(incidents.c.cluster == short(cluster))
+        return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
+
+    def hold(self, incident_id: int) -> Incident:
+        """One incident, which nobody else changes before this transaction ends.
+
+        Raises:
+            NotFound: no such incident.
+        """
+        row = self._connection.execute(select(incidents).where(incidents.c.id == incident_id).with_for_update()).first()
+        if row is None:
+            raise _unknown(incident_id)
+        return _incident(row)
+
+    def change(self, incident_id: int, **values: Any) -> Incident:
+        """Set columns of one; what it is now."""
+        row = self._connection.execute(
+            update(incidents).where(incidents.c.id == incident_id).values(**values).returning(incidents)
+        ).one()
+        return _incident(row)
+
+    def fold(self, incident_id: int, folded: Mapping[int, tuple[datetime, str | None]]) -> int:
+        """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        rows = [
+            {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
+            for failure, (at, user) in sorted(folded.items())
+        ]
+        if not rows:
+            return 0
+        self.hold(incident_id)  # so that the counts are of all who came before
+        before = self._count(incident_id)
+        for start in range(0, len(rows), 500):
+            self._connection.execute(insert(incident_jobs).on_conflict_do_nothing(), rows[start : start + 500])
+        after = self._count(incident_id)
+        if after != before:
+            self._connection.execute(
+                update(incidents)
+                .where(incidents.c.id == incident_id)
+                .values(jobs=after[0], users=after[1], last_at=self._clock.now())
+            )
+        return after[0] - before[0]
+
+    def folded(self, failure_ids: Collection[int]) -> dict[int, int]:
+        """The open incident of each of these failures that is in one."""
+        if not failure_ids:
+            return {}
+        rows = self._connection.execute(
+            select(incident_jobs.c.failure_id, incident_jobs.c.incident_id)
+            .join(incidents, incidents.c.id == incident_jobs.c.incident_id)
+            .where(incident_jobs.c.failure_id.in_(sorted(failure_ids)), incidents.c.closed_at.is_(None))
+        )
+        return {row.failure_id: row.incident_id for row in rows}
+
+    def of_failure(self, failure_id: int) -> list[Incident]:
+        """Every incident, open or not, that a failure was folded into, newest first."""
+        wanted = (
+            select(incidents)
+            .join(incident_jobs, incident_jobs.c.incident_id == incidents.c.id)
+            .where(incident_jobs.c.failure_id == failure_id)
+        )
+        return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()))]
+
+    def note(self, incident_id: int, by: str, what: str, text: str) -> None:
+        """Add a line to its history."""
+        self._connection.execute(
+            incident_notes.insert().values(
+                incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
+            )
+        )
+
+    def get(self, incident_id: int) -> IncidentDetail:
+        """One with its jobs and its history.
+
+        Raises:
+            NotFound: no such incident.
+        """
+        row = self._connection.execute(select(incidents).where(incidents.c.id == incident_id)).first()
+        if row is None:
+            raise _unknown(incident_id)
+        members = self._connection.execute(
+            select(incident_jobs, failures.c.cluster, jobs.c.job_id)
+            .join(failures, failures.c.id == incident_jobs.c.failure_id)
+            .join(jobs, jobs.c.id == failures.c.id)
+            .where(incident_jobs.c.incident_id == incident_id)
+            .order_by(incident_jobs.c.at.desc(), incident_jobs.c.failure_id.desc())
+            .limit(JOBS_SHOWN)
+        ).all()
+        asked: dict[int, Any] = {}
+        if members:
+            of = select(requests.c.failure_id, requests.c.public_id, requests.c.state, requests.c.outcome).where(
+                requests.c.failure_id.in_([one.failure_id for one in members])
+            )
+            asked = {one.failure_id: one for one in self._connection.execute(of.order_by(requests.c.id))}
+        shown = []
+        for one in members:
+            request = asked.get(one.failure_id)
+            shown.append(
+                IncidentJob(
+                    failure_id=one.failure_id,
+                    at=one.at,
+                    user=one.user_name,
+                    job_id=one.job_id,
+                    cluster=one.cluster,
+                    request_id=None if request is None else request.public_id,
+                    request_state=None if request is None else request.state,
+                    outcome=None if request is None else request.outcome,
+                )
+            )
+        history = self._connection.execute(
+            select(incident_notes).where(incident_notes.c.incident_id == incident_id).order_by(incident_notes.c.id)
+        )
+        notes = tuple(IncidentNote(line.at, line.by, line.what, line.text) for line in history)
+        [incident] = self._with_held([_incident(row)])
+        return IncidentDetail(incident, tuple(shown), notes)
+
+    def page(
+        self,
+        *,
+        still_open: bool | None = None,
+        cluster: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Incident]:
+        """One page, newest first.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        wanted = select(incidents)
+        if still_open is not None:
+            wanted = wanted.where(incidents.c.closed_at.is_(None) if still_open else incidents.c.closed_at.is_not(None))
+        if cluster is not None:
+            wanted = wanted.where(incidents.c.cluster == short(cluster))
+        if cursor is not None:
+            (before,) = cursors.decode(cursor, "incidents", int)
+            wanted = wanted.where(incidents.c.id < before)
+        rows = self._connection.execute(wanted.order_by(incidents.c.id.desc()).limit(limit + 1)).all()
+        items = self._with_held([_incident(row) for row in rows[:limit]])
+        return Page(tuple(items), cursors.encode("incidents", rows[limit - 1].id) if len(rows) > limit else None)
+
+    def _with_held(self, found: Sequence[Incident]) -> list[Incident]:
+        if not found:
+            return []
+        rows = self._connection.execute(
+            select(requests.c.incident_id, func.count())
+            .where(requests.c.incident_id.in_([one.id for one in found]), requests.c.state == "held")
+            .group_by(requests.c.incident_id)
+        )
+        held: dict[int, int] = {row[0]: row[1] for row in rows}
+        probes = [one.probe_row for one in found if one.probe_row is not None]
+        public: dict[int, str] = {}
+        if probes:
+            named = select(requests.c.id, requests.c.public_id).where(requests.c.id.in_(probes))
+            public = {row.id: row.public_id for row in self._connection.execute(named)}
+        return [_shown(one, held.get(one.id, 0), public) for one in found]
+
+    def _count(self, incident_id: int) -> tuple[int, int]:
+        row = self._connection.execute(
+            select(func.count(), func.count(incident_jobs.c.user_name.distinct())).where(
+                incident_jobs.c.incident_id == incident_id
+            )
+        ).one()
+        return int(row[0]), int(row[1])
+
+
+def _shown(one: Incident, held: int, public: Mapping[int, str]) -> Incident:
+    probe = None if one.probe_row is None else public.get(one.probe_row)
+    return replace(one, held=held, probe=probe)
+
+
+def _unknown(incident_id: int) -> NotFound:
+    return NotFound(f"no incident {incident_id}")
+
+
+def _incident(row: Row[Any]) -> Incident:
+    state: IncidentState = row.state
+    return Incident(
+        id=row.id,
+        key=row.fold_key,
+        kind=row.kind,
+        value=row.value,
+        cluster=row.cluster,
+        cause=row.cause,
+        title=row.title,
+        state=state,
+        by_hand=row.by_hand,
+        opened_at=row.opened_at,
+        last_at=row.last_at,
+        jobs=row.jobs,
+        users=row.users,
+        probes=row.probes,
+        probe_row=row.probe_id,
+        probe_at=row.probe_at,
+        closed_at=row.closed_at,
+        closed_by=row.closed_by,
+    )

@@ -1,0 +1,141 @@
+"""Which shared things a failure points at: node, rack, switch, file system, storage host, registry, image, its kind."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from classifiers.contracts import Verdict
+from service.contracts.event import JobCompletion
+from service.incidents.records import IncidentKind
+
+# Of several kinds the first that many jobs share names the incident: the nearer to what has to be mended, the earlier.
+ORDER: tuple[IncidentKind, ...] = (
+    *("storage_host", "file_system", "registry", "image", "node", "switch", "rack", "fingerprint"),
+)
+_PLACES: tuple[IncidentKind, ...] = ("switch", "rack")
+_LINE = 2_000  # characters of a line that are read
+_LINES = 8
+_NAME = 150  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One shared thing on one cluster."""
+
+    kind: IncidentKind
+    value: str
+    cluster: str
+
+    @property
+    def key(self) -> str:
+        """What makes two of them one."""
+        return f"{self.cluster}|{self.kind}|{self.value}"[:300]
+
+    @property
+    def title(self) -> str:
+        """What an incident over it is called."""
+        return _data().titles[self.kind].format(value=self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    kind: IncidentKind
+    among: tuple[str, ...]
+    pattern: re.Pattern[str]
+    mount: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    resources: tuple[_Resource, ...]
+    below: frozenset[str]
+    local: frozenset[str]
+    titles: dict[str, str]
+
+
+@cache
+def _data() -> _Data:
+    raw = tomllib.loads(files("service.incidents").joinpath("shared_resources.toml").read_text(encoding="utf-8"))
+    resources = tuple(
+        _Resource(row["kind"], tuple(row["among"]), re.compile(row["pattern"]), row.get("mount", False))
+        for row in raw["resource"]
+    )
+    return _Data(resources, frozenset(raw["mounts"]["below"]), frozenset(raw["mounts"]["local"]), raw["titles"])
+
+
+def shared(event: JobCompletion, verdict: Verdict) -> tuple[Shared, ...]:
+    """The shared things that this failure points at, in `ORDER`; none where it is the user's own, or a preemption."""
+    if verdict.side == "user" or event.status in {"preempted", "cancelled"}:
+        return ()
+    found: dict[tuple[IncidentKind, str], None] = {}
+    for kind, value in _told(verdict):
+        found.setdefault((kind, value))
+    if event.image and any(kind == "registry" for kind, _ in found):
+        found.setdefault(("image", event.image[:_NAME]))
+    node = _node(event, verdict)
+    if node is not None:
+        found.setdefault(("node", node))
+    for place in _PLACES:
+        named = _place(event, node, place)
+        if named is not None:
+            found.setdefault((place, named))
+    found.setdefault(("fingerprint", verdict.fingerprint[:_NAME]))
+    ordered = sorted(found, key=lambda one: ORDER.index(one[0]))
+    return tuple(Shared(kind, value, event.cluster) for kind, value in ordered)
+
+
+def resource(things: Sequence[Shared]) -> str:
+    """The one thing that the storm brake counts by; "" where only the kind of failure is shared."""
+    first = things[0] if things else None
+    return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"
+
+
+def _told(verdict: Verdict) -> Iterator[tuple[IncidentKind, str]]:
+    lines = [line.text for line in verdict.evidence if line.role == "initiating" or line.stream == "node"][:_LINES]
+    data = _data()
+    for text in lines:
+        line = text[:_LINE]
+        lowered = line.lower()
+        for one in data.resources:
+            if not any(word in lowered for word in one.among):
+                continue
+            for match in one.pattern.finditer(line):
+                value = _mount(match[1]) if one.mount else match[1].rstrip(".,:;").lower()
+                if value is not None:
+                    yield one.kind, value[:_NAME]
+                    break
+
+
+def _mount(path: str) -> str | None:
+    """Where a path's file system is mounted, as far as its name tells; None for a node's own."""
+    data = _data()
+    parts = [part for part in path.split("/") if part]
+    if not parts or parts[0].lower() in data.local:
+        return None
+    depth = 2 if parts[0].lower() in data.below and len(parts) > 1 else 1
+    return "/" + "/".join(parts[:depth])
+
+
+def _node(event: JobCompletion, verdict: Verdict) -> str | None:
+    named = verdict.suspect.node if verdict.suspect is not None else None
+    if named is not None:
+        short = named.partition(".")[0]
+        return next((node for node in event.nodes if node.partition(".")[0] == short), None)
+    return event.nodes[0] if len(event.nodes) == 1 else None
+
+
+def _place(event: JobCompletion, node: str | None, place: IncidentKind) -> str | None:
+    """The rack or switch of the suspected node, or the one that all nodes of the job share."""
+    if not event.topology:
+        return None
+    nodes = [node] if node is not None else event.nodes
+    named = {_name(event.topology.get(one, {}).get(place)) for one in nodes}
+    return cast("str", named.pop()) if len(named) == 1 and None not in named else None
+
+
+def _name(value: object) -> str | None:
+    return str(value)[:_NAME] if isinstance(value, str | int) and str(value) else None

@@ -1,0 +1,80 @@
+"""What recent failures point at: a row for each shared thing and failure, so that many jobs over one can be counted.
+
+Only the latest few of a thing are ever read, so that a long outage costs each batch no more than a short one.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.incidents.records import NewSignal, Signal
+from service.incidents.tables import signals
+from service.sql import bulk
+from service.sql.types import short, utc
+
+LATEST = 200  # of one thing
+_COLUMNS = ("fold_key", "failure_id", "at", "user_name")
+
+
+class Signals:
+    """The signals."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, new: Sequence[NewSignal], *, again: bool = False) -> None:
+        """Store them; a failure points at a thing once. With `again` some may be there."""
+        rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
+        if not again:
+            bulk.append(self._connection, signals, _COLUMNS, rows)
+            return
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        for row in rows:
+            named = dict(zip(_COLUMNS, row, strict=True))
+            self._connection.execute(insert(signals).values(**named).on_conflict_do_nothing())
+
+    def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
+        """The latest few of each of these things since a time of its own, newest first."""
+        found: dict[str, list[Signal]] = {key: [] for key in since}
+        if not since:
+            return found
+        names = {short(key, 300): key for key in since}
+        earliest = utc(min(since.values()))
+        if bulk.is_postgres(self._connection):
+            # A small part of each thing's index, however long its outage.
+            rows = self._connection.exec_driver_sql(
+                "SELECT wanted.key, one.failure_id, one.at, one.user_name FROM unnest(%s::text[]) AS wanted (key) "
+                "CROSS JOIN LATERAL (SELECT failure_id, at, user_name FROM signals "
+                "WHERE fold_key = wanted.key AND at >= %s ORDER BY at DESC LIMIT %s) AS one",
+                (list(names), earliest, LATEST),
+            ).all()
+        else:
+            asked = (
+                select(signals.c.fold_key, signals.c.failure_id, signals.c.at, signals.c.user_name)
+                .where(signals.c.fold_key == bindparam("key"), signals.c.at >= earliest)
+                .order_by(signals.c.at.desc())
+                .limit(LATEST)
+            )
+            rows = [row for name in names for row in self._connection.execute(asked, {"key": name})]
+        for key, failure_id, at, user in rows:
+            if at >= since[names[key]]:
+                found[names[key]].append(Signal(failure_id, utc(at), user or ""))
+        return found
+
+    def any_before(self, before: datetime) -> bool:
+        """Whether there are old ones."""
+        wanted = select(signals.c.failure_id).where(signals.c.at < utc(before)).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
+    def forget(self, before: datetime, *, limit: int = 5_000) -> int:
+        """Remove old ones; how many that were."""
+        old = select(signals.c.fold_key, signals.c.failure_id).where(signals.c.at < utc(before)).limit(limit)
+        rows = self._connection.execute(old).all()
+        for row in rows:
+            self._connection.execute(
+                delete(signals).where(signals.c.fold_key == row.fold_key, signals.c.failure_id == row.failure_id)
+            )
+        return len(rows)

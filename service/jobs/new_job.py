@@ -1,0 +1,62 @@
+"""From an event to the row that goes in."""
+
+import math
+from datetime import datetime
+from hashlib import blake2b
+
+from service.contracts.event import JobCompletion, Status
+from service.jobs.records import NewJob
+
+_SECONDS_PER_HOUR = 3600.0
+
+
+def content_digest(event: JobCompletion) -> bytes:
+    """16 bytes that tell two contents of one key apart: BLAKE2b over the event's JSON as the service reads it."""
+    content = event.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True)
+    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def new_job(
+    event: JobCompletion, *, now: datetime, diagnosed: bool, digest: bytes | None = None, key: str | None = None
+) -> NewJob:
+    """The narrow row of an event; `digest` and `key`, where not given, are computed here. Redact the event first."""
+    return NewJob(
+        event_id=event.key() if key is None else key,
+        digest=content_digest(event) if digest is None else digest,
+        cluster=event.cluster,
+        job_id=event.job_id,
+        status=event.status.value,
+        ended_at=event.ended_at,
+        received_at=now,
+        attempt=event.attempt,
+        pod=event.pod,
+        name=event.name,
+        user=event.user,
+        team=event.team,
+        queue=event.queue,
+        gpus=event.gpus,
+        gpu_type=event.gpu_type,
+        nodes=event.nodes,
+        submitted_at=event.submitted_at,
+        started_at=event.started_at,
+        resubmit_of=event.resubmit_of,
+        restart_count=event.restart_count,
+        clock_suspect=event.clock_suspect(now),
+        gpu_hours_lost=gpu_hours_lost(event),
+        diagnosed=diagnosed,
+    )
+
+
+def gpu_hours_lost(event: JobCompletion) -> float:
+    """GPUs × hours from the later of start and last checkpoint to the end; 0 where that is not known.
+
+    A checkpoint outside the attempt's own time says nothing of it and is ignored.
+    """
+    if event.status is Status.SUCCEEDED or not event.gpus or event.started_at is None:
+        return 0.0
+    since = event.started_at
+    saved = None if event.checkpoint is None else event.checkpoint.at
+    if saved is not None and since < saved <= event.ended_at:
+        since = saved
+    hours = event.gpus * (event.ended_at - since).total_seconds() / _SECONDS_PER_HOUR
+    return round(hours, 4) if math.isfinite(hours) and hours > 0 else 0.0

@@ -1,0 +1,104 @@
+"""Records of jobs: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+OutcomeKind = Literal["new", "duplicate", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """One finished attempt, as it goes in. `event_id` is the event's key (JobCompletion.key()), ≤ 200 characters.
+
+    `digest` is the content digest of the event (16 bytes, `service.jobs.new_job.content_digest`): the same key with
+    another digest is a conflict. `diagnosed` says that a verdict was made for this attempt, so that it opens a failure
+    or joins one. `gpu_hours_lost` = gpus × (end − later of start and last checkpoint) in hours; 0 for succeeded.
+    """
+
+    event_id: str
+    digest: bytes
+    cluster: str
+    job_id: str
+    status: str
+    ended_at: datetime
+    received_at: datetime
+    attempt: int | None = None
+    pod: str | None = None
+    name: str | None = None
+    user: str | None = None
+    team: str | None = None
+    queue: str | None = None
+    gpus: int | None = None
+    gpu_type: str | None = None
+    nodes: tuple[str, ...] = ()
+    submitted_at: datetime | None = None
+    started_at: datetime | None = None
+    resubmit_of: str | None = None
+    restart_count: int | None = None
+    clock_suspect: bool = False
+    gpu_hours_lost: float = 0.0
+    diagnosed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CountedAs:
+    """How a failure counts: the facts of the one attempt that stands for its job (see service.jobs.pod_attempts)."""
+
+    counted: bool
+    status: str
+    ended_at: datetime
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """What became of one NewJob, in the order they were given.
+
+    `kind`: "new" was stored; "duplicate" is stored already with the same content; "conflict" the same key with other
+    content (the first stays, the conflict is counted on its row).
+    `id` is the stored row's id, None where retention removed the row and only the key is left.
+    `failure_id` is the failure this attempt belongs to, None if it has none. `opens` says that this very attempt
+    opens the failure (then `failure_id == id`, and the caller must call `failures.add` for it in the same
+    transaction); a new diagnosed attempt that does not open one joined an earlier one (`failures.revise`).
+    """
+
+    kind: OutcomeKind
+    id: int | None
+    failure_id: int | None = None
+    opens: bool = False
+    counts: CountedAs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One stored attempt of a job. `failure_id`, `side`, `cause`, `headline` are None where there is no failure."""
+
+    id: int
+    event_id: str
+    cluster: str
+    job_id: str
+    attempt: int | None
+    pod: str | None
+    name: str | None
+    status: str
+    user: str | None
+    team: str | None
+    queue: str | None
+    gpus: int | None
+    gpu_type: str | None
+    nodes: tuple[str, ...]
+    submitted_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime
+    received_at: datetime
+    resubmit_of: str | None
+    restart_count: int | None
+    clock_suspect: bool
+    counted: bool
+    conflicts: int
+    gpu_hours_lost: float
+    failure_id: int | None
+    side: str | None = None
+    cause: str | None = None
+    headline: str | None = None

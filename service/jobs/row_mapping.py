@@ -1,0 +1,84 @@
+"""How an attempt becomes a row of `jobs`, and a row an attempt."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from service.jobs.records import Attempt, NewJob
+from service.jobs.tables import jobs
+from service.sql.types import clean, short, utc
+
+# What is inserted, in this order; `conflicts` begins at its default.
+COLUMNS = tuple(column.name.encode().decode() for column in jobs.columns if column.name != "conflicts")
+POSITION = {name: n for n, name in enumerate(COLUMNS)}
+
+
+def row_of(job: NewJob, key: str, row_id: int) -> tuple[Any, ...]:
+    """In the order of `COLUMNS`."""
+    return (
+        row_id,
+        key,
+        job.digest,
+        short(job.cluster),
+        short(job.job_id),
+        job.attempt,
+        short(job.pod, 300),
+        job.status,
+        short(job.name, 300),
+        short(job.user),
+        short(job.team),
+        short(job.queue),
+        job.gpus,
+        short(job.gpu_type),
+        orjson.dumps([clean(node) for node in job.nodes]).decode() if job.nodes else None,
+        None if job.submitted_at is None else utc(job.submitted_at),
+        None if job.started_at is None else utc(job.started_at),
+        utc(job.ended_at),
+        utc(job.received_at),
+        short(job.resubmit_of),
+        job.restart_count,
+        job.clock_suspect,
+        True,
+        job.gpu_hours_lost,
+        row_id if job.diagnosed else None,
+    )
+
+
+def nodes_of(text: str | None) -> tuple[str, ...]:
+    """The node names of a row."""
+    return tuple(orjson.loads(text)) if text else ()
+
+
+def attempt_of(row: Mapping[Any, Any]) -> Attempt:
+    """From a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
+    return Attempt(
+        id=row["id"],
+        event_id=row["event_id"],
+        cluster=row["cluster"],
+        job_id=row["job_id"],
+        attempt=row["attempt"],
+        pod=row["pod"],
+        name=row["name"],
+        status=row["status"],
+        user=row["user_name"],
+        team=row["team"],
+        queue=row["queue"],
+        gpus=row["gpus"],
+        gpu_type=row["gpu_type"],
+        nodes=nodes_of(row["nodes"]),
+        submitted_at=row["submitted_at"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        received_at=row["received_at"],
+        resubmit_of=row["resubmit_of"],
+        restart_count=row["restart_count"],
+        clock_suspect=row["clock_suspect"],
+        counted=row["counted"],
+        conflicts=row["conflicts"],
+        gpu_hours_lost=row["gpu_hours_lost"],
+        failure_id=row["failure"],
+        side=row["side"],
+        cause=row["cause"],
+        headline=row["headline"],
+    )

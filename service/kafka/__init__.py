@@ -1,1 +1,0 @@
-"""The only package that speaks Kafka: consumer source and producer."""

@@ -1,0 +1,217 @@
+"""The only loop: poll, read, handle, dead letters, and the offsets last."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from service.backoff import Backoff
+from service.clock import Clock
+from service.dead_letters.records import DeadLetter
+from service.errors import Unavailable, UnreadableRecord
+from service.formats.read_outcome import Skipped
+from service.messaging import batching
+from service.messaging.batching import Item
+from service.messaging.dead_letter_limit import Brake
+from service.messaging.dead_letters import DeadLetterTopic, Rejected, dead_letter
+from service.messaging.parsing import Parse
+from service.messaging.record import Place, Record
+from service.messaging.retrying_handler import Settler, Takes
+from service.messaging.source import Source
+from service.periodic import Beside
+from service.shutdown import Stop
+from service.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.5
+LAG_EVERY_S = 10.0
+
+
+class _Stopped(Exception):
+    """The end was asked for while waiting; what is in hand was not committed and will be read again."""
+
+
+class Consumer:
+    """Reads a source until told to stop.
+
+    Args:
+        source: where records come from; closed when `run` ends.
+        parse: reads one record.
+        handle: stores a batch; returns after the commit.
+        dead_letters: the topic of what can't be read.
+        idle: called every few seconds beside the loop (logs that came late).
+        dead_letter_limit: so many unreadable records in a row end the run.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        parse: Parse,
+        handle: Takes,
+        dead_letters: DeadLetterTopic,
+        *,
+        clock: Clock,
+        telemetry: Telemetry,
+        idle: Callable[[], object] | None = None,
+        dead_letter_limit: int = 1_000,
+        max_events: int = batching.MAX_EVENTS,
+        max_bytes: int = batching.MAX_BYTES,
+    ) -> None:
+        self._source = source
+        self._parse = parse
+        self._dead_letters = dead_letters
+        self._clock = clock
+        self._telemetry = telemetry
+        self._beside = None if idle is None else Beside(idle)
+        self._brake = Brake(dead_letter_limit)
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._settler = Settler(handle, self._wait_for_database, self._ours)
+        self._backoff = Backoff()
+        self._stop: Stop
+        self._lost: set[Place] = set()  # taken away since the last poll that brought records
+        self._due: dict[Place, int] = {}  # finished, and not yet committed
+        self._next_lag = clock.monotonic()
+
+    def run(self, stop: Stop) -> None:
+        """Consume until `stop` is set: the batch in hand is finished and committed, then the source left.
+
+        Raises:
+            TooManyDeadLetters: `dead_letter_limit` unreadable records in a row; what was before is committed.
+            ConfigurationError: the broker refuses for good, or another member has this one's name.
+        """
+        self._stop = stop
+        if self._beside is not None:
+            self._beside.start()
+        try:
+            while not stop.is_set():
+                self._turn()
+        except _Stopped:
+            log.info("stopped while waiting; the batch in hand will be read again")
+        finally:
+            if self._beside is not None:
+                self._beside.close()
+            self._source.close()
+
+    def _turn(self) -> None:
+        try:
+            records = self._source.poll(self._max_events, POLL_S)
+        except Unavailable as error:
+            pause = self._backoff.next()
+            log.warning("%s; trying again in %.1f s", error.detail, pause)
+            self._note_lost()
+            self._stop.wait(pause)
+            return
+        self._backoff.reset()
+        self._note_lost()
+        self._lost.clear()  # what has just come was read after that
+        self._measure_lag()
+        if not records:
+            self._commit()
+        for piece in batching.cut(records, self._max_bytes):
+            self._batch(piece)
+            if self._stop.is_set():
+                return
+
+    def _batch(self, records: Sequence[Record]) -> None:
+        taken, items, skipped = self._read([record for record in records if record.at not in self._lost])
+        poisoned = self._settler.settle(items)
+        if items:
+            self._telemetry.database_up.set(1)
+        self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *poisoned])
+        self._due.update(batching.next_offsets([record for record in taken if record.at not in self._lost]))
+        self._commit()
+        if skipped:
+            self._telemetry.events.labels("skipped").inc(skipped)
+        self._brake.note(taken, items, poisoned)
+
+    def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[Item], int]:
+        """The records up to the one with which it is too many unreadable in a row, read; and how many were skipped."""
+        taken: list[Record] = []
+        items: list[Item] = []
+        skipped = 0
+        streak = self._brake.streak
+        for record in records:
+            if streak >= self._brake.limit:
+                break
+            taken.append(record)
+            found = batching.read(self._parse, record.value, record.headers, cluster=record.cluster)
+            streak = streak + 1 if isinstance(found, UnreadableRecord) else 0
+            if isinstance(found, Skipped):
+                skipped += 1
+            elif isinstance(found, UnreadableRecord):
+                letter = dead_letter(record.value, record.place, found, self._clock.now())
+                items.append(Item(letter, record.value, record.place, record))
+            else:
+                items.append(Item(found, record.value, record.place, record))
+        return taken, items, skipped
+
+    def _send_dead_letters(self, items: Sequence[Item]) -> None:
+        times = 0
+        while True:
+            rejected = [
+                Rejected(item.record, item.what)
+                for item in items
+                if item.record is not None and isinstance(item.what, DeadLetter) and self._ours(item)
+            ]
+            try:
+                if rejected:
+                    self._dead_letters.send(rejected)
+            except Unavailable as error:
+                times += 1
+                self._wait(error, times)
+            else:
+                break
+        if times:
+            self._source.resume()
+
+    def _commit(self) -> None:
+        """Commit what is finished; what the broker does not take now goes with the next."""
+        if not self._due:
+            return
+        try:
+            self._source.commit(self._due)
+        except Unavailable as error:
+            log.warning("%s; offsets will be committed with the next batch", error.detail)
+        else:
+            self._due.clear()
+
+    def _wait_for_database(self, error: Unavailable, times: int) -> None:
+        self._telemetry.database_up.set(0)
+        self._wait(error, times)
+        self._source.resume()
+
+    def _wait(self, error: Unavailable, times: int) -> None:
+        """Let some time pass before the next try, without losing the membership."""
+        if times == 1:
+            self._backoff.reset()
+        pause = self._backoff.next()
+        log.warning("%s; the batch waits, trying again in %.1f s", error.detail, pause)
+        self._source.pause()
+        deadline = self._clock.monotonic() + pause
+        while (left := deadline - self._clock.monotonic()) > 0:
+            if self._stop.wait(min(left, POLL_S)):
+                raise _Stopped
+            try:
+                self._source.poll(1, 0.05)
+            except Unavailable as also:
+                log.info("%s", also.detail)
+            self._note_lost()
+
+    def _note_lost(self) -> None:
+        gone = self._source.take_revoked()
+        self._lost |= gone
+        for place in gone:
+            self._due.pop(place, None)
+
+    def _ours(self, item: Item) -> bool:
+        return item.record is None or item.record.at not in self._lost
+
+    def _measure_lag(self) -> None:
+        if self._clock.monotonic() < self._next_lag:
+            return
+        self._next_lag = self._clock.monotonic() + LAG_EVERY_S
+        try:
+            for topic, records in self._source.lag().items():
+                self._telemetry.lag.labels(topic).set(records)
+        except Unavailable as error:
+            log.info("%s", error.detail)

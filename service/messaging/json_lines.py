@@ -1,0 +1,92 @@
+"""JSON lines from files, plain or gzipped, in bounded memory."""
+
+import gzip
+import hashlib
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from service.contracts.event import MAX_EVENT_BYTES
+from service.errors import InvalidInput
+
+STDIN = "-"
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is not blank.
+
+    `number` is 1-based. `size` (bytes) is of the whole line; where that is above `MAX_EVENT_BYTES`, `value` holds only
+    its beginning and `sha256` the digest of the whole.
+    """
+
+    number: int
+    value: bytes
+    size: int
+    sha256: str | None = None
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the line is longer than any event may be."""
+        return self.size > MAX_EVENT_BYTES
+
+
+def lines(name: str, limit: int = MAX_EVENT_BYTES) -> Iterator[Line]:
+    """The lines of a file, or of standard input for `-`.
+
+    Raises:
+        InvalidInput: the file can't be opened, or ends within its gzip data; the lines before that have been given.
+    """
+    with _opened(name) as source:
+        number = 0
+        while True:
+            number += 1
+            try:
+                value = source.readline(limit + 1)
+                if not value:
+                    return
+                if len(value) > limit and not value.endswith(b"\n"):
+                    yield _long(source, number, value, limit)
+                    continue
+            except (EOFError, zlib.error, OSError) as error:
+                raise InvalidInput(f"{name}: can't be read after line {number - 1}: {error}") from None
+            text = value.strip()
+            if text:
+                yield Line(number, text, len(text))
+
+
+def _long(source: IO[bytes], number: int, start: bytes, limit: int) -> Line:
+    """A line longer than the limit: read to its end, of which only the digest and the length are kept."""
+    digest, size, part = hashlib.sha256(), 0, start
+    while part:
+        ended = part.endswith(b"\n")
+        whole = part.rstrip(b"\r\n") if ended else part
+        digest.update(whole)
+        size += len(whole)
+        if ended:
+            break
+        part = source.readline(limit)
+    return Line(number, start[:limit], size, digest.hexdigest())
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(name).open("rb") as raw:
+            zipped = raw.read(2) == GZIP_MAGIC
+            raw.seek(0)
+            if zipped:
+                with gzip.open(raw) as unzipped:
+                    yield unzipped  # type: ignore[misc]  # GzipFile reads bytes by lines, which is all that is asked
+            else:
+                yield raw
+    except OSError as error:
+        raise InvalidInput(f"{name}: {error.strerror or error}") from None

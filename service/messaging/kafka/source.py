@@ -1,0 +1,259 @@
+"""A member of a consumer group on a real broker, behind the protocol of `service.messaging.source`."""
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka.admin import MemberToRemove
+from kafka.consumer.subscription_state import ConsumerRebalanceListener
+
+from service.errors import ConfigurationError, Unavailable
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
+from service.messaging.record import Place, Record
+
+log = logging.getLogger(__name__)
+
+BOOTSTRAP_MS = 5_000
+COMMIT_MS = 15_000
+LAG_MS = 2_000
+CLOSE_MS = 5_000
+HEARTBEAT_MS = 3_000
+# So many times in a row a record could not be decoded, by a client made anew each time: it never will be.
+STUMBLES = 4
+# New partitions and topics are seen after this long at the latest.
+METADATA_MS = 30_000
+
+
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python carries no types
+    """Passes on what the client's own thread tells about partitions; must return at once."""
+
+    def __init__(self, source: "KafkaSource") -> None:
+        self._source = source
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self._source.note_revoked(revoked)
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        self._source.note_revoked(lost)
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._source.note_assigned(assigned)
+
+
+class KafkaSource:
+    """Reads raw bytes and commits by hand.
+
+    The client is made on the first `poll` and again after every error that `poll` meets: an iterator of kafka-python
+    that has raised once spins for ever when asked again.
+
+    Args:
+        config: where and what to read.
+        member: the static member's name, so that a killed process gets its partitions back as soon as it is there
+            again; None is a member without a name.
+        make: builds the client.
+    """
+
+    def __init__(
+        self, config: KafkaConfig, *, member: str | None = None, make: Callable[..., Any] = KafkaConsumer
+    ) -> None:
+        self._config = config
+        self._clusters = config.clusters
+        self._member = member
+        self._make = make
+        self._consumer: Any = None
+        self._guard = threading.Lock()
+        self._revoked: set[Place] = set()
+        self._committed: dict[Place, int] = {}
+        self._epochs: dict[Place, int] = {}
+        self._paused = False
+        self._fenced = False
+        self._stumbles = 0
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Record]:
+        """See `Source.poll`."""
+        if self._consumer is None:
+            self._connect()
+        try:
+            with translated("read"):
+                fetched = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
+        except Fenced:
+            self._fenced = True
+            raise
+        except Unavailable as error:
+            where = self._positions()
+            self._drop()
+            self._stumbles = self._stumbles + 1 if is_undecodable(error.__cause__) else 0
+            if self._stumbles >= STUMBLES:
+                raise ConfigurationError(
+                    f"a record can't be decoded by Kafka's client: {error.detail}. It lies at or behind one of {where};"
+                    f" nothing behind it is read until group {self._config.group_id} is set past it"
+                    " (kafka-consumer-groups --reset-offsets)"
+                ) from error
+            raise
+        self._stumbles = 0
+        records: list[Record] = []
+        for partition, found in fetched.items():
+            if self._paused:
+                self._consumer.seek(partition, found[0].offset)
+                continue
+            place = Place(*partition)
+            self._epochs[place] = found[-1].leader_epoch
+            cluster = self._clusters.get(place.topic, place.topic)
+            records.extend(
+                Record(
+                    value=one.value,
+                    headers=tuple((name, value or b"") for name, value in one.headers or ()),
+                    topic=place.topic,
+                    partition=place.partition,
+                    offset=one.offset,
+                    cluster=cluster,
+                    key=one.key,
+                )
+                for one in found
+            )
+        return records
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """See `Source.commit`."""
+        if self._consumer is None:
+            raise Unavailable("Kafka: could not commit: not connected")
+        ours = self._assigned() - self._pending_revocations()
+        wanted = {
+            TopicPartition(*place): OffsetAndMetadata(offset, "", self._epochs.get(place, -1))
+            for place, offset in offsets.items()
+            if place in ours
+        }
+        if not wanted:
+            return
+        try:
+            with translated("commit offsets"):
+                self._consumer.commit(wanted, timeout_ms=COMMIT_MS)
+        except Fenced:
+            self._fenced = True
+            raise
+        self._committed.update({Place(*partition): one.offset for partition, one in wanted.items()})
+
+    def take_revoked(self) -> frozenset[Place]:
+        """See `Source.take_revoked`."""
+        with self._guard:
+            taken = frozenset(self._revoked)
+            self._revoked.clear()
+        return taken
+
+    def pause(self) -> None:
+        """See `Source.pause`."""
+        self._paused = True
+        if self._consumer is not None:
+            self._consumer.pause(*self._consumer.assignment())
+
+    def resume(self) -> None:
+        """See `Source.resume`."""
+        self._paused = False
+        if self._consumer is not None:
+            self._consumer.resume(*self._consumer.paused())
+
+    def lag(self) -> Mapping[str, int]:
+        """See `Source.lag`."""
+        out = dict.fromkeys(self._clusters, 0)
+        if self._consumer is None:
+            raise Unavailable("Kafka: could not ask for the lag: not connected")
+        with translated("ask for the lag"):
+            assigned = list(self._consumer.assignment())
+            if not assigned:
+                return out
+            ends = self._consumer.end_offsets(assigned, timeout_ms=LAG_MS)
+            unknown = [one for one in assigned if Place(*one) not in self._committed]
+            starts = self._consumer.beginning_offsets(unknown, timeout_ms=LAG_MS) if unknown else {}
+            for partition in unknown:
+                offset = self._consumer.committed(partition, timeout_ms=LAG_MS)
+                self._committed[Place(*partition)] = starts[partition] if offset is None else offset
+        for partition, end in ends.items():
+            out[partition.topic] = out.get(partition.topic, 0) + max(0, end - self._committed[Place(*partition)])
+        return out
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is None:
+            return
+        identity = None
+        if self._member is not None and not self._fenced:
+            identity = consumer.group_metadata().member_id
+        quietly("close the consumer", lambda: consumer.close(autocommit=False, timeout_ms=CLOSE_MS))
+        if identity:
+            quietly("leave the group", lambda: self._leave(identity))
+
+    def note_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Partitions were taken away (called by the client)."""
+        places = {Place(*one) for one in partitions}
+        with self._guard:
+            self._revoked |= places
+        for place in places:
+            self._committed.pop(place, None)
+        if places:
+            log.info("partitions taken away: %s", ", ".join(f"{p.topic}/{p.partition}" for p in sorted(places)))
+
+    def note_assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Partitions were given (called by the client before it fetches from them)."""
+        if self._paused and self._consumer is not None:
+            self._consumer.pause(*partitions)
+        log.info("partitions given: %s", ", ".join(sorted(f"{one.topic}/{one.partition}" for one in partitions)) or "-")
+
+    def _connect(self) -> None:
+        config = self._config
+        self._consumer = connected(
+            self._make,
+            **config.connection(),
+            group_id=config.group_id,
+            group_instance_id=self._member,
+            client_id=self._member or f"faultline-{config.group_id}",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            session_timeout_ms=config.session_timeout_ms,
+            heartbeat_interval_ms=min(HEARTBEAT_MS, config.session_timeout_ms // 3),
+            max_poll_interval_ms=config.max_poll_interval_ms,
+            metadata_max_age_ms=METADATA_MS,
+            bootstrap_timeout_ms=BOOTSTRAP_MS,
+            reconnect_backoff_max_ms=2_000,
+            fetch_max_bytes=config.fetch_bytes,
+            max_partition_fetch_bytes=config.fetch_bytes // 4,
+            receive_message_max_bytes=config.frame_bytes,
+            metrics_enabled=False,
+        )
+        self._consumer.subscribe(sorted(self._clusters), listener=_Listener(self))
+
+    def _drop(self) -> None:
+        """Give the client up without leaving the group: the next one comes back as the same member."""
+        consumer, self._consumer = self._consumer, None
+        self.note_revoked([TopicPartition(*place) for place in self._assigned(consumer)])
+        quietly("close the consumer", lambda: consumer.close(autocommit=False, timeout_ms=1_000))
+
+    def _positions(self) -> str:
+        """Where each partition is read now, for people."""
+        found = []
+        for one in sorted(self._consumer.assignment()):
+            with suppress(Exception):  # it is told as far as it is known
+                found.append(f"{one.topic}/{one.partition}/{self._consumer.position(one, timeout_ms=500)}")
+        return ", ".join(found)
+
+    def _assigned(self, consumer: Any = None) -> set[Place]:
+        chosen = consumer or self._consumer
+        return {Place(*one) for one in chosen.assignment()}
+
+    def _pending_revocations(self) -> set[Place]:
+        with self._guard:
+            return set(self._revoked)
+
+    def _leave(self, identity: str) -> None:
+        """A static member says nothing when it goes, and its partitions would lie idle until its session ends."""
+        admin = connected(KafkaAdminClient, **self._config.connection(), bootstrap_timeout_ms=BOOTSTRAP_MS)
+        try:
+            admin.remove_group_members(
+                self._config.group_id, [MemberToRemove(member_id=identity, group_instance_id=self._member)]
+            )
+        finally:
+            admin.close()

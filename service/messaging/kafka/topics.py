@@ -1,0 +1,32 @@
+"""Makes sure that a topic is there."""
+
+from kafka import KafkaAdminClient, errors
+from kafka.admin import NewTopic
+
+from service.messaging.kafka.config import KafkaConfig
+from service.messaging.kafka.connect import connected, quietly, translated
+
+ASK_MS = 5_000
+BROKERS_DEFAULT = -1
+
+
+def ensure_topic(config: KafkaConfig, topic: str) -> bool:
+    """Make `topic` with the broker's own defaults where it is not there yet; whether it was made.
+
+    Raises:
+        Unavailable: the broker does not answer.
+        ConfigurationError: it does not allow it.
+    """
+    settings = config.connection() | {"request_timeout_ms": ASK_MS}
+    admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
+    try:
+        with translated(f"make the topic {topic}"):
+            if topic in admin.list_topics():
+                return False
+            try:
+                admin.create_topics([NewTopic(topic, BROKERS_DEFAULT, BROKERS_DEFAULT)])
+            except errors.TopicAlreadyExistsError:
+                return False
+            return True
+    finally:
+        quietly("close the client", admin.close)

@@ -1,0 +1,180 @@
+"""Topics and groups in memory, with a broker's semantics of membership, commit and replay: for tests and rehearsals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from service.errors import ConfigurationError, Unavailable
+from service.messaging.record import Headers, Message, Place, Record
+
+
+@dataclass
+class _Group:
+    """Who is a member, what each may read, and what was committed; `generation` grows with every rebalance."""
+
+    members: list[str] = field(default_factory=list)
+    owners: dict[Place, str] = field(default_factory=dict)
+    committed: dict[Place, int] = field(default_factory=dict)
+    holders: dict[str, "MemorySource"] = field(default_factory=dict)
+    generation: int = 0
+
+
+class MemoryBroker:
+    """Keeps topics and one group. `up` False: nothing answers until it is True again.
+
+    Args:
+        topics: {topic: number of partitions}.
+        clusters: {topic: cluster}; a topic that is not there names its cluster itself.
+        largest: bytes of a value above which `send` refuses.
+    """
+
+    def __init__(
+        self, topics: Mapping[str, int], clusters: Mapping[str, str] | None = None, largest: int = 1_000_000
+    ) -> None:
+        self.up = True
+        self.clusters = dict(clusters or {})
+        self.largest = largest
+        self.group = _Group()
+        self.logs: dict[Place, list[Message]] = {
+            Place(topic, number): [] for topic, count in topics.items() for number in range(count)
+        }
+
+    def put(self, place: Place, value: bytes | None, key: bytes | None = None, headers: Headers = ()) -> int:
+        """Append one message; its offset."""
+        self.logs[place].append(Message(value, key, headers))
+        return len(self.logs[place]) - 1
+
+    def committed(self, place: Place) -> int | None:
+        """The offset that the group reads next of a partition, None before the first commit."""
+        return self.group.committed.get(place)
+
+    def join(self, name: str, source: "MemorySource") -> None:
+        """A member comes; one with a known name takes that one's place and its partitions, without a rebalance."""
+        group = self.group
+        known = name in group.members
+        group.holders[name] = source
+        if not known:
+            group.members.append(name)
+            self._rebalance()
+
+    def leave(self, name: str) -> None:
+        """A member goes, or its session has ended."""
+        if name in self.group.members:
+            self.group.members.remove(name)
+            del self.group.holders[name]
+            self._rebalance()
+
+    def check(self) -> None:
+        """Answer, or say that nothing answers."""
+        if not self.up:
+            raise Unavailable("the broker does not answer")
+
+    def _rebalance(self) -> None:
+        group = self.group
+        group.generation += 1
+        group.owners = {
+            place: group.members[number % len(group.members)]
+            for number, place in enumerate(sorted(self.logs))
+            if group.members
+        }
+
+
+class MemorySource:
+    """A member of the group of a MemoryBroker (see `service.messaging.source.Source`)."""
+
+    def __init__(self, broker: MemoryBroker, member: str, topics: Sequence[str]) -> None:
+        self._broker = broker
+        self._member = member
+        self._topics = frozenset(topics)
+        self._positions: dict[Place, int] = {}
+        self._revoked: set[Place] = set()
+        self._generation: int | None = None
+        self._paused = False
+        self._turn = 0
+
+    def poll(self, max_records: int, timeout_s: float) -> list[Record]:
+        """See `Source.poll`; never waits."""
+        del timeout_s
+        try:
+            self._broker.check()
+        except Unavailable:
+            self._forget()
+            raise
+        self._catch_up()
+        out: list[Record] = []
+        if self._paused:
+            return out
+        places = sorted(self._positions)
+        for place in places[self._turn :] + places[: self._turn]:
+            start = self._positions[place]
+            found = self._broker.logs[place][start : start + max_records - len(out)]
+            self._positions[place] += len(found)
+            cluster = self._broker.clusters.get(place.topic, place.topic)
+            out.extend(
+                Record(one.value, tuple(one.headers), place.topic, place.partition, start + number, cluster, one.key)
+                for number, one in enumerate(found)
+            )
+        self._turn = (self._turn + 1) % max(1, len(places))
+        return out
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """See `Source.commit`."""
+        self._broker.check()
+        self._check_name()
+        if self._generation != self._broker.group.generation:
+            raise Unavailable("the group is rebalancing")
+        for place, offset in offsets.items():
+            if place in self._positions:
+                self._broker.group.committed[place] = offset
+
+    def take_revoked(self) -> frozenset[Place]:
+        """See `Source.take_revoked`."""
+        taken = frozenset(self._revoked)
+        self._revoked.clear()
+        return taken
+
+    def pause(self) -> None:
+        """See `Source.pause`."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """See `Source.resume`."""
+        self._paused = False
+
+    def lag(self) -> Mapping[str, int]:
+        """See `Source.lag`."""
+        self._broker.check()
+        out = dict.fromkeys(self._topics, 0)
+        for place in self._positions:
+            out[place.topic] += len(self._broker.logs[place]) - (self._broker.committed(place) or 0)
+        return out
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        if self._broker.group.holders.get(self._member) is self:
+            self._broker.leave(self._member)
+        self._forget()
+
+    def _catch_up(self) -> None:
+        """Join, or take part in a rebalance: everything is given back, then what is ours taken up at its offsets."""
+        group = self._broker.group
+        if self._generation is None:
+            self._broker.join(self._member, self)
+        self._check_name()
+        if self._generation == group.generation:
+            return
+        self._forget()
+        self._generation = group.generation
+        self._positions = {
+            place: group.committed.get(place, 0)
+            for place, owner in group.owners.items()
+            if owner == self._member and place.topic in self._topics
+        }
+
+    def _check_name(self) -> None:
+        if self._broker.group.holders.get(self._member, self) is not self:
+            raise ConfigurationError(f"another worker has taken over the name {self._member}")
+
+    def _forget(self) -> None:
+        self._revoked |= set(self._positions)
+        self._positions = {}
+        self._generation = None

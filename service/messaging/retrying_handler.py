@@ -1,0 +1,105 @@
+"""Gets a batch handled whatever happens: waits for the database, and finds the one event that nothing can handle."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from service.dead_letters.records import DeadLetter
+from service.errors import ConfigurationError, Unavailable, UnreadableRecord
+from service.messaging.batching import Item
+from service.messaging.dead_letters import dead_letter
+
+log = logging.getLogger(__name__)
+
+# Events of the kind that the reader makes, and dead letters: stores both or raises; returns after the commit.
+Takes = Callable[[Sequence[Any], Sequence[DeadLetter]], object]
+
+
+class Settler:
+    """Hands items over until each is stored, as itself or as a dead letter.
+
+    Args:
+        handle: stores a batch or raises.
+        wait: called when the database does not answer, with the error and how often it was so in a row; returns when
+            to try again, or raises to give up.
+        keep: whether an item is still wanted; asked before each try (its partition may be taken away while waiting).
+    """
+
+    def __init__(
+        self,
+        handle: Takes,
+        wait: Callable[[Unavailable, int], None],
+        keep: Callable[[Item], bool] | None = None,
+    ) -> None:
+        self._handle = handle
+        self._wait = wait
+        self._keep = keep or _always
+
+    def settle(self, items: Sequence[Item]) -> list[Item]:
+        """Store them all; the items whose event could not be handled come back as the letters they became.
+
+        A batch that raises something unexpected is tried once more, then halved until the event is found.
+        """
+        pieces = deque([list(items)])
+        told: set[str] = set()
+        rejected: list[Item] = []
+        first = True
+        while pieces:
+            piece = [item for item in pieces.popleft() if self._keep(item)]
+            if not piece:
+                continue
+            error = self._try(piece)
+            if error is not None and (first or len(piece) == 1):
+                log.info("a batch of %d failed, trying once more: %s", len(piece), type(error).__name__)
+                error = self._try(piece)
+            first = False
+            if error is None:
+                continue
+            if len(piece) > 1:
+                middle = len(piece) // 2
+                pieces.extendleft([piece[middle:], piece[:middle]])
+            else:
+                kind = f"{type(error).__name__} {error}"[:200]
+                # Its trace once a batch: when the service is broken, every event brings it.
+                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in told else error)
+                told.add(kind)
+                rejected.append(self._poison(piece[0], error))
+        return rejected
+
+    def _try(self, piece: Sequence[Item]) -> Exception | None:
+        """Store the piece, however long the database is away; the error if something else goes wrong."""
+        times = 0
+        while True:
+            wanted = [item for item in piece if self._keep(item)]
+            try:
+                if wanted:
+                    self._handle(
+                        [item.what for item in wanted if not isinstance(item.what, DeadLetter)],
+                        [item.what for item in wanted if isinstance(item.what, DeadLetter)],
+                    )
+            except Unavailable as error:
+                times += 1
+                self._wait(error, times)
+            except ConfigurationError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the consumer's own: which event it was is found by halving
+                return error
+            else:
+                return None
+
+    def _poison(self, item: Item, error: Exception) -> Item:
+        """The letter instead of the event; without its text where even that can't be stored."""
+        reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
+        letter = dead_letter(item.value, item.place, reason)
+        for candidate in (letter, DeadLetter(text="", sha256=letter.sha256, place=letter.place, reason=letter.reason)):
+            became = Item(candidate, item.value, item.place, item.record)
+            failed = self._try([became])
+            if failed is None:
+                return became
+        raise failed if failed is not None else error
+
+
+def _always(item: Item) -> bool:
+    del item
+    return True

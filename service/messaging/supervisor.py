@@ -1,0 +1,130 @@
+"""Several consumers as processes of one parent: one that dies is there again at once, and none outlives the parent."""
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+
+from service.backoff import Backoff
+from service.shutdown import SignalStop
+
+log = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG = 1
+SETTLED_S = 5.0
+# A process that is killed more often than this comes back after pauses: something kills it each time.
+KILLS, WITHIN_S = 3, 10.0
+STOP_S = 90.0
+
+
+@dataclass
+class _Member:
+    number: int
+    process: ForkProcess
+    began: float
+    backoff: Backoff = field(default_factory=lambda: Backoff(first=1.0, longest=30.0))
+    deaths: deque[float] = field(default_factory=lambda: deque(maxlen=KILLS + 1))
+
+
+class Team:
+    """Runs `run(number, stop)` in a process for each number.
+
+    Processes are forked from a parent that has imported everything and started nothing, so that one is there again in
+    milliseconds. One that is killed comes back at once; one that ends with an error after ever longer pauses; an exit
+    code of `for_good` ends them all.
+
+    Args:
+        numbers: one process each.
+        run: what a process does; its result is the exit code.
+        for_good: exit codes that trying again does not mend.
+    """
+
+    def __init__(
+        self, numbers: list[int], run: Callable[[int, SignalStop], int], for_good: frozenset[int] = frozenset()
+    ) -> None:
+        self._numbers = numbers
+        self._run = run
+        self._for_good = for_good
+
+    def run(self, stop: SignalStop) -> int:
+        """Until `stop` is set or one ends for good; the exit code."""
+        members = [self._start(number) for number in self._numbers]
+        later: list[tuple[float, _Member]] = []
+        code = 0
+        try:
+            while not stop.is_set() and not code:
+                pause = min((due for due, _ in later), default=time.monotonic() + 60.0) - time.monotonic()
+                wait([stop.fileno(), *(one.process.sentinel for one in members)], max(0.0, pause))
+                for member in [one for one in members if not one.process.is_alive()]:
+                    members.remove(member)
+                    code = code or self._ended(member, later)
+                now = time.monotonic()
+                for due, member in [entry for entry in later if entry[0] <= now]:
+                    later.remove((due, member))
+                    members.append(self._start(member.number, member))
+        finally:
+            self._end(members)
+        return code
+
+    def _ended(self, member: _Member, later: list[tuple[float, _Member]]) -> int:
+        """Plan its return; the exit code if it ended for good."""
+        member.process.join()
+        exitcode = member.process.exitcode or 0
+        if exitcode in self._for_good:
+            return exitcode
+        now = time.monotonic()
+        lived = now - member.began
+        if lived > SETTLED_S:
+            member.backoff.reset()
+        member.deaths.append(now)
+        often = len(member.deaths) > KILLS and now - member.deaths[0] < WITHIN_S
+        pause = 0.0 if exitcode < 0 and not often else member.backoff.next()
+        how = f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with {exitcode}"
+        log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, lived, pause)
+        later.append((now + pause, member))
+        return 0
+
+    def _start(self, number: int, before: _Member | None = None) -> _Member:
+        process = multiprocessing.get_context("fork").Process(
+            target=_child, args=(self._run, number, os.getpid()), name=f"worker-{number}"
+        )
+        process.start()
+        member = _Member(number, process, time.monotonic())
+        if before is not None:
+            member.backoff, member.deaths = before.backoff, before.deaths
+        return member
+
+    def _end(self, members: list[_Member]) -> None:
+        """Ask all to finish, and wait; who does not finish is killed, and what it had in hand is read again."""
+        for member in members:
+            member.process.terminate()
+        deadline = time.monotonic() + STOP_S
+        for member in members:
+            member.process.join(max(0.0, deadline - time.monotonic()))
+            if member.process.is_alive():
+                log.error("process %d did not end in time and is killed", member.number)
+                member.process.kill()
+                member.process.join()
+
+
+def _child(run: Callable[[int, SignalStop], int], number: int, parent: int) -> None:
+    die_with_parent(parent)
+    stop = SignalStop()
+    stop.listen()
+    sys.exit(run(number, stop))
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when `parent` is gone, as if the host had gone: a replay follows."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it went before that was said
+        os.kill(os.getpid(), signal.SIGKILL)

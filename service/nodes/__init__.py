@@ -1,0 +1,1 @@
+"""Node events, exposure and suspicion of nodes."""

@@ -1,0 +1,161 @@
+"""From attempts and verdicts to the days of nodes, and from these to what is suspected of each node."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from service.db.session import UnitOfWork
+from service.nodes.blame import blame
+from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
+from service.nodes.records import Blame, DaySums, FleetPrior, Judged, NodeDay, NodeRow, RanJob
+from service.nodes.safe_times import bounded
+from service.nodes.settings import FleetSettings
+from service.nodes.suspicion_repository import Key
+
+NODES_MOST = 20_000  # of one job
+LONGEST = timedelta(days=60)  # of one attempt: a clock that is decades off must not drown a node
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+_FAILED = frozenset({"failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"})
+
+Sums = defaultdict[tuple[str, str, int], DaySums]
+
+
+def day_of(at: datetime) -> int:
+    """Whole days since 1970-01-01."""
+    return (at - _EPOCH) // DAY
+
+
+def start_of(day: int) -> datetime:
+    """When a day begins."""
+    return _EPOCH + day * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counting changed: nodes with the end of the last failure among what was counted, and new failures."""
+
+    nodes: Mapping[Key, datetime | None]
+    failures: tuple[Judged, ...]
+
+
+def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) -> Counted:
+    """Add new attempts (ids) and new or revised verdicts (ids of failures) to the days of their nodes."""
+    ran = work.fleet_facts.ran(jobs)
+    wanted = {*failures, *(one.failure_id for one in ran if one.failure_id == one.id)}
+    judged = work.fleet_facts.judged({number for number in wanted if number is not None})
+    before = work.fleet_facts.blames([one.id for one in judged])
+    keys: set[Key] = {(one.cluster, node) for one in ran for node in one.nodes[:NODES_MOST]}
+    keys |= {(one.cluster, node) for one in judged for node in one.nodes[:NODES_MOST]}
+    keys |= {(one.cluster, node) for one in before.values() for node in one.weights}
+    repaired = work.repairs.last(keys)
+    sums: Sums = defaultdict(DaySums)
+    for job in ran:
+        if bounded(job.ended_at) == job.ended_at:
+            _exposure(job, repaired, sums)
+    now: list[Blame] = []
+    for one in judged:
+        added = blame(one)
+        now.append(Blame(one.id, one.cluster, one.ended_at, added))
+        _blame(now[-1], 1.0, repaired, sums)
+        if one.id in before:
+            _blame(before[one.id], -1.0, repaired, sums)
+    work.suspicion.add_days({key: one for key, one in sums.items() if one != DaySums()})
+    changed = [one for one in now if one.weights or one.failure_id in before]
+    work.fleet_facts.put_blames(changed)
+    last: dict[Key, datetime | None] = {(cluster, node): None for cluster, node, _ in sums}
+    for job in ran:
+        if job.status in _FAILED:
+            for node in job.nodes[:NODES_MOST]:
+                known = last.get((job.cluster, node))
+                last[job.cluster, node] = job.ended_at if known is None else max(known, job.ended_at)
+    opened = {one.id for one in ran}
+    return Counted(last, tuple(one for one in judged if one.id in opened))
+
+
+def _exposure(job: RanJob, repaired: Mapping[Key, datetime], sums: Sums) -> None:
+    failed = job.status in _FAILED
+    for node in dict.fromkeys(job.nodes[:NODES_MOST]):
+        since = repaired.get((job.cluster, node))
+        if since is not None and job.ended_at <= since:
+            continue
+        begun = job.ended_at if job.started_at is None or job.clock_suspect else job.started_at
+        begun = max(begun, job.ended_at - LONGEST)
+        if since is not None:
+            begun = max(begun, since)
+        hours = max(0.0, (job.ended_at - begun).total_seconds() / 3_600)
+        _add(sums, (job.cluster, node, day_of(job.ended_at)), DaySums(hours, 1, int(failed), 0.0))
+
+
+def _blame(one: Blame, sign: float, repaired: Mapping[Key, datetime], sums: Sums) -> None:
+    for node, weight in one.weights.items():
+        since = repaired.get((one.cluster, node))
+        if bounded(one.ended_at) == one.ended_at and (since is None or one.ended_at > since):
+            _add(sums, (one.cluster, node, day_of(one.ended_at)), DaySums(blame=sign * weight))
+
+
+def _add(sums: Sums, key: tuple[str, str, int], more: DaySums) -> None:
+    there = sums[key]
+    sums[key] = DaySums(
+        there.exposure_h + more.exposure_h,
+        there.jobs + more.jobs,
+        there.failures + more.failures,
+        there.blame + more.blame,
+    )
+
+
+def refresh(
+    work: UnitOfWork,
+    keys: Collection[Key],
+    *,
+    now: datetime,
+    settings: FleetSettings,
+    last_failure: Mapping[Key, datetime | None] | None = None,
+    last_event: Mapping[Key, datetime] | None = None,
+) -> None:
+    """Make what is suspected of these nodes again, from their days; what reads them sees it after the commit."""
+    if not keys:
+        return
+    today = day_of(now)
+    days: defaultdict[Key, list[NodeDay]] = defaultdict(list)
+    for day in work.suspicion.days(keys, since=today - settings.horizon_days):
+        days[day.cluster, day.node].append(day)
+    priors = work.suspicion.priors()
+    half_life = settings.half_life / DAY
+    rows = []
+    for cluster, node in keys:
+        own = days[cluster, node]
+        stored = priors.get(cluster)
+        prior = Prior() if stored is None else Prior(stored.rate, stored.shape)
+        exposure = sum(day.exposure_h * decayed(today - day.day, half_life) for day in own)
+        blamed = max(0.0, sum(day.blame * decayed(today - day.day, half_life) for day in own))
+        said = ratio(blamed, exposure, prior)
+        rows.append(
+            NodeRow(
+                cluster=cluster,
+                node=node,
+                rate_ratio=said.mean,
+                low=said.low,
+                high=said.high,
+                exposure_h=exposure,
+                blame=blamed,
+                jobs=sum(day.jobs for day in own),
+                failures=sum(day.failures for day in own),
+                last_failure_at=None if last_failure is None else last_failure.get((cluster, node)),
+                last_event_at=None if last_event is None else last_event.get((cluster, node)),
+                repaired_at=None,
+                repaired_by=None,
+                repair_note=None,
+                computed_at=now,
+            )
+        )
+    work.suspicion.put(rows)
+
+
+def fit_priors(work: UnitOfWork, clusters: Iterable[str], *, now: datetime) -> None:
+    """Fit the prior of each cluster to its nodes as they stand."""
+    for cluster in clusters:
+        sums: Sequence[tuple[float, float]] = work.suspicion.sums(cluster)
+        made = fit(sums)
+        work.suspicion.put_prior(FleetPrior(cluster, made.rate, made.shape, len(sums), now))

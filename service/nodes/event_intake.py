@@ -1,0 +1,136 @@
+"""What nodes said → the store, once each; what it may change of earlier verdicts is noted; repairs clear their node."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+
+from classifiers.redaction import redact
+from classifiers.relevance import evidence_weights
+from service.clock import Clock
+from service.db.session import Store, UnitOfWork
+from service.dead_letters.records import DeadLetter
+from service.errors import FieldError, InvalidInput
+from service.formats.node_events import Report, Said
+from service.nodes.records import NewNodeEvent
+from service.nodes.repair import clear
+from service.nodes.safe_times import bounded
+from service.nodes.settings import FleetSettings
+
+CLOCK_TOLERANCE = timedelta(days=1)
+TOO_LATE = timedelta(days=30)  # what was longer ago revises nothing
+NOTE_MOST = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How many of the events were new, and how many were known."""
+
+    accepted: int = 0
+    duplicates: int = 0
+
+
+class NodeEventIntake:
+    """Stores what nodes said."""
+
+    def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def handle(self, reports: Sequence[Report], dead: Sequence[DeadLetter] = ()) -> Taken:
+        """What a topic's batch says; see `take`."""
+        return self.take([one for report in reports for one in report.said], dead)
+
+    def take(self, said: Sequence[Said], dead: Sequence[DeadLetter] = ()) -> Taken:
+        """Store them in one transaction; returns after the commit. Given twice nothing changes the second time.
+
+        Raises:
+            Unavailable: the database does not answer; nothing was stored, the same may be given again.
+        """
+        with self._store.unit_of_work() as work:
+            new = work.node_events.add([_new(one) for one in said])
+            fresh = [one for one, is_new in zip(said, new, strict=True) if is_new]
+            for one in fresh:
+                if one.kind == "repaired":
+                    at = min(bounded(one.at), self._clock.now())
+                    clear(
+                        work,
+                        one.cluster,
+                        one.node,
+                        at=at,
+                        by=one.source,
+                        note=one.text,
+                        now=self._clock.now(),
+                        settings=self._settings,
+                    )
+            self._note(work, fresh)
+            if dead:
+                work.dead_letters.add(dead)
+        return Taken(len(fresh), len(said) - len(fresh))
+
+    def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
+        """A person says that a node was repaired: it begins anew, and its history shows it.
+
+        Returns:
+            False where a later repair is known already.
+
+        Raises:
+            NotFound: nothing is known of the node.
+            InvalidInput: a time ahead of now.
+            Unavailable: the database does not answer.
+        """
+        now = self._clock.now()
+        when = bounded(at or now)
+        if when > now:
+            expected = "a time that is not ahead of now"
+            raise InvalidInput(f"at: expected {expected}", (FieldError("at", expected, when.isoformat()),))
+        text = redact(note or "")[:NOTE_MOST]
+        with self._store.unit_of_work() as work:
+            work.suspicion.get(cluster, node)
+            done = clear(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
+            if done:
+                said = f"{by}: {text}" if text else by
+                key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
+                work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", said, source="person")])
+                work.audit.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
+        return done
+
+    def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
+        """Failures that these events may say something of are to be looked at again: by node and time."""
+        data = evidence_weights.load()
+        now = self._clock.now()
+        spans: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)
+        for one in fresh:
+            kind = data.kinds.get(one.kind)
+            begun, ended = bounded(one.at), bounded(one.until or one.at)
+            if kind is None or kind.side is None or begun > now + CLOCK_TOLERANCE or ended < now - TOO_LATE:
+                continue
+            spans[one.cluster, one.node] += [
+                begun - timedelta(seconds=kind.after_s),
+                ended + timedelta(seconds=kind.before_s),
+            ]
+        work.fleet_work.add(
+            "events",
+            [
+                [cluster, node, min(times).isoformat(), max(times).isoformat()]
+                for (cluster, node), times in sorted(spans.items())
+            ],
+        )
+
+
+def _new(one: Said) -> NewNodeEvent:
+    return NewNodeEvent(
+        key=one.key,
+        cluster=one.cluster,
+        node=one.node,
+        at=one.at,
+        kind=one.kind,
+        text=one.text,
+        severity=one.severity,
+        source=one.source,
+        gpu=one.gpu,
+        resolved=one.resolved,
+        until=one.until,
+    )

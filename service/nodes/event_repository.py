@@ -1,0 +1,163 @@
+"""What nodes said: stored once each, read by place and time."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select, text, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
+from service.nodes.tables import node_events
+from service.sql import bulk
+from service.sql import paging as cursors
+from service.sql.key_join import Wanted
+from service.sql.types import clean, short, utc
+
+TEXT_MOST = 2_000  # characters
+_CHUNK = 200
+_BATCH = 500
+
+
+class NodeEvents:
+    """The node events."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def add(self, new: Sequence[NewNodeEvent]) -> list[bool]:
+        """Store what is new; for each, in order, whether it was. Repeats within `new` are not."""
+        if not new:
+            return []
+        now = utc(self._clock.now())
+        first = {event.key: event for event in reversed(new)}
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(node_events).on_conflict_do_nothing(index_elements=["key"]).returning(node_events.c.key)
+        values = [
+            {
+                "key": event.key,
+                "cluster": short(event.cluster),
+                "node": short(event.node),
+                "at": utc(event.at),
+                "until": None if event.until is None else utc(event.until),
+                "received_at": now,
+                "source": short(event.source, 60),
+                "kind": short(event.kind, 40),
+                "severity": event.severity,
+                "gpu": event.gpu,
+                "resolved": event.resolved,
+                "text": clean(event.text[:TEXT_MOST]),
+            }
+            for _, event in sorted(first.items())
+        ]
+        made: set[bytes] = set()
+        for start in range(0, len(values), _CHUNK):
+            made.update(bytes(row.key) for row in self._connection.execute(insert, values[start : start + _CHUNK]))
+        out = []
+        for event in new:
+            out.append(event.key in made)
+            made.discard(event.key)
+        return out
+
+    def any_since(self, at: datetime) -> bool:
+        """Whether any node said anything at or after `at`, or is in a window that reaches there: one look."""
+        later = select(node_events.c.id).where(node_events.c.at >= utc(at)).limit(1)
+        return self._connection.execute(later).first() is not None
+
+    def within(self, windows: Collection[Window], *, most: int = 20_000) -> list[StoredNodeEvent]:
+        """The events of each (cluster, node) in its window, and the windows (maintenance) that overlap it.
+
+        The latest `most` where there are more: one query.
+        """
+        wanted = Wanted(
+            self._connection,
+            {"cluster": "text", "node": "text", "since": "timestamptz", "until": "timestamptz"},
+            [(one.cluster, one.name, one.since, one.until) for one in windows],
+        )
+        here = "node_events.cluster = {cluster} AND node_events.node = {node} AND node_events.at <= {until} AND "
+        latest = "ORDER BY at DESC, id DESC LIMIT :most"
+        rows = wanted.select(node_events, here + "node_events.at >= {since}", more=latest, most=most)
+        if self._connection.execute(_ANY_WINDOW).first() is not None:
+            rows += wanted.select(node_events, here + "node_events.until >= {since}", more=latest, most=most)
+        return sorted({row.id: _event(row) for row in rows}.values(), key=_place)
+
+    def page(self, cluster: str, node: str, *, limit: int = 50, cursor: str | None = None) -> Page[StoredNodeEvent]:
+        """One node's events, newest first.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        wanted = (
+            select(node_events)
+            .where(node_events.c.cluster == clean(cluster), node_events.c.node == clean(node))
+            .order_by(node_events.c.at.desc(), node_events.c.id.desc())
+            .limit(limit + 1)
+        )
+        if cursor is not None:
+            at, last = cursors.decode(cursor, "node-events", str, int)
+            try:
+                edge = datetime.fromisoformat(at)
+            except ValueError:
+                raise cursors.bad(cursor) from None
+            if edge.tzinfo is None:
+                raise cursors.bad(cursor)
+            wanted = wanted.where(tuple_(node_events.c.at, node_events.c.id) < (edge, last))
+        rows = self._connection.execute(wanted).all()
+        items = tuple(_event(row) for row in rows[:limit])
+        if len(rows) <= limit:
+            return Page(items)
+        return Page(items, cursors.encode("node-events", items[-1].at.isoformat(), items[-1].id))
+
+    def windows(self, cluster: str, node: str, *, since: datetime, limit: int = 50) -> list[StoredNodeEvent]:
+        """The windows (maintenance) of a node that end after `since`, latest first."""
+        rows = self._connection.execute(
+            select(node_events)
+            .where(
+                node_events.c.cluster == clean(cluster),
+                node_events.c.node == clean(node),
+                node_events.c.until.is_not(None),
+                node_events.c.until >= utc(since),
+            )
+            .order_by(node_events.c.until.desc())
+            .limit(limit)
+        )
+        return [_event(row) for row in rows]
+
+    def remove(self, before: datetime) -> int:
+        """Remove at most 500 of those that were before; how many it was."""
+        ids = list(
+            self._connection.execute(
+                select(node_events.c.id).where(node_events.c.at < utc(before)).order_by(node_events.c.at).limit(_BATCH)
+            ).scalars()
+        )
+        if ids:
+            self._connection.execute(delete(node_events).where(node_events.c.id.in_(ids)))
+        return len(ids)
+
+
+_ANY_WINDOW = text("SELECT 1 FROM node_events WHERE until IS NOT NULL LIMIT 1")
+
+
+def _place(event: StoredNodeEvent) -> tuple[datetime, int]:
+    return event.at, event.id
+
+
+def _event(row: Row[Any]) -> StoredNodeEvent:
+    return StoredNodeEvent(
+        id=row.id,
+        cluster=row.cluster,
+        node=row.node,
+        at=row.at,
+        until=row.until,
+        received_at=row.received_at,
+        source=row.source,
+        kind=row.kind,
+        severity=row.severity,
+        gpu=row.gpu,
+        resolved=row.resolved,
+        text=row.text,
+    )

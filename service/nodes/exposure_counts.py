@@ -1,0 +1,109 @@
+"""The fleet's background: what came in is counted, figures that grew old are made again, priors fitted."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from service.clock import Clock
+from service.db.session import Store, UnitOfWork
+from service.nodes.counting import count, day_of, fit_priors, refresh
+from service.nodes.records import Window
+from service.nodes.settings import FleetSettings
+from service.nodes.suspicion_repository import Key
+from service.nodes.work_queue import Work
+
+AT_ONCE = 4  # pieces of work a transaction: others that write wait meanwhile
+ROUNDS = 50
+STALE = timedelta(hours=1)
+STALE_AT_ONCE = 500
+REMOVE_EVERY = timedelta(minutes=5)
+PRIOR_EVERY = timedelta(hours=1)
+
+
+class Tending:
+    """Done now and then beside the consumer, by one process at a time."""
+
+    def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._next_removal = clock.now()
+
+    def __call__(self) -> int:
+        """Work off what there is, within bounds; how many pieces it was.
+
+        Raises:
+            Unavailable: the database does not answer; what was done so far stays done.
+        """
+        done = 0
+        for _ in range(ROUNDS):
+            with self._store.reading() as reading:
+                if not reading.fleet_work.any():
+                    break
+            with self._store.unit_of_work() as work:
+                taken = work.fleet_work.take(AT_ONCE)
+                self._do(work, taken)
+            done += len(taken)
+        self._keep_fresh()
+        self._remove()
+        return done
+
+    def _remove(self) -> None:
+        """What is too old to count, a little at a time."""
+        now = self._clock.now()
+        if now < self._next_removal:
+            return
+        self._next_removal = now + REMOVE_EVERY
+        with self._store.unit_of_work() as work:
+            if self._settings.keep_events is not None:
+                work.node_events.remove(now - self._settings.keep_events)
+            work.fleet_facts.remove_blames()
+            work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
+
+    def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
+        now = self._clock.now()
+        jobs = {int(number) for piece in taken if piece.kind == "jobs" for number in piece.body}
+        failures = {int(number) for piece in taken if piece.kind == "failures" for number in piece.body}
+        counted = count(work, jobs, failures)
+        again = {one.id: now + self._settings.later for one in counted.failures}
+        windows = [_window(row) for piece in taken if piece.kind == "events" for row in piece.body]
+        said: dict[Key, datetime] = {}
+        for window in windows:
+            key = (window.cluster, window.name)
+            said[key] = max(said.get(key, window.since), min(window.until, now))
+        for number in work.fleet_facts.ids_on_nodes(windows):
+            again[number] = now
+        work.fleet_work.recheck(again)
+        refresh(
+            work,
+            {*counted.nodes, *said},
+            now=now,
+            settings=self._settings,
+            last_failure=counted.nodes,
+            last_event=said,
+        )
+
+    def _keep_fresh(self) -> None:
+        """What has decayed since, and what nodes differ by."""
+        now = self._clock.now()
+        with self._store.reading() as reading:
+            stale = reading.suspicion.stalest(now - STALE, limit=STALE_AT_ONCE)
+            priors = reading.suspicion.priors()
+            clusters = reading.suspicion.clusters()
+        late = [name for name in clusters if name not in priors or now - priors[name].computed_at >= PRIOR_EVERY]
+        if not stale and not late:
+            return
+        with self._store.unit_of_work() as work:
+            work.fleet_work.counting()
+            fit_priors(work, late, now=now)
+            keys = set(stale)
+            for cluster in late:
+                if cluster not in priors:  # its nodes were compared with nothing so far
+                    page = work.suspicion.page(cluster=cluster, limit=STALE_AT_ONCE)
+                    keys |= {(row.cluster, row.node) for row in page.items}
+            refresh(work, keys, now=now, settings=self._settings)
+
+
+def _window(row: Sequence[Any]) -> Window:
+    cluster, node, since, until = row
+    return Window(cluster, node, datetime.fromisoformat(since), datetime.fromisoformat(until))

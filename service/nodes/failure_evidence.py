@@ -1,0 +1,208 @@
+"""What the store knows around failed attempts, many at once, as the pure part reads it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from classifiers.contracts import Verdict
+from classifiers.relevance import evidence_weights
+from classifiers.relevance.fleet_evidence import FleetEvidence, NodeSign
+from classifiers.relevance.related_failures import OtherFailure, short_name
+from classifiers.taxonomy import Side
+from service.db.session import UnitOfWork
+from service.nodes.records import Judged, StoredNodeEvent, Window
+
+# On a job of more nodes than this, what failed on one of them a day ago says nothing.
+NEIGHBOUR_NODES_MOST = 64
+# A job of more nodes than this is looked at as far as this: what its events cost must not depend on who sends them.
+NODES_MOST = 5_000
+PAIRS_MOST = 20_000
+USUAL_MOST = 20
+ALIKE_MOST = 12
+ON_NODE_MOST = 5
+# At once, while others wait for the batch; what is left out is heard when the failure is looked at again.
+NODES_AT_ONCE = 400
+PRINTS_AT_ONCE = 100
+KEPT_MOST = 40
+OF_USER_MOST = 4
+SURE = 0.8
+DAY = timedelta(days=1)
+HALF_HOUR = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """One failed attempt to be judged: where and when it ended, whose it was, and what the log said of it."""
+
+    cluster: str
+    job_id: str
+    nodes: tuple[str, ...]
+    user: str | None
+    ended_at: datetime
+    verdict: Verdict
+
+    @property
+    def job(self) -> str:
+        """What names its job."""
+        return f"{self.cluster}/{self.job_id}"
+
+
+def read(reading: UnitOfWork, attempts: Sequence[Around]) -> list[FleetEvidence]:
+    """The evidence for each attempt, in order; what they say of each other included.
+
+    At most five queries, however many attempts.
+    """
+    if not attempts:
+        return []
+    events = _events(reading, attempts)
+    on_nodes, alike, before = _neighbours(reading, attempts)
+    own = [_as_other(one) for one in attempts]
+    by_fingerprint: defaultdict[str, list[OtherFailure]] = defaultdict(list)
+    by_node: defaultdict[tuple[str, str], list[OtherFailure]] = defaultdict(list)
+    of_user: Counter[tuple[str, str | None]] = Counter()
+    for cluster, other in [*((one.cluster, _other(one)) for one in (*alike, *before, *on_nodes)), *own]:
+        # A storm in one batch must not cost the square of it; more of them would say no more.
+        alike_here = by_fingerprint[other.fingerprint]
+        of_user[other.fingerprint, other.user] += 1
+        if len(alike_here) < KEPT_MOST and of_user[other.fingerprint, other.user] <= OF_USER_MOST:
+            alike_here.append(other)
+        named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
+        if named is not None and len(by_node[cluster, short_name(named)]) < KEPT_MOST:
+            by_node[cluster, short_name(named)].append(other)
+    usual = _usual(before)
+    out = []
+    for one in attempts:
+        near = [*by_fingerprint[one.verdict.fingerprint]]
+        if _may_be_the_node(one):
+            near += [other for node in one.nodes for other in by_node[one.cluster, short_name(node)]]
+        others = tuple(other for other in {id(other): other for other in near}.values() if other.job != one.job)
+        signs = tuple(sign for node in one.nodes[:NODES_MOST] for sign in events[one.cluster, short_name(node)])
+        out.append(
+            FleetEvidence(
+                ended_at=one.ended_at,
+                nodes=one.nodes,
+                user=one.user,
+                signs=signs,
+                others=others,
+                usual_per_hour=usual.get(one.verdict.fingerprint, 0.0),
+            )
+        )
+    return out
+
+
+def _events(reading: UnitOfWork, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeSign]]:
+    """What nodes said around the ends, by cluster and short name; one look where nobody says anything."""
+    data = evidence_weights.load()
+    before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
+    found: defaultdict[tuple[str, str], list[NodeSign]] = defaultdict(list)
+    if not reading.node_events.any_since(min(one.ended_at for one in attempts) - before - 30 * DAY):
+        return found
+    spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
+    for one in attempts:
+        since, until = one.ended_at - before, one.ended_at + after
+        for node in one.nodes[:NODES_MOST]:
+            for name in {node, short_name(node)}:
+                known = spans.get((one.cluster, name))
+                if known is not None:
+                    spans[one.cluster, name] = (min(known[0], since), max(known[1], until))
+                elif len(spans) < PAIRS_MOST:
+                    spans[one.cluster, name] = (since, until)
+    windows = [Window(cluster, name, *span) for (cluster, name), span in spans.items()]
+    for event in reading.node_events.within(windows):
+        found[event.cluster, short_name(event.node)].append(_sign(event))
+    return found
+
+
+def _neighbours(reading: UnitOfWork, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
+    """Failures on the same nodes within a day, those alike within half an hour, and those alike in the day before."""
+    nodes: dict[tuple[str, str], tuple[datetime, datetime]] = {}
+    prints: dict[str, tuple[datetime, datetime]] = {}
+    frequent = Counter(one.verdict.fingerprint for one in attempts)
+    chosen = {name for name, _ in frequent.most_common(PRINTS_AT_ONCE)}
+    for one in sorted(attempts, key=_size):
+        name = one.verdict.fingerprint
+        if name in chosen:
+            prints[name] = _with(prints.get(name), one.ended_at)
+        if _may_be_the_node(one):
+            for node in one.nodes:
+                if len(nodes) < NODES_AT_ONCE or (one.cluster, node) in nodes:
+                    nodes[one.cluster, node] = _with(nodes.get((one.cluster, node)), one.ended_at)
+    on_nodes = [
+        Window(cluster, name, first - DAY, last + HALF_HOUR) for (cluster, name), (first, last) in nodes.items()
+    ]
+    near = [Window("", name, first - HALF_HOUR, last + HALF_HOUR) for name, (first, last) in prints.items()]
+    earlier = [Window("", name, first - DAY, first - HALF_HOUR) for name, (first, _) in prints.items()]
+    facts = reading.fleet_facts
+    alike = facts.alike(near, each=ALIKE_MOST)
+    users: defaultdict[str, set[str | None]] = defaultdict(set)
+    for known in alike:
+        users[known.fingerprint].add(known.user)
+    for one in attempts:
+        users[one.verdict.fingerprint].add(one.user)
+    # How often it comes anyway matters only where others have it now.
+    asked = [window for window in earlier if len(users[window.name]) > 1]
+    return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(asked, each=USUAL_MOST)
+
+
+def _size(one: Around) -> int:
+    return len(one.nodes)
+
+
+def _with(span: tuple[datetime, datetime] | None, at: datetime) -> tuple[datetime, datetime]:
+    return (at, at) if span is None else (min(span[0], at), max(span[1], at))
+
+
+def _may_be_the_node(one: Around) -> bool:
+    """Whether what failed on its nodes before says anything: not of a huge job, not of a plain user error."""
+    if not one.nodes or len(one.nodes) > NEIGHBOUR_NODES_MOST:
+        return False
+    return one.verdict.abstained or one.verdict.side != "user" or one.verdict.confidence < SURE
+
+
+def _usual(before: Iterable[Judged]) -> dict[str, float]:
+    """Failures an hour by fingerprint in the day before; of more than are read, by how close together they came."""
+    times: defaultdict[str, list[datetime]] = defaultdict(list)
+    for one in before:
+        times[one.fingerprint].append(one.ended_at)
+    out = {}
+    for name, ends in times.items():
+        hours = 24.0
+        if len(ends) >= USUAL_MOST:
+            hours = max((max(ends) - min(ends)).total_seconds() / 3_600, 1 / 60)
+        out[name] = len(ends) / hours
+    return out
+
+
+def _sign(event: StoredNodeEvent) -> NodeSign:
+    return NodeSign(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
+
+
+def _other(one: Judged) -> OtherFailure:
+    side: Side = one.side  # type: ignore[assignment] # one of the three in every stored row
+    return OtherFailure(
+        job=f"{one.cluster}/{one.job_id}",
+        at=one.ended_at,
+        nodes=one.nodes,
+        user=one.user,
+        fingerprint=one.fingerprint,
+        side=side,
+        cause=one.cause,
+        abstained=one.abstained,
+        suspect_node=one.suspect_node,
+    )
+
+
+def _as_other(one: Around) -> tuple[str, OtherFailure]:
+    verdict = one.verdict
+    return one.cluster, OtherFailure(
+        job=one.job,
+        at=one.ended_at,
+        nodes=one.nodes,
+        user=one.user,
+        fingerprint=verdict.fingerprint,
+        side=verdict.side,
+        cause=verdict.cause,
+        abstained=verdict.abstained,
+        suspect_node=None if verdict.suspect is None else verdict.suspect.node,
+    )

@@ -1,0 +1,243 @@
+"""What the fleet reads of attempts and failures, many at once: where they ran, what was said of them, who was near."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.failures.tables import failure_nodes, failures, verdicts
+from service.jobs.row_mapping import nodes_of
+from service.jobs.tables import jobs
+from service.nodes.records import Blame, Judged, RanJob, Window
+from service.nodes.tables import blames
+from service.sql import bulk
+from service.sql.key_join import Kind, Wanted
+from service.sql.packing import pack, unpack
+from service.sql.types import clean, utc
+
+_CHUNK = 500
+
+
+class FleetFacts:
+    """Attempts and failures as the fleet sees them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def ran(self, ids: Collection[int]) -> list[RanJob]:
+        """These attempts, in the order of their ids; those that are gone are left out."""
+        out = []
+        columns = (jobs.c.id, jobs.c.cluster, jobs.c.nodes, jobs.c.started_at, jobs.c.ended_at, jobs.c.status)
+        for chunk in _chunks(ids):
+            rows = self._connection.execute(
+                select(*columns, jobs.c.failure_id, jobs.c.clock_suspect)
+                .where(jobs.c.id.in_(chunk))
+                .order_by(jobs.c.id)
+            )
+            out += [
+                RanJob(
+                    row.id,
+                    row.cluster,
+                    nodes_of(row.nodes),
+                    row.started_at,
+                    row.ended_at,
+                    row.status,
+                    row.failure_id,
+                    row.clock_suspect,
+                )
+                for row in rows
+            ]
+        return out
+
+    def judged(self, ids: Collection[int]) -> list[Judged]:
+        """These failures with their verdicts in force, in the order of their ids; those that are gone are left out."""
+        out = []
+        for chunk in _chunks(ids):
+            rows = self._connection.execute(
+                select(failures, jobs.c.nodes, jobs.c.job_id)
+                .join(jobs, jobs.c.id == failures.c.id)
+                .where(failures.c.id.in_(chunk))
+                .order_by(failures.c.id)
+            )
+            out += [_judged(row, nodes_of(row.nodes), row.job_id) for row in rows]
+        return out
+
+    def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
+        """Failures of hardware or system that name one of these nodes (window's name) and ended in its window.
+
+        Those whose suspect it is, decided ones only, among the latest `each` that ran on it; nodes of the same name on
+        other clusters are left out.
+        """
+        # The inner part reads one index and stops; only then are the failures themselves looked up.
+        return self._latest(
+            windows,
+            "SELECT failure_nodes.failure_id AS id FROM failure_nodes WHERE failure_nodes.node = {name}"
+            " AND failure_nodes.ended_at >= {since} AND failure_nodes.ended_at <= {until}"
+            " ORDER BY failure_nodes.ended_at DESC, failure_nodes.failure_id DESC LIMIT :each",
+            "failures.suspect_node = {name} AND failures.cluster = {cluster} AND failures.side <> 'user'"
+            " AND NOT failures.abstained",
+            each,
+        )
+
+    def alike(self, windows: Sequence[Window], *, each: int = 50) -> list[Judged]:
+        """Failures with one of these fingerprints (window's name) that ended in its window, on any cluster.
+
+        The latest `each` of every window.
+        """
+        return self._latest(
+            windows,
+            "SELECT near.id FROM failures AS near WHERE near.fingerprint = {name}"
+            " AND near.ended_at >= {since} AND near.ended_at <= {until}"
+            " ORDER BY near.ended_at DESC, near.id DESC LIMIT :each",
+            "1 = 1",
+            each,
+        )
+
+    def ids_on_nodes(self, windows: Sequence[Window], *, most: int = 5_000) -> list[int]:
+        """Ids of failures that ran on one of these nodes and ended in its window, the latest first."""
+        rows = self._wanted(windows).select(
+            failure_nodes,
+            "failure_nodes.node = {name} AND failure_nodes.ended_at BETWEEN {since} AND {until}",
+            more="ORDER BY failure_nodes.ended_at DESC LIMIT :most",
+            most=most,
+        )
+        return list(dict.fromkeys(row.failure_id for row in rows))
+
+    def bodies(self, ids: Collection[int]) -> dict[int, Mapping[str, Any]]:
+        """verdict/1 in force of each of these failures, by id; those whose body retention removed are left out."""
+        out: dict[int, Mapping[str, Any]] = {}
+        for chunk in _chunks(ids):
+            rows = self._connection.execute(
+                select(verdicts.c.failure_id, verdicts.c.body)
+                .join(failures, (failures.c.id == verdicts.c.failure_id) & (failures.c.version == verdicts.c.version))
+                .where(verdicts.c.failure_id.in_(chunk), verdicts.c.body.is_not(None))
+            )
+            out |= {row.failure_id: unpack(row.body) for row in rows}
+        return out
+
+    def blames(self, ids: Collection[int]) -> dict[int, Blame]:
+        """What these failures add to their nodes now, by id."""
+        out = {}
+        for chunk in _chunks(ids):
+            for row in self._connection.execute(select(blames).where(blames.c.failure_id.in_(chunk))):
+                cluster, ended_at, weights = unpack(row.body)
+                out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
+        return out
+
+    def remove_blames(self) -> None:
+        """Remove what failures add that retention removed: those before the oldest attempt."""
+        oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
+        if oldest is not None:
+            self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
+
+    def put_blames(self, new: Sequence[Blame]) -> None:
+        """What these failures add from now on; one without weights adds nothing."""
+        empty = [one.failure_id for one in new if not one.weights]
+        for chunk in _chunks(empty):
+            self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))
+        rows = [
+            {
+                "failure_id": one.failure_id,
+                "body": pack([one.cluster, utc(one.ended_at).isoformat(), dict(one.weights)]),
+            }
+            for one in new
+            if one.weights
+        ]
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(blames)
+        statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
+        for start in range(0, len(rows), _CHUNK):
+            self._connection.execute(statement, rows[start : start + _CHUNK])
+
+    def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[Judged]:
+        """Failures by windows; PostgreSQL looks into all at once, SQLite into one after the other."""
+        given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
+        if not given:
+            return []
+        fields: dict[str, Kind] = {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"}
+        columns = ", ".join(f"failures.{name}" for name in _COLUMNS)
+        joined = "JOIN failures ON failures.id = hit.id JOIN jobs ON jobs.id = hit.id"
+        if bulk.is_postgres(self._connection):
+            wanted = Wanted(self._connection, fields, given)
+            source = f"{wanted.source} CROSS JOIN LATERAL ({inner.format_map(wanted.fields)}) AS hit"
+            condition = where.format_map(wanted.fields)
+            sql = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {source} {joined} WHERE {condition}"  # noqa: S608 - ours
+            rows = [tuple(row) for row in self._connection.execute(_typed(sql), wanted.parameters(each=each))]
+        else:
+            marks = {name: f":{name}" for name in fields}
+            source, condition = f"({inner.format_map(marks)}) AS hit", where.format_map(marks)
+            sql = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {source} {joined} WHERE {condition}"  # noqa: S608 - ours
+            statement = _typed(sql)
+            rows = []
+            for cluster, name, since, until in given:
+                times = {"since": bulk.sqlite_time(since), "until": bulk.sqlite_time(until)}
+                values = {"cluster": clean(cluster), "name": clean(name), "each": each, **times}
+                used = {name: value for name, value in values.items() if f":{name}" in sql}
+                rows += [tuple(row) for row in self._connection.execute(statement, used)]
+        return sorted({row[0]: _near(row) for row in rows}.values(), key=_id)
+
+    def _wanted(self, windows: Sequence[Window]) -> Wanted:
+        return Wanted(
+            self._connection,
+            {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"},
+            [(one.cluster, one.name, one.since, one.until) for one in windows],
+        )
+
+
+_COLUMNS = (
+    *("id", "cluster", "ended_at", "user_name", "side", "cause", "confidence", "abstained", "fingerprint"),
+    *("suspect_node", "source"),
+)
+
+
+def _typed(sql: str) -> TextualSelect:
+    return text(sql).columns(*(failures.c[name] for name in _COLUMNS), jobs.c.nodes, jobs.c.job_id)
+
+
+def _near(row: tuple[Any, ...]) -> Judged:
+    number, cluster, ended_at, user, side, cause, confidence, abstained, fingerprint, suspect, source, nodes, job = row
+    return Judged(
+        id=number,
+        cluster=cluster,
+        job_id=job,
+        ended_at=ended_at,
+        user=user,
+        side=side,
+        cause=cause,
+        confidence=confidence,
+        abstained=abstained,
+        fingerprint=fingerprint,
+        suspect_node=suspect,
+        nodes=nodes_of(nodes),
+        source=source,
+    )
+
+
+def _id(one: Judged) -> int:
+    return one.id
+
+
+def _chunks(ids: Collection[int]) -> list[list[int]]:
+    ordered = sorted(ids)
+    return [ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK)]
+
+
+def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> Judged:
+    return Judged(
+        id=row.id,
+        cluster=row.cluster,
+        job_id=job_id,
+        ended_at=row.ended_at,
+        user=row.user_name,
+        side=row.side,
+        cause=row.cause,
+        confidence=row.confidence,
+        abstained=row.abstained,
+        fingerprint=row.fingerprint,
+        suspect_node=row.suspect_node,
+        nodes=nodes,
+        source=row.source,
+        version=row.version,
+    )

@@ -1,0 +1,52 @@
+"""Repairs: what was before one counts no longer against the node."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.nodes.suspicion_repository import Key, Suspicions
+from service.nodes.tables import nodes
+from service.sql import bulk
+from service.sql.types import short, utc
+
+
+class Repairs:
+    """When nodes were repaired last."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def last(self, keys: Collection[Key]) -> Mapping[Key, datetime]:
+        """When each of these nodes (cluster, node) was repaired last; the others never were."""
+        rows = Suspicions(self._connection).rows(keys)
+        return {key: row.repaired_at for key, row in rows.items() if row.repaired_at is not None}
+
+    def note(self, cluster: str, node: str, *, at: datetime, by: str | None, text: str | None) -> bool:
+        """Remember a repair; False where one at that time or later is known."""
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(nodes).values(
+            cluster=short(cluster),
+            node=short(node),
+            exposure_h=0.0,
+            blame=0.0,
+            failures=0,
+            jobs=0,
+            rate_ratio=1.0,
+            low=0.0,
+            high=1.0,
+            repaired_at=utc(at),
+            repaired_by=short(by),
+            repair_note=short(text, 500),
+            computed_at=utc(self._clock.now()),
+        )
+        changed = {name: insert.excluded[name] for name in ("repaired_at", "repaired_by", "repair_note")}
+        statement = insert.on_conflict_do_update(
+            index_elements=["cluster", "node"],
+            set_=changed,
+            where=nodes.c.repaired_at.is_(None) | (nodes.c.repaired_at < insert.excluded.repaired_at),
+        ).returning(nodes.c.node)
+        return self._connection.execute(statement).first() is not None

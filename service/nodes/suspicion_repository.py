@@ -1,0 +1,256 @@
+"""The nodes: what they ran and what failed on them, a row a day, and what these rows say now."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.contracts.page import Page
+from service.errors import NotFound
+from service.nodes.records import DaySums, FleetPrior, NodeDay, NodeRow, NodeSort, NodeSuspicion
+from service.nodes.tables import fleet_priors, node_days, nodes
+from service.sql import bulk
+from service.sql import paging as cursors
+from service.sql.key_join import Wanted
+from service.sql.types import clean, short, utc
+
+Key = tuple[str, str]
+_CHUNK = 400
+
+
+class Suspicions:
+    """The nodes and their days."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of(self, cluster: str, names: Collection[str]) -> Mapping[str, NodeSuspicion]:
+        """What is suspected of each of these nodes of a cluster; a node that nothing is known of is left out.
+
+        The five fields are those of `service.recommend.facts.Suspicion`, under the same names.
+        """
+        rows = self.rows([(cluster, name) for name in names])
+        return {
+            name: NodeSuspicion(row.rate_ratio, row.low, row.high, row.exposure_h, row.blame)
+            for (_, name), row in rows.items()
+        }
+
+    def rows(self, keys: Collection[Key]) -> dict[Key, NodeRow]:
+        """The rows of these nodes (cluster, node), by the names given; those not stored are left out."""
+        wanted = {(clean(cluster), clean(node)[:200]): (cluster, node) for cluster, node in keys}
+        found = self._wanted(wanted).select(nodes, "nodes.cluster = {cluster} AND nodes.node = {node}")
+        return {wanted[row.cluster, row.node]: _node(row) for row in found}
+
+    def get(self, cluster: str, node: str) -> NodeRow:
+        """One node.
+
+        Raises:
+            NotFound: nothing is known of it.
+        """
+        found = self.rows([(cluster, node)])
+        if not found:
+            raise NotFound(f"no node {node[:80]} of cluster {cluster[:80]} is known")
+        return found[cluster, node]
+
+    def page(
+        self,
+        *,
+        cluster: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        sort: NodeSort = "-suspicion",
+    ) -> Page[NodeRow]:
+        """One page of nodes, most suspected first, or by cluster and name.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list and sort.
+        """
+        cursors.check_limit(limit)
+        by_name = sort == "node"
+        wanted = select(nodes)
+        if cluster is not None:
+            wanted = wanted.where(nodes.c.cluster == clean(cluster))
+        kind = f"nodes{sort}"
+        if by_name:
+            wanted = wanted.order_by(nodes.c.cluster, nodes.c.node)
+            if cursor is not None:
+                wanted = wanted.where(tuple_(nodes.c.cluster, nodes.c.node) > cursors.decode(cursor, kind, str, str))
+        else:
+            order = (nodes.c.rate_ratio, nodes.c.cluster, nodes.c.node)
+            wanted = wanted.order_by(*(column.desc() for column in order))
+            if cursor is not None:
+                wanted = wanted.where(tuple_(*order) < cursors.decode(cursor, kind, float, str, str))
+        found = self._connection.execute(wanted.limit(limit + 1)).all()
+        items = tuple(_node(row) for row in found[:limit])
+        if len(found) <= limit:
+            return Page(items)
+        last = items[-1]
+        position = (last.cluster, last.node) if by_name else (last.rate_ratio, last.cluster, last.node)
+        return Page(items, cursors.encode(kind, *position))
+
+    def days(self, keys: Collection[Key], *, since: int) -> list[NodeDay]:
+        """The stored days of these nodes from day `since` on."""
+        here = "node_days.cluster = {cluster} AND node_days.node = {node} AND node_days.day >= :since"
+        rows = self._wanted(keys).select(node_days, here, since=since)
+        return [
+            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
+        ]
+
+    def add_days(self, sums: Mapping[tuple[str, str, int], DaySums]) -> None:
+        """Add to days of nodes (cluster, node, day), in the order of their keys so that nobody waits in a circle."""
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(node_days)
+        added = insert.on_conflict_do_update(
+            index_elements=["cluster", "node", "day"],
+            set_={
+                name: node_days.c[name] + insert.excluded[name] for name in ("exposure_h", "jobs", "failures", "blame")
+            },
+        )
+        rows = [
+            {
+                "cluster": cluster,
+                "node": node,
+                "day": day,
+                "exposure_h": one.exposure_h,
+                "jobs": one.jobs,
+                "failures": one.failures,
+                "blame": one.blame,
+            }
+            for (cluster, node, day), one in sorted(sums.items(), key=lambda item: item[0])
+        ]
+        for start in range(0, len(rows), _CHUNK):
+            self._connection.execute(added, rows[start : start + _CHUNK])
+
+    def set_day(self, cluster: str, node: str, day: int, sums: DaySums | None) -> None:
+        """Make a day what is given; None removes it and all before it."""
+        here = (node_days.c.cluster == clean(cluster), node_days.c.node == clean(node))
+        if sums is None:
+            self._connection.execute(delete(node_days).where(*here, node_days.c.day <= day))
+            return
+        self._connection.execute(
+            update(node_days)
+            .where(*here, node_days.c.day == day)
+            .values(exposure_h=sums.exposure_h, jobs=sums.jobs, failures=sums.failures, blame=sums.blame)
+        )
+
+    def remove_days(self, before: int, *, limit: int = 1_000) -> int:
+        """Remove at most so many days before a day; how many it was."""
+        old = self._connection.execute(
+            select(node_days.c.cluster, node_days.c.node, node_days.c.day)
+            .where(node_days.c.day < before)
+            .order_by(node_days.c.day)
+            .limit(limit)
+        ).all()
+        for row in old:
+            self._connection.execute(
+                delete(node_days).where(
+                    node_days.c.cluster == row.cluster, node_days.c.node == row.node, node_days.c.day == row.day
+                )
+            )
+        return len(old)
+
+    def put(self, rows: Sequence[NodeRow]) -> None:
+        """What nodes are said to be now; a repair noted meanwhile stays."""
+        if not rows:
+            return
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(nodes)
+        names = ("exposure_h", "blame", "failures", "jobs", "rate_ratio", "low", "high", "computed_at")
+        latest = func.greatest if dialect is postgresql else func.max
+        changes: dict[str, Any] = {name: insert.excluded[name] for name in names}
+        for name in ("last_failure_at", "last_event_at"):
+            # The later of the two; SQLite's max() of a null is null.
+            changes[name] = func.coalesce(
+                latest(nodes.c[name], insert.excluded[name]), nodes.c[name], insert.excluded[name]
+            )
+        values = [
+            {
+                "cluster": short(row.cluster),
+                "node": short(row.node),
+                **{name: getattr(row, name) for name in names},
+                "last_failure_at": row.last_failure_at,
+                "last_event_at": row.last_event_at,
+            }
+            for row in sorted(rows, key=lambda row: (row.cluster, row.node))
+        ]
+        statement = insert.on_conflict_do_update(index_elements=["cluster", "node"], set_=changes)
+        for start in range(0, len(values), _CHUNK):
+            self._connection.execute(statement, values[start : start + _CHUNK])
+
+    def stalest(self, before: datetime, *, limit: int) -> list[Key]:
+        """Nodes whose figures were made before, oldest first."""
+        found = self._connection.execute(
+            select(nodes.c.cluster, nodes.c.node)
+            .where(nodes.c.computed_at < utc(before))
+            .order_by(nodes.c.computed_at)
+            .limit(limit)
+        )
+        return [(row.cluster, row.node) for row in found]
+
+    def sums(self, cluster: str) -> list[tuple[float, float]]:
+        """(blame, exposure in node-hours) of every node of a cluster, as they count now."""
+        found = self._connection.execute(
+            select(nodes.c.blame, nodes.c.exposure_h).where(nodes.c.cluster == clean(cluster))
+        )
+        return [(row.blame, row.exposure_h) for row in found]
+
+    def priors(self) -> dict[str, FleetPrior]:
+        """The prior of each cluster that has one."""
+        return {
+            row.cluster: FleetPrior(row.cluster, row.rate, row.shape, row.nodes, row.computed_at)
+            for row in self._connection.execute(select(fleet_priors))
+        }
+
+    def put_prior(self, prior: FleetPrior) -> None:
+        """The prior of a cluster from now on."""
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(fleet_priors).values(
+            cluster=short(prior.cluster),
+            rate=prior.rate,
+            shape=prior.shape,
+            nodes=prior.nodes,
+            computed_at=utc(prior.computed_at),
+        )
+        names = ("rate", "shape", "nodes", "computed_at")
+        self._connection.execute(
+            insert.on_conflict_do_update(
+                index_elements=["cluster"], set_={name: insert.excluded[name] for name in names}
+            )
+        )
+
+    def clusters(self) -> list[str]:
+        """Every cluster that has a node, by skipping from one to the next in the index."""
+        found: list[str] = []
+        while True:
+            wanted = select(nodes.c.cluster).order_by(nodes.c.cluster).limit(1)
+            if found:
+                wanted = wanted.where(nodes.c.cluster > found[-1])
+            name = self._connection.execute(wanted).scalar()
+            if name is None:
+                return found
+            found.append(name)
+
+    def _wanted(self, keys: Collection[Key]) -> Wanted:
+        return Wanted(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
+
+
+def _node(row: Row[Any]) -> NodeRow:
+    return NodeRow(
+        cluster=row.cluster,
+        node=row.node,
+        rate_ratio=row.rate_ratio,
+        low=row.low,
+        high=row.high,
+        exposure_h=row.exposure_h,
+        blame=row.blame,
+        jobs=row.jobs,
+        failures=row.failures,
+        last_failure_at=row.last_failure_at,
+        last_event_at=row.last_event_at,
+        repaired_at=row.repaired_at,
+        repaired_by=row.repaired_by,
+        repair_note=row.repair_note,
+        computed_at=row.computed_at,
+    )

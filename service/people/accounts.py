@@ -1,0 +1,204 @@
+"""People: who they are, what they may do, whose jobs are theirs, and where they are logged in."""
+
+import builtins
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
+
+import orjson
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from service.clock import Clock
+from service.errors import Conflict, NotFound, invalid
+from service.people.tables import accounts, sessions
+from service.people.tokens import hashed
+from service.sql import bulk
+from service.sql.types import clean, utc
+
+Role = Literal["viewer", "owner", "operator", "admin"]
+AccountSource = Literal["local", "oidc", "proxy"]
+ROLES: tuple[str, ...] = get_args(Role)
+_NAME = 200  # characters
+_MOST = 10_000  # sessions in force; the oldest make room
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A person. `users`: the names under which their jobs run, "user" anywhere or "cluster/user" on one cluster.
+
+    `teams`: the only teams that a viewer or operator sees, and further jobs that an owner sees; empty for a viewer or
+    operator: everything.
+    """
+
+    id: int
+    name: str
+    source: AccountSource
+    role: Role
+    users: tuple[str, ...]
+    teams: tuple[str, ...]
+    created_at: datetime
+    disabled_at: datetime | None = None
+    last_login_at: datetime | None = None
+
+
+class Accounts:
+    """The accounts and their sessions."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def create(
+        self,
+        name: str,
+        role: str,
+        *,
+        password: str | None = None,
+        source: AccountSource = "local",
+        users: Collection[str] = (),
+        teams: Collection[str] = (),
+    ) -> Account:
+        """A new account; `password` is an Argon2 hash.
+
+        Raises:
+            Conflict: the name is taken.
+            InvalidInput: a name that is empty or over 200 characters, an unknown role, an owner without a user.
+        """
+        if not name.strip() or len(name) > _NAME or clean(name) != name or not name.isprintable():
+            raise invalid("name", f"a name of 1 to {_NAME} printable characters", name)
+        if role not in ROLES:
+            raise invalid("role", "one of " + ", ".join(ROLES), role)
+        if role == "owner" and not users and not teams:
+            raise invalid("users", "at least one user or team whose jobs an owner sees", "none")
+        added = bulk.insert_new(
+            self._connection,
+            accounts,
+            {
+                "name": name,
+                "source": source,
+                "role": role,
+                "password": password,
+                "users": orjson.dumps(sorted(users)).decode(),
+                "teams": orjson.dumps(sorted(teams)).decode(),
+                "created_at": utc(self._clock.now()),
+            },
+        )
+        if not added:
+            raise Conflict(f'an account named "{name}" exists')
+        return self.named(name)
+
+    def named(self, name: str) -> Account:
+        """The account of this name, disabled ones too.
+
+        Raises:
+            NotFound: there is none.
+        """
+        row = self._connection.execute(select(accounts).where(accounts.c.name == clean(name))).first()
+        if row is None:
+            raise NotFound(f'no account named "{name[:80]}"')
+        return _account(row)
+
+    def password(self, name: str) -> str | None:
+        """The Argon2 hash of a local account in force; None where there is none."""
+        row = self._connection.execute(
+            select(accounts.c.password).where(
+                accounts.c.name == clean(name), accounts.c.source == "local", accounts.c.disabled_at.is_(None)
+            )
+        ).first()
+        return None if row is None else row.password
+
+    def list(self) -> tuple[Account, ...]:
+        """All of them, by name."""
+        return tuple(_account(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name)))
+
+    def change(self, name: str, **values: Any) -> Account:
+        """Change `role`, `users`, `teams` or `password`; every session of theirs ends.
+
+        Raises:
+            NotFound: no such account.
+            InvalidInput: an unknown role.
+        """
+        found = self.named(name)
+        if values.get("role", found.role) not in ROLES:
+            raise invalid("role", "one of " + ", ".join(ROLES), str(values["role"]))
+        stored = {
+            key: orjson.dumps(sorted(value)).decode() if key in {"users", "teams"} else value
+            for key, value in values.items()
+        }
+        if stored:
+            self._connection.execute(update(accounts).where(accounts.c.id == found.id).values(**stored))
+        self.log_out_everywhere(found.id)
+        return self.named(name)
+
+    def disable(self, name: str) -> None:
+        """Nobody gets in by this account from now on, sessions included.
+
+        Raises:
+            NotFound: no such account.
+        """
+        self.change(name, disabled_at=utc(self._clock.now()))
+
+    def any(self) -> bool:
+        """Whether an account in force exists."""
+        found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
+        return self._connection.execute(found).first() is not None
+
+    def log_in(self, *, account_id: int | None = None, token_id: int | None = None, lasts: timedelta) -> str:
+        """A new session; its secret, for the cookie. Sessions that ran out go, and of too many the oldest."""
+        secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
+        self._connection.execute(delete(sessions).where(sessions.c.until <= now))
+        over = select(sessions.c.sha256).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
+        self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
+        self._connection.execute(
+            insert(sessions).values(
+                sha256=hashed(secret), account_id=account_id, token_id=token_id, created_at=now, until=now + lasts
+            )
+        )
+        if account_id is not None:
+            self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
+        return secret
+
+    def session(self, secret: str) -> Account | int | None:
+        """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
+        row = self._connection.execute(
+            select(sessions.c.account_id, sessions.c.token_id).where(
+                sessions.c.sha256 == hashed(secret),
+                sessions.c.revoked_at.is_(None),
+                sessions.c.until > utc(self._clock.now()),
+            )
+        ).first()
+        if row is None:
+            return None
+        if row.account_id is not None:
+            found = self._connection.execute(
+                select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
+            ).first()
+            return None if found is None else _account(found)
+        token_id: int = row.token_id
+        return token_id
+
+    def log_out(self, secret: str) -> None:
+        """End one session."""
+        self._connection.execute(delete(sessions).where(sessions.c.sha256 == hashed(secret)))
+
+    def log_out_everywhere(self, account_id: int) -> int:
+        """End every session of an account; how many there were."""
+        return self._connection.execute(delete(sessions).where(sessions.c.account_id == account_id)).rowcount
+
+
+def _account(row: Row[Any]) -> Account:
+    users: builtins.list[str] = orjson.loads(row.users)
+    teams: builtins.list[str] = orjson.loads(row.teams)
+    return Account(
+        row.id,
+        row.name,
+        row.source,
+        row.role,
+        tuple(users),
+        tuple(teams),
+        row.created_at,
+        row.disabled_at,
+        row.last_login_at,
+    )

@@ -1,0 +1,122 @@
+"""The audit log: who changed what, chained by hashes, so that a changed, removed or slipped-in row is found."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, insert, select
+
+from service.clock import Clock
+from service.contracts.page import Page
+from service.people.tables import audit_log
+from service.sql import bulk
+from service.sql.packing import dump, unpack
+from service.sql.types import clean, utc
+
+LOCK = 0x6661756C_61756474  # one writer at a time, so that each row knows the one before it
+START = b"\0" * 32
+_PORTION = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change: `what` as in "verdict.corrected", of `subject` ("failure/12"), before and after."""
+
+    id: int
+    at: datetime
+    who: str
+    what: str
+    subject: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Where the chain does not hold: the first entry that does not follow from the one before it."""
+
+    id: int
+    detail: str
+
+
+class Audit:
+    """The log. Nothing here changes or removes a row."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
+        """Add an entry, in the same transaction as the change it tells of."""
+        bulk.lock(self._connection, [LOCK])
+        last = self._connection.execute(
+            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
+        ).first()
+        number = 1 if last is None else last.id + 1
+        at = utc(self._clock.now())
+        row = {
+            "id": number,
+            "at": at,
+            "who": clean(who[:200]),
+            "what": what,
+            "subject": clean(subject[:300]),
+            "before": dump(before),
+            "after": dump(after),
+        }
+        digest = chained(START if last is None else last.hash, row)
+        self._connection.execute(insert(audit_log).values(**row, hash=digest))
+
+    def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
+        """Entries, newest first."""
+        query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit + 1)
+        if cursor and cursor.isdigit():
+            query = query.where(audit_log.c.id < int(cursor))
+        if subject is not None:
+            query = query.where(audit_log.c.subject == subject)
+        rows = self._connection.execute(query).all()
+        items = tuple(_entry(row) for row in rows[:limit])
+        return Page(items, str(items[-1].id) if len(rows) > limit else None)
+
+    def verify(self) -> tuple[int, Broken | None]:
+        """How many entries hold, and the first that does not."""
+        before, number = START, 0
+        for row in self._rows():
+            if row.id != number + 1:
+                return number, Broken(row.id, f"expected entry {number + 1}: one was removed")
+            values: Mapping[str, Any] = row._mapping  # noqa: SLF001 - SQLAlchemy's documented name
+            if chained(before, values) != row.hash:
+                return number, Broken(row.id, "its content, or the entry before it, was changed")
+            before, number = row.hash, row.id
+        return number, None
+
+    def _rows(self) -> Iterator[Any]:
+        last = 0
+        while True:
+            rows = self._connection.execute(
+                select(audit_log).where(audit_log.c.id > last).order_by(audit_log.c.id).limit(_PORTION)
+            ).all()
+            yield from rows
+            if len(rows) < _PORTION:
+                return
+            last = rows[-1].id
+
+
+def chained(before: bytes, row: Mapping[str, Any]) -> bytes:
+    """SHA-256 over the hash before and the row's own values."""
+    told = [
+        row["id"],
+        utc(row["at"]).isoformat(),
+        row["who"],
+        row["what"],
+        row["subject"],
+        bytes(row["before"]).hex(),
+        bytes(row["after"]).hex(),
+    ]
+    return sha256(before + orjson.dumps(told)).digest()
+
+
+def _entry(row: Any) -> AuditEntry:
+    return AuditEntry(row.id, row.at, row.who, row.what, row.subject, unpack(row.before), unpack(row.after))

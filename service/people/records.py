@@ -1,0 +1,19 @@
+"""Records of people: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Scope = Literal["ingest", "read", "act", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An API token, without its secret."""
+
+    id: int
+    name: str
+    scopes: frozenset[str]
+    created_at: datetime
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None

@@ -1,0 +1,78 @@
+"""Tables of people."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from service.sql.metadata import metadata
+from service.sql.types import BigId, UtcDateTime
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("scopes", String(100), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("revoked_at", UtcDateTime),
+    Column("last_used_at", UtcDateTime),
+    Index(
+        "uq_tokens_name_unrevoked",
+        "name",
+        unique=True,
+        postgresql_where=text("revoked_at IS NULL"),
+        sqlite_where=text("revoked_at IS NULL"),
+    ),
+)
+
+# `password` is an Argon2 hash, null where somebody else vouches for the person (`source` oidc or proxy).
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("source", String(10), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("password", String(300)),
+    Column("users", Text, nullable=False),
+    Column("teams", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("disabled_at", UtcDateTime),
+    Column("last_login_at", UtcDateTime),
+)
+
+# The cookie's value is random; only its SHA-256 is stored. A session stands for an account or for an API token.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("account_id", BigInteger),
+    Column("token_id", BigInteger),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False, index=True),
+    Column("revoked_at", UtcDateTime),
+    Index(None, "account_id"),
+)
+
+# Append-only: `hash` covers the row and the hash before it, so that a changed or missing row breaks the chain.
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", String(200), nullable=False),
+    Column("what", String(60), nullable=False),
+    Column("subject", String(300), nullable=False),
+    Column("before", LargeBinary, nullable=False),
+    Column("after", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Index(None, "subject", "id"),
+)

@@ -1,0 +1,117 @@
+"""API tokens: only the SHA-256 of the secret is stored.
+
+The secret is 32 random bytes, so a plain hash is enough: nobody can try them all, and looking one up stays cheap.
+"""
+
+import builtins
+import hashlib
+import secrets
+from collections.abc import Collection
+from typing import Any, get_args
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.clock import Clock
+from service.errors import Conflict, NotFound, invalid
+from service.people.records import Scope, Token
+from service.people.tables import tokens
+from service.sql.types import clean
+
+PREFIX = "flt_"  # so that scanners of repositories know one when they see it
+SCOPES: tuple[str, ...] = get_args(Scope)
+_NAME = 200  # characters
+
+
+class Tokens:
+    """The tokens."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def create(self, name: str, scopes: Collection[str]) -> tuple[Token, str]:
+        """A new token and its secret, which is shown this once.
+
+        Raises:
+            Conflict: an unrevoked token has this name.
+            InvalidInput: an unknown scope, or none; a name that is empty or over 200 characters.
+        """
+        if not name.strip() or len(name) > _NAME or clean(name) != name:
+            raise invalid("name", f"a name of 1 to {_NAME} characters", name)
+        wrong = sorted(set(scopes) - set(SCOPES))
+        if wrong or not scopes:
+            raise invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
+        if self._by_name(name) is not None:
+            raise _taken(name)
+        secret = PREFIX + secrets.token_urlsafe(32)
+        made = insert(tokens).values(
+            name=name,
+            sha256=hashed(secret),
+            scopes=",".join(scope for scope in SCOPES if scope in scopes),
+            created_at=self._clock.now(),
+        )
+        try:
+            row = self._connection.execute(made.returning(tokens)).one()
+        except IntegrityError:  # somebody else made it between the question and the answer
+            raise _taken(name) from None
+        return _token(row), secret
+
+    def find(self, secret: str) -> Token | None:
+        """The unrevoked token with this secret."""
+        row = self._connection.execute(
+            select(tokens).where(tokens.c.sha256 == hashed(secret), tokens.c.revoked_at.is_(None))
+        ).first()
+        return None if row is None else _token(row)
+
+    def get(self, token_id: int) -> Token | None:
+        """The unrevoked token with this number."""
+        row = self._connection.execute(
+            select(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+        ).first()
+        return None if row is None else _token(row)
+
+    def used(self, token: Token) -> None:
+        """Remember that it was used now (needs a unit of work)."""
+        self._connection.execute(update(tokens).where(tokens.c.id == token.id).values(last_used_at=self._clock.now()))
+
+    def list(self) -> tuple[Token, ...]:
+        """All of them, revoked ones too, oldest first."""
+        return tuple(_token(row) for row in self._connection.execute(select(tokens).order_by(tokens.c.id)))
+
+    def revoke(self, name: str) -> None:
+        """Make it worthless from now on.
+
+        Raises:
+            NotFound: no unrevoked token has this name.
+        """
+        row = self._by_name(name)
+        if row is None:
+            raise NotFound(f'no token named "{name}" that is not revoked already')
+        self._connection.execute(update(tokens).where(tokens.c.id == row.id).values(revoked_at=self._clock.now()))
+
+    def any(self) -> bool:
+        """Whether an unrevoked token exists."""
+        return (
+            self._connection.execute(select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)).first()
+            is not None
+        )
+
+    def _by_name(self, name: str) -> Row[Any] | None:
+        return self._connection.execute(
+            select(tokens).where(tokens.c.name == clean(name), tokens.c.revoked_at.is_(None))
+        ).first()
+
+
+def hashed(secret: str) -> str:
+    """What is stored of a random secret."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f'a token named "{name}" exists: revoke it first, or choose another name')
+
+
+def _token(row: Row[Any]) -> Token:
+    scopes: builtins.list[str] = row.scopes.split(",")
+    return Token(row.id, row.name, frozenset(scopes), row.created_at, row.revoked_at, row.last_used_at)

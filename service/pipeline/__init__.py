@@ -1,0 +1,1 @@
+"""From a batch of job completions to stored verdicts."""

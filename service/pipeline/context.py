@@ -1,0 +1,27 @@
+"""Fresh verdicts, updated with what the fleet knows already: one read for a whole batch."""
+
+from collections.abc import Sequence
+
+from classifiers.contracts import Verdict
+from classifiers.relevance.fleet_evidence import update
+from service.contracts.event import JobCompletion
+from service.db.session import Store
+from service.nodes.failure_evidence import Around, read
+from service.nodes.safe_times import bounded
+
+
+def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdict of each event after the fleet's evidence was heard, in order.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    if not events:
+        return list(verdicts)
+    attempts = [
+        Around(event.cluster, event.job_id, event.nodes, event.user, bounded(event.ended_at), verdict)
+        for event, verdict in zip(events, verdicts, strict=True)
+    ]
+    with store.reading() as reading:
+        evidence = read(reading, attempts)
+    return [update(verdict, known) for verdict, known in zip(verdicts, evidence, strict=True)]

@@ -1,0 +1,369 @@
+"""The use case: known events are passed over, logs fetched, failures classified; then one transaction stores it all.
+
+Everything slow or pure happens before the transaction. Inside it: insert, read the history that advice depends on,
+advise, insert, add the outbox rows. A batch given twice changes nothing the second time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from classifiers.contracts import RawCase, Verdict
+from service.automation.job_ends import Ended
+from service.automation.request_creation import Advised
+from service.automation.service import Automation
+from service.clock import Clock
+from service.contracts.batch_result import BatchOutcome, EventOutcome
+from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
+from service.contracts.stored_verdict import verdict_of
+from service.contracts.verdict import Diagnosis, to_wire
+from service.db.session import Store, UnitOfWork
+from service.dead_letters.records import DeadLetter
+from service.deliveries.records import OutboxMessage
+from service.deliveries.verdict_messages import of_verdict
+from service.errors import NotFound
+from service.failures.records import NewFailure, PendingLog
+from service.jobs.new_job import content_digest, new_job
+from service.jobs.records import JobOutcome, NewJob
+from service.logs.fetch import Fetched
+from service.nodes.settings import FleetSettings
+from service.pipeline.context import in_context
+from service.pipeline.event_redaction import cleaned, kept, raw_case, storable
+from service.pipeline.reassessment import Again, Late
+from service.pipeline.refine import refine
+from service.recommend import event_facts
+from service.recommend.advise import advise
+from service.recommend.policy import Policy
+from service.telemetry import Telemetry
+
+PENDING_FIRST_TRY = timedelta(seconds=15)
+PENDING_UNTIL = timedelta(minutes=30)
+PENDING_LONGEST_PAUSE = timedelta(minutes=5)
+
+
+class Logs(Protocol):
+    """What diagnosis asks of the log reader (service.logs.fetch.LogFetcher)."""
+
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
+        """One `Fetched` for each event, in order; never raises."""
+        ...
+
+
+class Classifier(Protocol):
+    """What diagnosis asks of the classifier (classifiers.diagnoser.Diagnoser)."""
+
+    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
+        """One verdict a case, in order."""
+        ...
+
+
+@dataclass(slots=True)
+class _Item:
+    """One new event on its way through the batch."""
+
+    key: str
+    event: JobCompletion
+    digest: bytes
+    logs: Fetched | None = None
+    verdict: Verdict | None = None
+
+
+def shows_failure(verdict: Verdict) -> bool:
+    """Whether a cancelled job's log shows that it had failed before somebody cancelled it."""
+    return verdict.cause != "USER.5" and any(
+        line.role == "initiating" and line.stream != "scheduler" for line in verdict.evidence
+    )
+
+
+class Diagnose:
+    """Handles batches of events, and later the logs that had not arrived."""
+
+    def __init__(
+        self,
+        store: Store,
+        logs: Logs,
+        classifier: Classifier,
+        policy: Policy,
+        clock: Clock,
+        telemetry: Telemetry,
+        log_deadline_s: float = 60.0,
+        fleet: FleetSettings | None = None,
+        automation: Automation | None = None,
+    ) -> None:
+        self._store = store
+        self._late = Late(store, clock, fleet or FleetSettings())
+        self._logs = logs
+        self._classifier = classifier
+        self._policy = policy
+        self._clock = clock
+        self._telemetry = telemetry
+        self._log_deadline_s = log_deadline_s
+        self._automation = automation
+
+    def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        """Handle a batch; see `handle`."""
+        return self.handle(events, dead)
+
+    def handle(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        """Diagnose and store a batch in one transaction; returns after the commit.
+
+        Raises:
+            Unavailable: the database does not answer; nothing was stored, the same batch may be given again.
+        """
+        items = [_Item(event.key(), event, content_digest(event)) for event in events]
+        with self._timed("known"), self._store.reading() as reading:
+            known = reading.jobs.known({item.key for item in items})
+        fresh = list({item.key: item for item in reversed(items) if item.key not in known}.values())[::-1]
+        self._classify(fresh)
+        diagnosed = {item.key: item for item in fresh}
+        with self._timed("store"), self._store.unit_of_work() as work:
+            jobs = [self._row(item, diagnosed.get(item.key)) for item in items]
+            outcomes = work.jobs.add(jobs)
+            wires = self._store_failures(work, diagnosed, items, jobs, outcomes)
+            letters = tuple(work.dead_letters.add(dead)) if dead else ()
+        return self._outcome(items, outcomes, wires, letters)
+
+    def revise_pending(self, limit: int = 50) -> int:
+        """Try again the logs that had not arrived; returns how many verdicts were made again.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        now = self._clock.now()
+        with self._store.unit_of_work() as work:
+            entries = work.pending_logs.due(limit=limit)
+            for entry in entries:  # claimed: nobody else tries it before then
+                pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
+                work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
+        return sum(self._revise(entry) for entry in entries)
+
+    def revise_late(self, limit: int = 100) -> int:
+        """Judge again what nodes or neighbours said something of since; returns how many verdicts were made again.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        return sum(self._tell_again(one) for one in self._late.due(limit))
+
+    def _classify(self, fresh: Sequence[_Item]) -> None:
+        for item in fresh:
+            item.event = cleaned(item.event)
+        failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
+        if not failed:
+            return
+        with self._timed("logs"):
+            fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
+        for item, logs in zip(failed, fetched, strict=True):
+            item.logs = logs
+        with self._timed("classify"):
+            verdicts = self._classifier.diagnose(
+                [raw_case(item.event, item.logs.streams) for item in failed if item.logs]
+            )
+        verdicts = refine(self._store, [item.event for item in failed], verdicts)
+        with self._timed("context"):
+            verdicts = in_context(self._store, [item.event for item in failed], verdicts)
+        for item, verdict in zip(failed, verdicts, strict=True):
+            if item.event.status is not Status.CANCELLED or shows_failure(verdict):
+                item.verdict = verdict
+
+    def _row(self, item: _Item, diagnosed: _Item | None) -> NewJob:
+        verdict = diagnosed.verdict if diagnosed is not None and diagnosed.digest == item.digest else None
+        return new_job(
+            item.event, now=self._clock.now(), diagnosed=verdict is not None, digest=item.digest, key=item.key
+        )
+
+    def _store_failures(
+        self,
+        work: UnitOfWork,
+        diagnosed: Mapping[str, _Item],
+        items: Sequence[_Item],
+        jobs: Sequence[NewJob],
+        outcomes: Sequence[JobOutcome],
+    ) -> dict[str, dict[str, Any]]:
+        wires: dict[str, dict[str, Any]] = {}
+        added: list[NewFailure] = []
+        messages: list[OutboxMessage] = []
+        pending: list[PendingLog] = []
+        joined: list[tuple[JobOutcome, _Item, dict[str, Any]]] = []
+        advised = self._advised(work, diagnosed, items, outcomes)
+        for given, job, outcome in zip(items, jobs, outcomes, strict=True):
+            item = diagnosed.get(given.key)
+            if outcome.kind != "new" or item is None or item.verdict is None or outcome.id is None:
+                continue
+            wire = self._wire(item, item.verdict, advised.get(outcome.id))
+            wires[item.key] = wire
+            if outcome.opens:
+                added.append(NewFailure(outcome, job, wire, item.logs.streams if item.logs else (), kept(item.event)))
+                messages.append(of_verdict("failure.diagnosed", outcome.failure_id, wire))
+            else:
+                joined.append((outcome, item, wire))
+            later = [ref for ref in item.logs.pending if storable(ref)] if item.logs is not None else []
+            if later and outcome.failure_id is not None:
+                pending.append(self._pending(outcome.failure_id, outcome.id, later))
+        if added:
+            work.failures.add(added)
+            if self._automation is not None:
+                self._automation.act(work, [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised])
+        for outcome, item, wire in joined:
+            told = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
+            if told is not None:
+                messages.append(of_verdict("failure.revised", outcome.failure_id, told))
+        if pending:
+            work.pending_logs.add(pending)
+        if messages:
+            work.outbox.add(messages)
+        return wires
+
+    def _advised(
+        self, work: UnitOfWork, diagnosed: Mapping[str, _Item], items: Sequence[_Item], outcomes: Sequence[JobOutcome]
+    ) -> dict[int, Advised]:
+        """Advice with all that is known, by attempt id; every new end is told, those of jobs that went well too."""
+        if self._automation is None:
+            return {}
+        ends = [
+            Ended(outcome.id, item.event, item.verdict, outcome.failure_id)
+            for given, outcome in zip(items, outcomes, strict=True)
+            if outcome.kind == "new" and outcome.id is not None and (item := diagnosed.get(given.key)) is not None
+        ]
+        return self._automation.advise(work, ends)
+
+    def _join(
+        self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any], advised: Advised | None
+    ) -> Mapping[str, Any] | None:
+        """Another attempt of a job that has a failure: it speaks for the job only where it knows better.
+
+        A controller's own end, after those of its pods, says that nothing tries the job again: then advice is another.
+        """
+        if outcome.failure_id is None or outcome.id is None:
+            return None
+        failure_id, streams = outcome.failure_id, item.logs.streams if item.logs else ()
+        standing = work.failures.get(failure_id)
+        now = standing.row
+        better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
+        if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
+            said = verdict_of(standing.verdict)
+            advised = self._automation.advise_again(work, Ended(outcome.id, item.event, said, failure_id))
+            told = self._wire(item, said, advised)
+            better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
+            wire = told
+        if not better:
+            work.failures.attach(failure_id, outcome.id, streams, kept(item.event))
+            return None
+        version = work.failures.revise(failure_id, wire, attempt_id=outcome.id, streams=streams, event=kept(item.event))
+        return wire if self._stands(work, failure_id, wire, advised, version) else None
+
+    def _stands(
+        self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any], advised: Advised | None, version: int | None
+    ) -> bool:
+        """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
+        if version is not None and self._automation is not None:
+            self._automation.revised(work, failure_id, wire)
+            if advised is not None:
+                self._automation.act(work, [(advised, version)], again=True)
+        return version is not None
+
+    def _again(
+        self, work: UnitOfWork, failure_id: int, attempt_id: int, event: JobCompletion, verdict: Verdict
+    ) -> tuple[dict[str, Any], Advised | None]:
+        """A verdict made again, as it is told, with the advice on it."""
+        end = Ended(attempt_id, event, verdict, failure_id)
+        advised = None if self._automation is None else self._automation.advise_again(work, end)
+        return self._wire(_Item(event.key(), event, b""), verdict, advised), advised
+
+    def _wire(self, item: _Item, verdict: Verdict, advised: Advised | None = None) -> dict[str, Any]:
+        if advised is None:
+            known = event_facts.alone(item.event, self._clock.now(), self._policy)
+            advice = advise(verdict, item.event.facts(), known, self._policy)
+        else:
+            advice = advised.advice
+        return to_wire(
+            Diagnosis(verdict, advice),
+            event_id=item.key,
+            cluster=item.event.cluster,
+            job_id=item.event.job_id,
+            attempt=item.event.attempt,
+        )
+
+    def _pending(self, failure_id: int, attempt_id: int, refs: Sequence[LogRef]) -> PendingLog:
+        now = self._clock.now()
+        return PendingLog(
+            failure_id,
+            attempt_id,
+            tuple(ref.model_dump(mode="json", exclude_none=True) for ref in refs),
+            next_at=now + PENDING_FIRST_TRY,
+            until=now + PENDING_UNTIL,
+        )
+
+    def _revise(self, entry: PendingLog) -> bool:
+        with self._store.reading() as reading:
+            detail = reading.failures.get(entry.failure_id)
+        before = next((logs for logs in detail.logs if logs.attempt_id == entry.attempt_id), None)
+        if before is None:
+            with self._store.unit_of_work() as work:
+                work.pending_logs.done(entry.attempt_id)
+            return False
+        stored = JobCompletion.model_validate(before.event)
+        wanted = stored.model_copy(update={"logs": tuple(LogRef.model_validate(ref) for ref in entry.refs)})
+        [logs] = self._logs.fetch_all([wanted], self._log_deadline_s)
+        if logs.pending and self._clock.now() < entry.until:
+            return False
+        arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
+        earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
+        streams = (*earlier, *logs.streams)
+        [verdict] = refine(self._store, [stored], self._classifier.diagnose([raw_case(stored, streams)]))
+        [verdict] = in_context(self._store, [stored], [verdict])
+        with self._store.unit_of_work() as work:
+            wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)
+            version = work.failures.revise(
+                entry.failure_id, wire, attempt_id=entry.attempt_id, streams=streams, event=before.event
+            )
+            work.pending_logs.done(entry.attempt_id)
+            if self._stands(work, entry.failure_id, wire, advised, version):
+                work.outbox.add([of_verdict("failure.revised", entry.failure_id, wire)])
+        if version is None:
+            return False
+        self._telemetry.revisions.inc()
+        return True
+
+    def _tell_again(self, again: Again) -> bool:
+        version = None
+        with suppress(NotFound), self._store.unit_of_work() as work:
+            detail = work.failures.get(again.failure_id)
+            events = [(kept.attempt_id, JobCompletion.model_validate(kept.event)) for kept in detail.logs]
+            stored = next((one for one in events if one[1].key() == again.event_id), None)
+            if stored is not None and detail.row.version == again.version:
+                wire, advised = self._again(work, again.failure_id, *stored, again.verdict)
+                version = work.failures.revise(again.failure_id, wire)
+                if self._stands(work, again.failure_id, wire, advised, version):
+                    work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
+        self._late.done([again.failure_id])
+        if version is not None:
+            self._telemetry.revisions.inc()
+        return version is not None
+
+    def _outcome(
+        self,
+        items: Sequence[_Item],
+        outcomes: Sequence[JobOutcome],
+        wires: Mapping[str, Mapping[str, Any]],
+        letters: tuple[int, ...],
+    ) -> BatchOutcome:
+        events = []
+        for item, outcome in zip(items, outcomes, strict=True):
+            kind = "accepted" if outcome.kind == "new" else outcome.kind
+            verdict = wires.get(item.key) if outcome.kind == "new" else None
+            events.append(EventOutcome(kind, item.key, outcome.failure_id, verdict))
+            self._telemetry.events.labels(kind).inc()
+            if verdict is not None:
+                self._telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
+        if letters:
+            self._telemetry.dead_letters.inc(len(letters))
+        return BatchOutcome(tuple(events), letters)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = self._clock.monotonic()
+        yield
+        self._telemetry.stage_seconds.labels(stage).observe(self._clock.monotonic() - started)

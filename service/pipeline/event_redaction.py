@@ -1,0 +1,78 @@
+"""What of an event is kept and what the classifier reads of it: no secret in either."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from classifiers.contracts import LogStream, NodeEvent, RawCase
+from classifiers.redaction import has_secret, redact, redact_json
+from service.contracts.event import JobCompletion, LogRef, NodeEventIn
+
+# Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
+FREE_TEXT = (
+    *("name", "user", "team", "queue", "framework", "image", "command", "gpu_type"),
+    *("scheduler", "reason", "message", "resubmit_of", "pod"),
+)
+_Part = TypeVar("_Part", LogRef, NodeEventIn)
+
+
+def cleaned(event: JobCompletion) -> JobCompletion:
+    """The event without secrets in its free text; log tails are redacted where logs are read.
+
+    The event itself where no secret stands in any of it: most are told at one look.
+    """
+    texts = [text for name in FREE_TEXT if isinstance(text := getattr(event, name), str)]
+    texts += event.nodes
+    for ref in event.logs:
+        texts += (ref.node or "", ref.stream or "")
+    for line in event.node_events:
+        texts += (line.node or "", line.source or "", line.text)
+    if not has_secret({"texts": texts, "labels": event.labels, "more": event.model_extra}):
+        return event
+    changes: dict[str, Any] = {
+        name: redact(text) for name in FREE_TEXT if isinstance(text := getattr(event, name), str) and text
+    }
+    if event.labels:
+        changes["labels"] = redact_json(event.labels)
+    names = "\n".join(event.nodes)
+    if redact(names) is not names:
+        changes["nodes"] = tuple(redact(name) for name in event.nodes)
+    if event.logs:
+        changes["logs"] = tuple(_redacted(ref, "node", "stream") for ref in event.logs)
+    if event.node_events:
+        changes["node_events"] = tuple(_redacted(line, "node", "source", "text") for line in event.node_events)
+    if event.model_extra:
+        changes |= redact_json(event.model_extra)
+    return event.model_copy(update=changes)
+
+
+def _redacted(part: _Part, *names: str) -> _Part:
+    """The part itself where no secret stands in it."""
+    changes = {
+        name: clean
+        for name in names
+        if isinstance(text := getattr(part, name), str) and (clean := redact(text)) is not text
+    }
+    return part.model_copy(update=changes) if changes else part
+
+
+def kept(event: JobCompletion) -> dict[str, Any]:
+    """The event as it is kept for people to read: no tails (they are kept as logs), nothing absent, no secret."""
+    out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
+    kept_fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
+    if has_secret(kept_fields):
+        kept_fields = redact_json(kept_fields)
+    return kept_fields
+
+
+def storable(ref: LogRef) -> bool:
+    """Whether a log's address may be kept for a later try: one that carries a secret (a signed URL) may not."""
+    return ref.uri is None or redact(ref.uri) == ref.uri
+
+
+def raw_case(event: JobCompletion, streams: Sequence[LogStream]) -> RawCase:
+    """What the classifier reads of an event and its logs."""
+    return RawCase(
+        job=event.facts(),
+        streams=tuple(streams),
+        node_events=tuple(NodeEvent(line.text, line.at, line.node, line.source) for line in event.node_events),
+    )

@@ -1,0 +1,98 @@
+"""Evidence that came after the verdict: failures whose time has come are judged again with all that is known now."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from classifiers.contracts import Verdict
+from classifiers.relevance.fleet_evidence import as_logged, update
+from service.clock import Clock
+from service.contracts.stored_verdict import verdict_of
+from service.db.session import Store
+from service.nodes.failure_evidence import Around, read
+from service.nodes.records import Judged
+from service.nodes.safe_times import bounded
+from service.nodes.settings import FleetSettings
+
+LEAST_CHANGE = 0.05  # of the confidence: less is no news
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A failure that is to be told otherwise than it was; `version` is the verdict that was looked at."""
+
+    failure_id: int
+    version: int
+    event_id: str
+    verdict: Verdict
+
+
+class Late:
+    """Judges again; storing is the caller's, who advises and tells others too."""
+
+    def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+
+    def due(self, limit: int = 100) -> list[Again]:
+        """Failures whose verdict is another one by now, of at most `limit` looked at.
+
+        Those that stay as they are are done with. Those given back are looked at again in two minutes unless `done`.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        with self._store.reading() as reading:
+            if not reading.fleet_work.any_due():
+                return []
+        with self._store.unit_of_work() as work:
+            ids = work.fleet_work.due(limit)
+        with self._store.reading() as reading:
+            judged = {one.id: one for one in reading.fleet_facts.judged(ids) if one.source == "machine"}
+            bodies = reading.fleet_facts.bodies(judged)
+            before = {number: verdict_of(body) for number, body in bodies.items()}
+            attempts = [_around(judged[number], verdict) for number, verdict in before.items()]
+            evidence = read(reading, attempts)
+        changed = []
+        for (number, verdict), known in zip(before.items(), evidence, strict=True):
+            now = update(verdict, known)
+            if _is_news(verdict, now):
+                changed.append(Again(number, judged[number].version, str(bodies[number]["event_id"]), now))
+        told = {one.failure_id for one in changed}
+        self._finish([number for number in ids if number not in told], judged)
+        return changed
+
+    def done(self, failures: Collection[int]) -> None:
+        """The new verdicts of these are stored.
+
+        Raises:
+            Unavailable: the database does not answer; they will be looked at again, which changes nothing.
+        """
+        with self._store.reading() as reading:
+            judged = {one.id: one for one in reading.fleet_facts.judged(failures)}
+        self._finish(failures, judged)
+
+    def _finish(self, failures: Collection[int], judged: dict[int, Judged]) -> None:
+        """Neighbours may still fail: what ended only just is looked at once more."""
+        if not failures:
+            return
+        now = self._clock.now()
+        once_more = {
+            number: bounded(judged[number].ended_at) + self._settings.last
+            for number in failures
+            if number in judged and abs(now - bounded(judged[number].ended_at)) < self._settings.last
+        }
+        with self._store.unit_of_work() as work:
+            work.fleet_work.checked(failures)
+            work.fleet_work.recheck(once_more)
+
+
+def _around(one: Judged, verdict: Verdict) -> Around:
+    return Around(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), as_logged(verdict))
+
+
+def _is_news(before: Verdict, now: Verdict) -> bool:
+    return (
+        (before.side, before.cause, before.abstained, before.disputed, before.retry_outlook, before.suspect)
+        != (now.side, now.cause, now.abstained, now.disputed, now.retry_outlook, now.suspect)
+    ) or abs(before.confidence - now.confidence) >= LEAST_CHANGE

@@ -1,0 +1,43 @@
+"""What operators split off follows: a verdict's fingerprint is refined before anything is made of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from classifiers.contracts import Verdict
+from service.contracts.event import JobCompletion
+from service.db.session import Store
+from service.groups.repository import refined
+
+_MOST_TIMES = 4  # a kind that was split may be split again
+
+
+def refine(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The verdicts, one an event, with the fingerprints that their groups were split into.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    prints = [verdict.fingerprint for verdict in verdicts]
+    for _ in range(_MOST_TIMES):
+        with store.reading() as reading:
+            splits = reading.groups.splits(set(prints))
+        if not splits:
+            break
+        prints = [
+            refined(
+                fingerprint,
+                {
+                    "cluster": event.cluster,
+                    "queue": event.queue,
+                    "team": event.team,
+                    "user": event.user,
+                    "node": verdict.suspect.node if verdict.suspect is not None else None,
+                },
+                splits,
+            )
+            for fingerprint, event, verdict in zip(prints, events, verdicts, strict=True)
+        ]
+    return [
+        verdict if verdict.fingerprint == fingerprint else replace(verdict, fingerprint=fingerprint)
+        for verdict, fingerprint in zip(verdicts, prints, strict=True)
+    ]

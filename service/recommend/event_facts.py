@@ -1,0 +1,95 @@
+"""What the event itself tells of the facts that advice reads; the rest comes from the store."""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from service.contracts.event import JobCompletion
+from service.recommend.facts import Facts, KnownCheckpoint, OptIn, OptInMode
+from service.recommend.policy import Policy
+from service.recommend.policy_settings import Retrier
+
+OPT_IN_LABEL = "faultline/resubmit"
+_BY_LABEL: dict[str, OptInMode] = {"auto": "auto", "advise": "advise", "never": "never"}
+_NOT_SAID = frozenset({"", "0", "false", "no"})
+# Controllers that start a pod again whatever it ended with; a Job's own end comes as the Job's record, not as a pod's.
+_RESTARTING = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Workflow"})
+
+
+def opt_in(labels: dict[str, str], policy: Policy) -> OptIn:
+    """Whether the job may be acted on: its own label first (where the policy lets it count), else the policy.
+
+    A label with another value than auto, advise or never is a mistake, and no consent.
+    """
+    told = labels.get(OPT_IN_LABEL)
+    if told is not None:
+        mode = _BY_LABEL.get(told.strip().lower())
+        if mode is None:
+            return OptIn("advise", f"label {OPT_IN_LABEL} has the unknown value {told[:40]!r}")
+        if policy.opt_in.labels or mode != "auto":
+            return OptIn(mode, f"label {OPT_IN_LABEL}={mode}")
+    return _by_policy(policy.opt_in.default)
+
+
+@cache
+def _by_policy(mode: OptInMode) -> OptIn:
+    return OptIn(mode, "policy" if mode != "shadow" else "nobody opted in")
+
+
+def _fits(row: Retrier, name: str, value: str) -> bool:
+    named = name.startswith(row.label[:-1]) if row.label.endswith("*") else name == row.label
+    return named and (value == row.value if row.value is not None else value.strip().lower() not in _NOT_SAID)
+
+
+def retrier(event: JobCompletion, policy: Policy) -> str | None:
+    """What tries the job again by itself, as far as the event tells; None where nothing is known to."""
+    for row in policy.retrier if event.labels else ():
+        if any(_fits(row, name, value) for name, value in event.labels.items()):
+            return row.who
+    if "/" not in event.job_id:
+        return None
+    parts = event.job_id.split("/")
+    if event.scheduler == "kubernetes" and len(parts) == 3 and parts[1] in _RESTARTING:  # noqa: PLR2004 - namespace/kind/name
+        return f"the {parts[1]} {parts[2]}"
+    if event.pod is not None and len(parts) == 3 and parts[1] not in {"Pod", "Node"}:  # noqa: PLR2004
+        return f"the {parts[1]} {parts[2]}, of which this was one pod"
+    return None
+
+
+def array_task(event: JobCompletion) -> bool:
+    """Whether the job is one task of a Slurm array (`123_4`)."""
+    whole, _, task = event.job_id.partition("_")
+    return whole.isdecimal() and task.isdecimal()
+
+
+def facts_of(event: JobCompletion, now: datetime, policy: Policy, **beside: Any) -> Facts:
+    """The facts that the event alone tells, and `beside` them others by name, as the store knows them.
+
+    `policy` is the effective one for its cluster, queue and team.
+    """
+    known = event.checkpoint
+    return Facts(
+        now=now,
+        opt_in=opt_in(event.labels, policy),
+        retrier=retrier(event, policy),
+        checkpoint=None if known is None else KnownCheckpoint(known.uri, known.step, known.at),
+        memory_requested=event.requested.memory_bytes if event.requested is not None else None,
+        array_task=array_task(event),
+        queue_wait_s=None
+        if event.submitted_at is None or event.started_at is None
+        else max(0.0, (event.started_at - event.submitted_at).total_seconds()),
+        **beside,
+    )
+
+
+def alone(event: JobCompletion, now: datetime, policy: Policy) -> Facts:
+    """One event without history, as if its job had opted in, with what the event itself tells."""
+    known = facts_of(event, now, policy)
+    return Facts(
+        now=now,
+        opt_in=OptIn("auto", "assumed"),
+        checkpoint=known.checkpoint,
+        memory_requested=known.memory_requested,
+        array_task=known.array_task,
+        queue_wait_s=known.queue_wait_s,
+    )

@@ -1,1 +1,0 @@
-"""The weekly quality report: built purely, rendered, published."""

@@ -1,0 +1,1 @@
+"""The weekly quality report."""

@@ -1,0 +1,152 @@
+"""The week's failures by the papers' axes, beside the published shares."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from classifiers import taxonomy
+from classifiers.taxonomy import Entry
+from service.number_format import gpu_hours, number, percent
+from service.reports import intervals
+from service.reports.document import Cell, Section, Table
+from service.reports.weekly_facts import Amount, Facts
+
+# Zhang et al., ICSE 2020, abstract: shares of 4,960 failures.
+INTERACTION, INTERACTION_SHARE = "Execution Environment", 0.480
+SPECIFIC, SPECIFIC_SHARE = "Deep Learning Specific", 0.135
+_COLUMNS = ("jobs", "share (95 %)", "GPU-hours", "paper", "note")
+_NUMERIC = (True, True, True, True, False)
+DIFFERS = {1: "more here than in the paper", -1: "less here than in the paper", 0: ""}
+
+
+def title(code: str) -> str:
+    """A cause's or category's title; the code itself where it is not known."""
+    axes = taxonomy.load()
+    for axis in (axes.causes, axes.categories, axes.symptoms, axes.mitigations):
+        if code in axis:
+            return axis[code].title
+    return code
+
+
+def differs(count: int, of: int, published: float | None) -> int:
+    """1 where the share's 95 % interval lies above the published one, -1 below, 0 where it holds it."""
+    part = intervals.share(count, of)
+    if part is None or published is None:
+        return 0
+    return 1 if part.low > published else -1 if part.high < published else 0
+
+
+def causes(facts: Facts, failed: int, said: Mapping[str, str]) -> Section:
+    """The 22 causes of Gao et al.; shares of all failed jobs."""
+    axes = taxonomy.load()
+    return _section("causes", said, "cause", axes.causes, facts.causes, failed, link="cause")
+
+
+def categories(facts: Facts, said: Mapping[str, str]) -> Section:
+    """The 20 categories of Zhang et al.; shares of the failures that have one."""
+    axes = taxonomy.load()
+    of = sum(amount.failures for amount in facts.categories.values())
+    made = _section("categories", said, "category", axes.categories, facts.categories, of, link="category")
+    if not of:
+        return Section(made.key, made.title, (), made.table, made.empty)
+    notes = {}
+    for name, dimension, published in (
+        ("interaction", INTERACTION, INTERACTION_SHARE),
+        ("specific", SPECIFIC, SPECIFIC_SHARE),
+    ):
+        count = _of_dimension(facts.categories, dimension)
+        notes[name] = percent(count / of)
+        note = DIFFERS[differs(count, of, published)]
+        notes[f"{name}_note"] = f"; {note}" if note else ""
+    return Section(made.key, made.title, (said["intro"].format(**notes),), made.table, made.empty)
+
+
+def symptoms(facts: Facts, said: Mapping[str, str]) -> Section:
+    """The 30 symptoms of Liu et al.; shares of the failures that show one."""
+    of = sum(amount.failures for amount in facts.symptoms.values())
+    return _section("symptoms", said, "symptom", taxonomy.load().symptoms, facts.symptoms, of, link="symptom")
+
+
+def mitigations(facts: Facts, said: Mapping[str, str]) -> Section:
+    """What was done, beside the ten mitigations of Gao et al."""
+    done = facts.automation.by_state.get("done", 0)
+    taken = {
+        "M1": (
+            done + facts.resubmitted_by_people,
+            f"{number(done)} automatic, {number(facts.resubmitted_by_people)} by people",
+        )
+    }
+    for code, count in facts.recorded_mitigations.items():
+        before, note = taken.get(code, (0, ""))
+        taken[code] = (before + count, "; ".join(filter(None, (note, f"{number(count)} recorded"))))
+    total = sum(count for count, _ in taken.values())
+    rows = tuple(
+        (
+            Cell(f"{entry.code} {entry.title}"),
+            Cell(number(taken.get(code, (0, ""))[0])),
+            Cell(percent(taken.get(code, (0, ""))[0] / total)),
+            Cell("–" if entry.share is None else percent(entry.share / 100)),
+            Cell(taken.get(code, (0, ""))[1]),
+        )
+        for code, entry in taxonomy.load().mitigations.items()
+        if total
+    )
+    return Section(
+        "mitigations",
+        said["title"],
+        (said["intro"],),
+        Table(("mitigation", "times", "share", "paper", "how"), (False, True, True, True, False), rows),
+        said["empty"],
+    )
+
+
+def dimensions(found: Mapping[str, Amount]) -> dict[str, float | None]:
+    """The two shares that Zhang et al. lead with: interaction with the platform, and specific to deep learning."""
+    of = sum(amount.failures for amount in found.values())
+    return {
+        "interaction_share": _of_dimension(found, INTERACTION) / of if of else None,
+        "specific_share": _of_dimension(found, SPECIFIC) / of if of else None,
+    }
+
+
+def _of_dimension(found: Mapping[str, Amount], dimension: str) -> int:
+    axis = taxonomy.load().categories
+    return sum(
+        amount.failures
+        for code, amount in found.items()
+        if code in axis and axis[code].extra.get("dimension") == dimension
+    )
+
+
+def _section(
+    key: str,
+    said: Mapping[str, str],
+    name: str,
+    axis: Mapping[str, Entry],
+    found: Mapping[str, Amount],
+    of: int,
+    *,
+    link: str,
+) -> Section:
+    """Every code of the axis in the paper's order, those without a failure too; then what the axis does not know."""
+    rows: list[tuple[Cell, ...]] = []
+    codes: list[Any] = [*axis, *(code for code in sorted(found) if code not in axis)]
+    for code in codes if of else ():
+        amount = found.get(code, Amount())
+        part = intervals.share(amount.failures, of)
+        share = axis[code].share if code in axis else None
+        published = None if share is None else share / 100
+        rows.append(
+            (
+                Cell(
+                    f"{code} {title(code)}" if code in axis else code,
+                    f"/failures?{link}={code}" if amount.failures else None,
+                ),
+                Cell(number(amount.failures)),
+                Cell("–" if part is None else f"{percent(part.value)} ({percent(part.low)} to {percent(part.high)})"),
+                Cell(gpu_hours(amount.gpu_hours)),
+                Cell(percent(published)),
+                Cell(DIFFERS[differs(amount.failures, of, published)]),
+            )
+        )
+    table = Table((name, *_COLUMNS), (False, *_NUMERIC), tuple(rows))
+    return Section(key, said["title"], (said["intro"],), table, said["empty"])

@@ -1,0 +1,134 @@
+"""Store → facts: one snapshot, so that all figures of a report belong together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from service.db.session import Store, UnitOfWork
+from service.formatting import visible, without_colour
+from service.reports.weekly_counts import GroupCount, PeriodCounts, Sum
+from service.reports.weekly_facts import (
+    Amount,
+    AutomationFacts,
+    Facts,
+    GroupFacts,
+    IncidentFacts,
+    NodeFacts,
+    Quality,
+    WeekCounts,
+)
+from service.weeks import Week
+
+WEEKS = 12  # of the chart, the week itself included
+GROUPS = 40  # by cost and by number, of which the report picks
+ENVIRONMENT = ("EE.1", "EE.2", "EE.3")  # Zhang et al.: path, library, permission
+DIFFERENCES = 10
+NODES = 50
+
+
+def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
+    """The facts of a week.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    since, until = week.span(zone)
+    with store.reading() as reading:
+        weekly = reading.weekly
+        weeks = []
+        for back in range(WEEKS - 1, -1, -1):
+            one = week.earlier(back)
+            weeks.append(_week(one, weekly.counts(*one.span(zone))))
+        return Facts(
+            week=str(week),
+            zone=zone.key,
+            since=since,
+            until=until,
+            now=now,
+            weeks=tuple(weeks),
+            causes=_amounts(weekly.breakdown(since, until, "cause")),
+            categories=_amounts(weekly.breakdown(since, until, "category")),
+            symptoms=_amounts(weekly.breakdown(since, until, "symptom")),
+            decisions=_amounts(weekly.breakdown(since, until, "decision")),
+            groups=tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS)),
+            environment=tuple(
+                _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)
+            ),
+            nodes=tuple(_nodes(reading, since, until)),
+            incidents=tuple(
+                IncidentFacts(one.id, visible(one.title), one.opened_at, one.closed_at, one.jobs)
+                for one in reading.weekly_actions.incidents(since, until)
+            ),
+            automation=(done := _automation(reading, since, until)),
+            resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
+            recorded_mitigations=reading.mended.between(since, until),
+            quality=_quality(reading, week, since, until, now),
+        )
+
+
+def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
+    return WeekCounts(
+        str(week),
+        counts.finished,
+        counts.failed.jobs,
+        _amount(counts.failed),
+        {side: _amount(one) for side, one in counts.by_side.items()},
+    )
+
+
+def _nodes(reading: UnitOfWork, since: datetime, until: datetime) -> Iterator[NodeFacts]:
+    """The nodes that fail credibly more often than the fleet, as it stands now."""
+    for row in reading.suspicion.page(limit=NODES).items:
+        if row.low > 1:
+            lost = reading.weekly_actions.lost_on(row.node, row.cluster, since, until)
+            yield NodeFacts(row.cluster, row.node, row.rate_ratio, row.low, row.high, row.blame, row.exposure_h, lost)
+
+
+def _automation(reading: UnitOfWork, since: datetime, until: datetime) -> AutomationFacts:
+    done = reading.weekly_actions.automated(since, until)
+    return AutomationFacts(done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted)
+
+
+def _quality(reading: UnitOfWork, week: Week, since: datetime, until: datetime, now: datetime) -> Quality:
+    trust = reading.weekly.trust(since, until)
+    audited, right = reading.weekly_actions.audited(str(week))
+    return Quality(
+        diagnosed=trust.diagnosed,
+        abstained=trust.abstained,
+        revised=max(trust.revised - trust.corrected, 0),
+        corrected=trust.corrected,
+        contested=reading.weekly_actions.contested(since, until),
+        audited=audited,
+        audited_right=right,
+        expected_right=trust.confidence,
+        seconds_to_verdict=_percentiles(reading.weekly.seconds_to_verdict(since, until)),
+        silent_hours=reading.weekly.silent_hours(since, min(until, max(now, since))),
+    )
+
+
+def _percentiles(ascending: Sequence[float]) -> tuple[float, float] | None:
+    if not ascending:
+        return None
+    return ascending[len(ascending) // 2], ascending[min(int(len(ascending) * 0.95), len(ascending) - 1)]
+
+
+def _amount(one: Sum) -> Amount:
+    return Amount(one.jobs, one.gpu_hours, one.squares)
+
+
+def _amounts(found: Mapping[str, Sum]) -> dict[str, Amount]:
+    return {code: _amount(one) for code, one in found.items()}
+
+
+def _group(one: GroupCount) -> GroupFacts:
+    return GroupFacts(
+        one.fingerprint,
+        one.failure_id,
+        visible(without_colour(one.headline)),
+        one.side,
+        one.cause,
+        _amount(one.sum),
+        one.users,
+        one.first_seen,
+        one.last_before,
+    )

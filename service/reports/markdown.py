@@ -1,0 +1,73 @@
+"""The report as Markdown, for chats and wikis."""
+
+import re
+from collections.abc import Iterable
+
+from service.number_format import gpu_hours
+from service.reports.document import Report, Section, Table
+
+_ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+_BREAKS = re.compile(r"[\r\n\x00-\x1f\x7f]+")
+
+
+def render(report: Report) -> str:
+    """The whole report; whatever came from a log stands as text."""
+    lines = [f"# {text(report.title)}", "", text(report.subtitle), ""]
+    if report.version > 1:
+        lines += [f"Version {report.version}. What moved:", "", *(f"- {text(one)}" for one in report.moved), ""]
+    lines += [*(f"{text(sentence)}" for sentence in report.sentences), ""]
+    lines += ["## Three things to do", ""]
+    lines += [
+        f"{number}. **{text(todo.title)}** – {text(todo.gain)} ({text(todo.reckoned)})"
+        for number, todo in enumerate(report.todo, 1)
+    ] or ["Nothing stands out."]
+    lines += ["", "## How far to trust this", ""]
+    lines += [f"- {text(label)}: {text(said)}" for label, said in report.trust]
+    lines += ["", "## GPU-hours lost by week", ""]
+    sides = sorted({side for point in report.chart for side in point.by_side})
+    lines += _rows(("week", *sides, "all", "95 %"), (False, *(True for _ in sides), True, True))
+    lines += [
+        _row(
+            (
+                point.week,
+                *(gpu_hours(point.by_side.get(side, 0.0)) for side in sides),
+                gpu_hours(point.total),
+                f"{gpu_hours(point.low)} to {gpu_hours(point.high)}",
+            )
+        )
+        for point in report.chart
+    ]
+    for section in report.sections:
+        lines += ["", *_section(section)]
+    return "\n".join(lines) + "\n"
+
+
+def text(said: str) -> str:
+    """A text in which no character acts."""
+    return _ACTS.sub(r"\\\1", _BREAKS.sub(" ", said))
+
+
+def _section(section: Section) -> Iterable[str]:
+    yield f"## {text(section.title)}"
+    yield ""
+    for paragraph in section.paragraphs:
+        yield text(paragraph)
+        yield ""
+    if section.table is None or not section.table.rows:
+        yield text(section.empty)
+    else:
+        yield from _table(section.table)
+
+
+def _table(table: Table) -> Iterable[str]:
+    yield from _rows(table.columns, table.numeric)
+    for row in table.rows:
+        yield _row(tuple(cell.text for cell in row))
+
+
+def _rows(columns: tuple[str, ...], numeric: tuple[bool, ...]) -> list[str]:
+    return [_row(columns), "|" + "|".join("---:" if right else "---" for right in numeric) + "|"]
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(text(cell) for cell in cells) + " |"

@@ -1,0 +1,34 @@
+"""The report in print, set by typst; its data comes in as JSON, so that nothing in it is read as markup."""
+
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+import orjson
+
+from service.errors import ConfigurationError
+from service.number_format import gpu_hours
+from service.reports.document import Report
+
+
+def render(report: Report) -> bytes:
+    """The whole report as PDF.
+
+    Raises:
+        ConfigurationError: the extra `pdf` is not installed.
+    """
+    try:
+        import typst  # noqa: PLC0415 -- 34 MB that only this needs: an extra
+    except ImportError:
+        raise ConfigurationError("PDF needs the extra: pip install 'faultline[pdf]'") from None
+    told = report.to_wire()
+    for point in told["chart"]:
+        point["shown"] = gpu_hours(point["total"])
+    template = files("service.reports").joinpath("templates/report.typ").read_bytes()
+    with tempfile.TemporaryDirectory(prefix="faultline-report-") as folder:  # a root that holds nothing else to read
+        source = Path(folder) / "report.typ"
+        source.write_bytes(template)
+        made = typst.compile(
+            str(source), root=folder, ignore_system_fonts=True, sys_inputs={"report": orjson.dumps(told).decode()}
+        )
+    return bytes(made)

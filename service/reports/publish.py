@@ -1,0 +1,149 @@
+"""Publishing: a report that was published stays as it was; a later version of the same week lists what moved."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.clock import Clock
+from service.db.session import Store
+from service.deliveries.records import OutboxMessage
+from service.errors import Conflict, NotFound
+from service.number_format import number
+from service.reports import build, document, gather
+from service.reports.document import Report
+from service.stale_cache import Kept
+from service.weeks import Week, last_complete
+
+DUTY = "weekly report"
+GRACE = timedelta(hours=6)  # after a week's end: late events and late logs still come in
+LEASE = timedelta(minutes=15)
+SERVICE = "the service"
+LARGE = 1_000  # failures a week from which on a report takes longer to build than a page may
+
+
+class Reports:
+    """The reports of one service: those published, and the present state of any week."""
+
+    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: Kept[Report] | None = None) -> None:
+        """With `drafts` the present state of a large week may be as old as what is kept there; it tells its time."""
+        self._drafts = drafts
+        self._store = store
+        self._zone = zone
+        self._clock = clock
+        self._holder = f"publisher-{secrets.token_hex(6)}"
+
+    def current(self, week: Week) -> Report:
+        """The week as the rows say now, published or not.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        return build.build(gather.gather(self._store, week, self._zone, self._clock.now()))
+
+    def read(self, week: Week, version: int | None = None) -> Report:
+        """The published report (the newest version, or the one asked for); of a week never published the present state.
+
+        Raises:
+            Unavailable: the database does not answer.
+            NotFound: no such version.
+        """
+        with self._store.reading() as reading:
+            found = reading.reports.latest(str(week)) if version is None else reading.reports.get(str(week), version)
+        if found is None and version is not None:
+            raise NotFound(f"week {week} has no published version {version}")
+        if found is None:
+            if self._drafts is None:
+                return self.current(week)
+            return self._drafts.get(str(week), lambda: self.current(week), self._clock.monotonic(), worth=_large)
+        return document.from_wire(found.body)
+
+    def publish(self, week: Week, by: str = SERVICE) -> Report:
+        """Freeze the week as it is now; where nothing moved since the last version, that one is returned.
+
+        Raises:
+            Conflict: the week is not over, or somebody else published it at this very moment.
+            Unavailable: the database does not answer.
+        """
+        if self._clock.now() < week.span(self._zone)[1]:
+            raise Conflict(f"week {week} is not over: a report is published when it is")
+        made = self.current(week)
+        with self._store.reading() as reading:
+            last = reading.reports.latest(str(week))
+        if last is not None:
+            before = document.from_wire(last.body)
+            moved = what_moved(before.figures, made.figures)
+            if not moved:
+                return before
+            made = replace(made, version=last.version + 1, moved=moved)
+        with self._store.unit_of_work() as work:
+            if not work.reports.add(str(week), made.version, by, made.to_wire()):
+                raise Conflict(f"week {week} was published by somebody else at this very moment")
+            work.outbox.add([_message(made)])
+            work.audit.append(by, "report.published", f"report/{week}", after={"version": made.version})
+        return made
+
+    def tend(self) -> Report | None:
+        """Publish the last week where it is due and nobody has; however many processes call it, one publishes.
+
+        Raises:
+            Unavailable: the database does not answer; calling again later does the same.
+        """
+        now = self._clock.now()
+        week = last_complete(now, self._zone)
+        if now < week.span(self._zone)[1] + GRACE:
+            return None
+        with self._store.reading() as reading:
+            last = reading.duties.last(DUTY)
+        if last is not None and last >= str(week):
+            return None
+        with self._store.unit_of_work() as work:
+            if not work.duties.take(DUTY, self._holder, due=str(week), lease=LEASE):
+                return None
+        with self._store.reading() as reading:
+            published = reading.reports.latest(str(week)) is not None
+        made = None if published else self.publish(week)
+        with self._store.unit_of_work() as work:
+            work.duties.done(DUTY, self._holder, due=str(week))
+        return made
+
+    def listed(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
+        """What was published: week, version, time, by whom; newest week first."""
+        with self._store.reading() as reading:
+            return reading.reports.list(limit=limit, before=before)
+
+
+def _large(report: Report) -> bool:
+    return (report.figures.get("failed") or 0) >= LARGE
+
+
+def what_moved(before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]) -> tuple[str, ...]:
+    """The figures that differ between two versions of a week."""
+    said = build.words()["moved"]["figure"]
+    return tuple(
+        said.format(name=name.replace("_", " "), before=_shown(before.get(name)), after=_shown(after.get(name)))
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    )
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return number(value) if value == int(value) else number(value, 4)
+
+
+def _message(report: Report) -> OutboxMessage:
+    return OutboxMessage(
+        "report.published",
+        f"report/{report.week}",
+        {
+            "week": report.week,
+            "version": report.version,
+            "title": report.title,
+            "sentences": list(report.sentences),
+            "todo": [{"title": one.title, "gain": one.gain} for one in report.todo],
+            "page": f"/reports/{report.week}",
+        },
+    )

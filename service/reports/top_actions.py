@@ -1,0 +1,67 @@
+"""Three things to do next week, by what they would save."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from service.number_format import gpu_hours, number
+from service.reports.document import Todo
+from service.reports.weekly_facts import Facts
+
+MOST = 3
+_HEADLINE = 120  # characters
+
+
+def things_to_do(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
+    """The three that would save most GPU-hours (then most failed jobs) in a week like this one, with the reckoning."""
+    found: list[tuple[float, int, Todo]] = []
+
+    def add(title: str, hours: float, failures: int, reckoned: str, href: str) -> None:
+        gain = (
+            said["gain"].format(gain=gpu_hours(hours)) if hours > 0 else said["jobs"].format(failures=number(failures))
+        )
+        found.append((hours, failures, Todo(title, round(hours, 2), gain, reckoned, href)))
+
+    environment = {group.fingerprint for group in facts.environment}
+    for group in facts.groups:
+        if group.fingerprint in environment:
+            continue
+        headline = group.headline[:_HEADLINE] or group.fingerprint
+        add(
+            said.get(f"group_{group.side}", said["group_unknown"]).format(headline=headline),
+            group.amount.gpu_hours,
+            group.amount.failures,
+            said["group_reckoned"].format(
+                failures=_many(group.amount.failures, "failure"), users=_many(group.users, "user")
+            ),
+            f"/failures?group={quote(group.fingerprint, safe='')}",
+        )
+    for node in facts.nodes:
+        add(
+            said["node"].format(node=node.node),
+            node.gpu_hours * (1 - 1 / node.ratio) if node.ratio > 1 else 0.0,
+            round(node.failures),
+            said["node_reckoned"].format(
+                lost=gpu_hours(node.gpu_hours),
+                ratio=number(node.ratio, 1),
+                low=number(node.low, 1),
+                high=number(node.high, 1),
+            ),
+            f"/nodes/{quote(node.cluster, safe='')}/{quote(node.node, safe='')}",
+        )
+    missing = [amount for code, amount in facts.categories.items() if code.startswith("EE.")]
+    failures = sum(amount.failures for amount in missing)
+    if failures:
+        add(
+            said["environment"],
+            sum(amount.gpu_hours for amount in missing),
+            failures,
+            said["environment_reckoned"].format(failures=number(failures)),
+            "/failures?category=EE.1",
+        )
+    found.sort(key=lambda one: (-one[0], -one[1], one[2].title))
+    return tuple(one for _, _, one in found[:MOST])
+
+
+def _many(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,135 @@
+"""What the weekly report counts of actions and people: requests and outcomes, incidents, audits, contests, nodes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, case, func, or_, select
+
+from service.failures.tables import failures
+from service.feedback.tables import audits, feedback
+from service.incidents.tables import incidents
+from service.jobs.tables import jobs
+from service.requests.tables import requests
+from service.sql.types import utc
+
+
+@dataclass(frozen=True, slots=True)
+class Automated:
+    """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
+
+    `rescued`: what the failed attempts of jobs had held that then went well; `wasted`: lost by those that failed again.
+    `retracted`: acted on a verdict that was later taken back.
+    """
+
+    by_state: dict[str, int]
+    by_outcome: dict[str, int]
+    rescued: float
+    wasted: float
+    retracted: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeekIncident:
+    """An incident that was open at some time of a period."""
+
+    id: int
+    title: str
+    opened_at: datetime
+    closed_at: datetime | None
+    jobs: int
+
+
+class WeeklyActions:
+    """The figures."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def automated(self, since: datetime, until: datetime) -> Automated:
+        """What automatic resubmission did."""
+        since, until = utc(since), utc(until)
+        made = (requests.c.created_at >= since, requests.c.created_at < until)
+        states = self._connection.execute(
+            select(
+                requests.c.state,
+                func.count().label("many"),
+                func.coalesce(func.sum(case((requests.c.retracted, 1), else_=0)), 0).label("retracted"),
+            )
+            .where(*made)
+            .group_by(requests.c.state)
+        ).all()
+        again = jobs.alias("again")
+        ended = self._connection.execute(
+            select(
+                requests.c.outcome,
+                func.count().label("many"),
+                func.coalesce(func.sum(requests.c.gpu_hours), 0.0).label("held"),
+                func.coalesce(func.sum(again.c.gpu_hours_lost), 0.0).label("lost"),
+            )
+            .select_from(requests.outerjoin(again, again.c.id == requests.c.outcome_attempt_id))
+            .where(requests.c.outcome_at >= since, requests.c.outcome_at < until)
+            .group_by(requests.c.outcome)
+        ).all()
+        return Automated(
+            {row.state: row.many for row in states},
+            {row.outcome: row.many for row in ended},
+            sum(row.held for row in ended if row.outcome == "succeeded"),
+            sum(row.lost for row in ended if row.outcome in {"failed_same", "failed_otherwise"}),
+            sum(int(row.retracted) for row in states if row.state == "done"),
+        )
+
+    def incidents(self, since: datetime, until: datetime) -> tuple[WeekIncident, ...]:
+        """Incidents that were open in a period, those with most jobs first."""
+        found = self._connection.execute(
+            select(incidents.c.id, incidents.c.title, incidents.c.opened_at, incidents.c.closed_at, incidents.c.jobs)
+            .where(
+                incidents.c.opened_at < utc(until),
+                or_(incidents.c.closed_at.is_(None), incidents.c.closed_at >= utc(since)),
+            )
+            .order_by(incidents.c.jobs.desc(), incidents.c.id)
+        )
+        return tuple(WeekIncident(row.id, row.title, row.opened_at, row.closed_at, row.jobs) for row in found)
+
+    def audited(self, week: str) -> tuple[int, int]:
+        """Verdicts of a week's sample that were judged, and those whose side was right."""
+        row = self._connection.execute(
+            select(
+                func.count().label("judged"),
+                func.coalesce(
+                    func.sum(
+                        case((func.coalesce(feedback.c.side, feedback.c.said_side) == feedback.c.said_side, 1), else_=0)
+                    ),
+                    0,
+                ).label("right"),
+            )
+            .select_from(audits.join(feedback, feedback.c.id == audits.c.feedback_id))
+            .where(audits.c.week == week)
+        ).one()
+        return int(row.judged), int(row.right)
+
+    def contested(self, since: datetime, until: datetime) -> int:
+        """Failures that ended in a period and whose verdict was contested."""
+        return int(
+            self._connection.execute(
+                select(func.count(feedback.c.failure_id.distinct()))
+                .select_from(feedback.join(failures, failures.c.id == feedback.c.failure_id))
+                .where(
+                    feedback.c.kind == "contest",
+                    failures.c.ended_at >= utc(since),
+                    failures.c.ended_at < utc(until),
+                )
+            ).scalar_one()
+        )
+
+    def lost_on(self, node: str, cluster: str, since: datetime, until: datetime) -> float:
+        """GPU-hours lost in a period by failures that point at a node."""
+        return float(
+            self._connection.execute(
+                select(func.coalesce(func.sum(failures.c.gpu_hours_lost), 0.0)).where(
+                    failures.c.cluster == cluster,
+                    failures.c.suspect_node == node,
+                    failures.c.ended_at >= utc(since),
+                    failures.c.ended_at < utc(until),
+                )
+            ).scalar_one()
+        )

@@ -1,0 +1,280 @@
+"""What the weekly report counts. Every query reads one period by the index on `ended_at`; all derives from rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+
+from service.contracts.event import FAILURE_STATUSES, Status
+from service.failures.tables import failures, verdicts
+from service.feedback.tables import feedback
+from service.jobs.tables import jobs
+from service.sql import bulk
+from service.sql.types import utc
+
+UNKNOWN = "unknown"
+Breakdown = Literal["cause", "category", "symptom", "decision"]
+_FAILED = tuple(sorted(FAILURE_STATUSES))
+_STATUS = func.coalesce(failures.c.status, "")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HOUR = timedelta(hours=1)
+_LOST = failures.c.gpu_hours_lost
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Jobs, their GPU-hours lost, and the sum of the squares of these."""
+
+    jobs: int = 0
+    gpu_hours: float = 0.0
+    squares: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodCounts:
+    """Counts over jobs that ended in a period."""
+
+    finished: int
+    failed: Sum
+    by_side: Mapping[str, Sum]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCount:
+    """The failures of one fingerprint in a period. `last_before`: its newest failure before the period."""
+
+    fingerprint: str
+    failure_id: int
+    headline: str
+    side: str
+    cause: str
+    sum: Sum
+    users: int
+    first_seen: datetime
+    last_before: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Verdicts of a period: how many, how many undecided, made again, corrected by people."""
+
+    diagnosed: int
+    abstained: int
+    revised: int
+    corrected: int
+    confidence: float | None
+
+
+class Weekly:
+    """The figures of reports."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def counts(self, since: datetime, until: datetime) -> PeriodCounts:
+        """Finished and failed jobs; the failed ones by side, "unknown" for what is undecided or has no verdict."""
+        since, until = utc(since), utc(until)
+        finished, failed = 0, Sum()
+        for row in self._connection.execute(
+            select(jobs.c.status, *_sums(jobs.c.gpu_hours_lost))
+            .where(jobs.c.ended_at >= since, jobs.c.ended_at < until, jobs.c.counted)
+            .group_by(jobs.c.status)
+        ):
+            if row.status in FAILURE_STATUSES:
+                failed = _plus(failed, row)
+                finished += row.jobs
+            elif row.status == Status.SUCCEEDED:
+                finished += row.jobs
+        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
+        sides = {
+            row.side: _sum(row)
+            for row in self._connection.execute(
+                select(side.label("side"), *_sums(_LOST)).where(*_failed(since, until)).group_by(literal_column("1"))
+            )
+        }
+        settled = [sides.get(key, Sum()) for key in sides]
+        left = failed.jobs - sum(one.jobs for one in settled)
+        if left > 0:
+            unknown = sides.get(UNKNOWN, Sum())
+            sides[UNKNOWN] = Sum(
+                unknown.jobs + left,
+                unknown.gpu_hours + max(failed.gpu_hours - sum(one.gpu_hours for one in settled), 0.0),
+                unknown.squares + max(failed.squares - sum(one.squares for one in settled), 0.0),
+            )
+        return PeriodCounts(finished, failed, sides)
+
+    def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Sum]:
+        """The failed jobs of a period by a column's code; undecided ones count under "unknown" for the cause."""
+        column: ColumnElement[Any] = failures.c[by]
+        if by == "cause":
+            column = case((failures.c.abstained, UNKNOWN), else_=column)
+        return {
+            row.code: _sum(row)
+            for row in self._connection.execute(
+                select(column.label("code"), *_sums(_LOST))
+                .where(*_failed(utc(since), utc(until)), failures.c[by].is_not(None))
+                .group_by(literal_column("1"))
+            )
+        }
+
+    def groups(
+        self, since: datetime, until: datetime, *, limit: int, category: Iterable[str] | None = None
+    ) -> tuple[GroupCount, ...]:
+        """The groups that lost most GPU-hours and those with most jobs, `limit` of each, most GPU-hours first."""
+        since, until = utc(since), utc(until)
+        wanted = _failed(since, until)
+        if category is not None:
+            wanted.append(failures.c.category.in_(tuple(category)))
+        counted = (
+            select(
+                failures.c.fingerprint,
+                *_sums(_LOST),
+                func.count(failures.c.user_name.distinct()).label("users"),
+                func.max(failures.c.id).label("newest"),
+            )
+            .where(*wanted)
+            .group_by(failures.c.fingerprint)
+            .subquery()
+        )
+        found: dict[str, Any] = {}
+        for order in (counted.c.lost.desc(), counted.c.jobs.desc()):
+            for row in self._connection.execute(select(counted).order_by(order, counted.c.newest).limit(limit)):
+                found[row.fingerprint] = row
+        return tuple(
+            self._group(row, since)
+            for row in sorted(found.values(), key=lambda row: (-row.lost, -row.jobs, row.newest))
+        )
+
+    def silent_hours(self, since: datetime, until: datetime) -> tuple[datetime, ...]:
+        """The hours of a period in which no job ended."""
+        since, until = utc(since), utc(until)
+        hour = self._hour_of(jobs.c.ended_at)
+        seen = set(
+            self._connection.execute(
+                select(hour).where(jobs.c.ended_at >= since, jobs.c.ended_at < until).distinct()
+            ).scalars()
+        )
+        first, last = -((_EPOCH - since) // _HOUR), (until - _EPOCH) // _HOUR
+        return tuple(_EPOCH + number * _HOUR for number in range(first, last) if number not in seen)
+
+    def seconds_to_verdict(self, since: datetime, until: datetime) -> list[float]:
+        """Seconds from each event's arrival to its first verdict, ascending."""
+        rows = self._connection.execute(
+            select(jobs.c.received_at, verdicts.c.at)
+            .select_from(
+                failures.join(verdicts, (verdicts.c.failure_id == failures.c.id) & (verdicts.c.version == 1)).join(
+                    jobs, jobs.c.id == failures.c.id
+                )
+            )
+            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until))
+        )
+        return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
+
+    def trust(self, since: datetime, until: datetime) -> Trust:
+        """How the verdicts of a period fared; one that people only agreed with is neither corrected nor made again."""
+        said = feedback.c.failure_id == failures.c.id
+        other = or_(
+            func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
+            func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
+        )
+        by_person = failures.c.source == "person"
+        agreed = and_(
+            by_person,
+            exists().where(said, feedback.c.kind.in_(("confirm", "audit", "import"))),
+            ~exists().where(said, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
+        )
+        again = failures.c.version > case((agreed, 2), else_=1)  # agreeing wrote a version of its own
+        row = self._connection.execute(
+            select(
+                func.count().label("diagnosed"),
+                func.coalesce(func.sum(case((failures.c.abstained, 1), else_=0)), 0).label("abstained"),
+                func.coalesce(func.sum(case((again, 1), else_=0)), 0).label("revised"),
+                func.coalesce(func.sum(case((and_(by_person, ~agreed), 1), else_=0)), 0).label("corrected"),
+                func.avg(case((~failures.c.abstained, failures.c.confidence))).label("confidence"),
+            ).where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until))
+        ).one()
+        return Trust(int(row.diagnosed), int(row.abstained), int(row.revised), int(row.corrected), row.confidence)
+
+    def resubmitted(self, since: datetime, until: datetime) -> int:
+        """Jobs that ended in a period and say that they repeat an earlier one."""
+        return int(
+            self._connection.execute(
+                select(func.count())
+                .select_from(jobs)
+                .where(
+                    jobs.c.ended_at >= utc(since),
+                    jobs.c.ended_at < utc(until),
+                    jobs.c.counted,
+                    jobs.c.resubmit_of.is_not(None),
+                )
+            ).scalar_one()
+        )
+
+    def _group(self, counted: Any, since: datetime) -> GroupCount:
+        same = failures.c.fingerprint == counted.fingerprint
+        newest = self._connection.execute(select(failures).where(failures.c.id == counted.newest)).one()
+        first = self._connection.execute(
+            select(failures.c.ended_at).where(same).order_by(failures.c.ended_at, failures.c.id).limit(1)
+        ).scalar_one()
+        before = self._connection.execute(
+            select(failures.c.ended_at)
+            .where(same, failures.c.ended_at < since)
+            .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+            .limit(1)
+        ).scalar_one_or_none()
+        return GroupCount(
+            fingerprint=counted.fingerprint,
+            failure_id=newest.id,
+            headline=newest.headline,
+            side=UNKNOWN if newest.abstained else newest.side,
+            cause=newest.cause,
+            sum=_sum(counted),
+            users=counted.users,
+            first_seen=first,
+            last_before=before,
+        )
+
+    def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
+        if bulk.is_postgres(self._connection):
+            return cast(func.floor(cast(func.extract("epoch", at), Float) / 3600), BigInteger)
+        return cast(func.strftime("%s", at), BigInteger) // 3600
+
+
+def _sums(lost: ColumnElement[float]) -> tuple[ColumnElement[Any], ...]:
+    return (
+        func.count().label("jobs"),
+        func.coalesce(func.sum(lost), 0.0).label("lost"),
+        func.coalesce(func.sum(lost * lost), 0.0).label("squares"),
+    )
+
+
+def _sum(row: Any) -> Sum:
+    return Sum(row.jobs, row.lost, row.squares)
+
+
+def _plus(one: Sum, row: Any) -> Sum:
+    return Sum(one.jobs + row.jobs, one.gpu_hours + row.lost, one.squares + row.squares)
+
+
+def _failed(since: datetime, until: datetime) -> list[ColumnElement[bool]]:
+    return [
+        failures.c.ended_at >= since,
+        failures.c.ended_at < until,
+        failures.c.counted,
+        _STATUS.in_(_FAILED),
+    ]

@@ -1,0 +1,1 @@
+"""Stored resubmission requests, leases, outcomes and the advice they are based on."""

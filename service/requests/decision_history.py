@@ -1,0 +1,144 @@
+"""Stored decisions in bulk, with the verdict and the facts that they stood on and how their resubmits ended."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, func, select
+
+from service.failures.tables import failures, logs, verdicts
+from service.jobs.row_mapping import nodes_of
+from service.jobs.tables import jobs
+from service.requests.tables import advices, requests
+from service.sql.packing import unpack
+from service.sql.types import utc
+
+_AT_ONCE = 2_000
+# A hook that has acted: only then was there a resubmit.
+_MADE = ("done", "already_done")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision, with the attempt that opened the failure.
+
+    `body` is the verdict/1 of that version, None where retention removed it; `event` what is kept of the event; `made`
+    says that its resubmit was done; `outcome` and `gpu_hours` are of the run that came of it.
+    """
+
+    failure_id: int
+    at: datetime
+    decision: str
+    mode: str
+    facts: Mapping[str, Any] | None
+    body: Mapping[str, Any] | None
+    event: Mapping[str, Any] | None
+    cluster: str
+    queue: str | None
+    team: str | None
+    status: str
+    gpus: int | None
+    nodes: tuple[str, ...]
+    started_at: datetime | None
+    ended_at: datetime
+    made: bool
+    outcome: str | None
+    gpu_hours: float | None
+
+
+class Decisions:
+    """Reads them, oldest first."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def span(self, since: datetime | None = None) -> tuple[int, int] | None:
+        """The lowest and highest failure that was advised on since a time; None where there is none."""
+        wanted = select(func.min(advices.c.failure_id), func.max(advices.c.failure_id))
+        if since is not None:
+            wanted = wanted.where(advices.c.at >= utc(since))
+        low, high = self._connection.execute(wanted).one()
+        return None if low is None else (low, high)
+
+    def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[Decided]:
+        """The decisions on failures from `low` to `high` (both in), by failure, which is by time."""
+        wanted: Select[Any] = (
+            select(
+                advices.c.failure_id,
+                advices.c.at,
+                advices.c.decision,
+                advices.c.mode,
+                advices.c.facts,
+                verdicts.c.body,
+                logs.c.event,
+                failures.c.cluster,
+                failures.c.queue,
+                failures.c.team,
+                jobs.c.status,
+                jobs.c.gpus,
+                jobs.c.nodes,
+                jobs.c.started_at,
+                jobs.c.ended_at,
+                requests.c.result,
+                requests.c.outcome,
+                requests.c.outcome_attempt_id,
+            )
+            .join(
+                verdicts, and_(verdicts.c.failure_id == advices.c.failure_id, verdicts.c.version == advices.c.version)
+            )
+            .join(failures, failures.c.id == advices.c.failure_id)
+            .join(jobs, jobs.c.id == advices.c.failure_id)
+            .outerjoin(logs, and_(logs.c.failure_id == advices.c.failure_id, logs.c.attempt_id == advices.c.failure_id))
+            .outerjoin(
+                requests,
+                and_(
+                    requests.c.failure_id == advices.c.failure_id,
+                    requests.c.verdict_version == advices.c.version,
+                    requests.c.origin == "policy",
+                ),
+            )
+            .order_by(advices.c.failure_id, advices.c.version)
+        )
+        if since is not None:
+            wanted = wanted.where(advices.c.at >= utc(since))
+        for begin in range(low, high + 1, _AT_ONCE):
+            part = wanted.where(advices.c.failure_id.between(begin, min(high, begin + _AT_ONCE - 1)))
+            rows = self._connection.execute(part).all()
+            spent = self._gpu_hours([row.outcome_attempt_id for row in rows if row.outcome_attempt_id is not None])
+            for row in rows:
+                yield _decided(row, spent)
+
+    def _gpu_hours(self, attempts: list[int]) -> dict[int, float]:
+        """GPU-hours that runs took, by attempt; those whose size or start is not known are left out."""
+        if not attempts:
+            return {}
+        wanted = select(jobs.c.id, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at).where(jobs.c.id.in_(attempts))
+        return {
+            row.id: row.gpus * max(0.0, (row.ended_at - row.started_at).total_seconds()) / 3600
+            for row in self._connection.execute(wanted)
+            if row.gpus is not None and row.started_at is not None
+        }
+
+
+def _decided(row: Row[Any], spent: Mapping[int, float]) -> Decided:
+    return Decided(
+        failure_id=row.failure_id,
+        at=row.at,
+        decision=row.decision,
+        mode=row.mode,
+        facts=unpack(row.facts),
+        body=None if row.body is None else unpack(row.body),
+        event=None if row.event is None else unpack(row.event),
+        cluster=row.cluster,
+        queue=row.queue,
+        team=row.team,
+        status=row.status,
+        gpus=row.gpus,
+        nodes=tuple(nodes_of(row.nodes)),
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        made=row.result in _MADE,
+        outcome=row.outcome,
+        gpu_hours=spent.get(row.outcome_attempt_id),
+    )

@@ -1,0 +1,43 @@
+"""The kill switch: one row that every lease reads in its own transaction."""
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.requests.records import Switch
+from service.requests.tables import switches
+from service.sql import bulk
+from service.sql.types import short
+
+NAME = "automation"
+_LOCK = 0x737769746368  # "switch": held shared by whoever leases, alone by whoever turns it
+
+
+class KillSwitch:
+    """The switch."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def get(self, *, hold: bool = False) -> Switch:
+        """How it stands. With `hold` nobody turns it before this transaction ends."""
+        if hold:
+            bulk.lock(self._connection, [_LOCK], shared=True)
+        row = self._connection.execute(select(switches).where(switches.c.name == NAME)).first()
+        return Switch() if row is None else Switch(row.stopped, row.at, row.by, row.reason)
+
+    def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
+        """Turn it. Once this transaction is committed, no lease is given that the new position forbids."""
+        bulk.lock(self._connection, [_LOCK])
+        said = {
+            "stopped": stopped,
+            "at": self._clock.now(),
+            "by": short(by),
+            "reason": short(reason, 500),
+        }
+        insert = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        made = insert(switches).values(name=NAME, **said).on_conflict_do_nothing(index_elements=["name"])
+        if self._connection.execute(made).rowcount != 1:
+            self._connection.execute(update(switches).where(switches.c.name == NAME).values(**said))
+        return self.get()

@@ -1,0 +1,233 @@
+"""Leases of requests: a request is in one hook's hands at a time, and comes back when the lease runs out.
+
+Whoever leases on a cluster holds that cluster's lock until the transaction ends, so that the pace, incidents and storms
+that were looked at still hold when the lease is given.
+"""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, func, or_, select, update
+
+from service.clock import Clock
+from service.requests.records import AckResult, Acted, Lease, Request, RequestState
+from service.requests.repository import DETAIL, OPEN, request_of
+from service.requests.tables import requests
+from service.sql import bulk
+from service.sql.packing import unpack
+from service.sql.types import short, utc
+
+LINEAGE_LABEL = "faultline/lineage"
+REQUEST_LABEL = "faultline/request"
+_STATE_OF: Mapping[AckResult, RequestState] = {
+    "done": "done",
+    "already_done": "done",
+    "refused": "refused",
+    "unknown": "unknown",
+}
+
+
+class Leases:
+    """The leases."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def alone_on(self, cluster: str) -> None:
+        """Wait until nobody else leases on this cluster, and keep others waiting until this transaction ends."""
+        digest = blake2b(f"lease\0{short(cluster)}".encode(), digest_size=8).digest()
+        bulk.lock(self._connection, [int.from_bytes(digest, "big", signed=True)])
+
+    def due(self, cluster: str, *, limit: int, resting: Collection[str] = ()) -> list[Row[Any]]:
+        """Rows that may go now by their own time: waiting ones, and leased ones whose lease ran out; oldest first.
+
+        Of users who are `resting` only what a person asked for.
+        """
+        now = self._clock.now()
+        free = or_(
+            requests.c.state == "waiting",
+            and_(requests.c.state == "leased", requests.c.leased_until <= now),
+        )
+        wanted = (
+            select(requests)
+            .where(
+                OPEN,
+                requests.c.cluster == short(cluster),
+                requests.c.not_before <= now,
+                requests.c.expires_at > now,
+                free,
+                or_(
+                    requests.c.origin != "policy",
+                    requests.c.user_name.is_(None),
+                    requests.c.user_name.not_in([short(user) for user in resting]),
+                ),
+            )
+            .order_by(requests.c.not_before, requests.c.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return list(self._connection.execute(wanted))
+
+    def held_by(self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50) -> list[Row[Any]]:
+        """Held rows that have not expired, the least costly to try (GPUs) first."""
+        wanted = select(requests).where(
+            OPEN,
+            requests.c.cluster == short(cluster),
+            requests.c.state == "held",
+            requests.c.held_by == held_by,
+            requests.c.expires_at > self._clock.now(),
+        )
+        if incident_id is not None:
+            wanted = wanted.where(requests.c.incident_id == incident_id)
+        cheapest = func.coalesce(requests.c.gpus, 0)
+        return list(
+            self._connection.execute(
+                wanted.order_by(cheapest, requests.c.id).limit(limit).with_for_update(skip_locked=True)
+            )
+        )
+
+    def tried(self, incident_id: int) -> set[str]:
+        """The lineages that an incident let go first already."""
+        wanted = select(requests.c.lineage).where(
+            requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
+        )
+        return set(self._connection.execute(wanted).scalars())
+
+    def held_for_a_while(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[Row[Any]]:
+        """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
+        wanted = (
+            select(requests)
+            .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
+            .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
+        )
+        return list(
+            self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
+        )
+
+    def of_lineage_since(self, lineage: str, side: str, since: datetime) -> int:
+        """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
+        of_user = requests.c.side == "user"
+        wanted = select(func.count()).where(
+            requests.c.lineage == lineage,
+            of_user if side == "user" else ~of_user,
+            requests.c.origin == "policy",
+            requests.c.state.in_(("leased", "done", "unknown")),
+            requests.c.leased_at > utc(since),
+        )
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def give(self, rows: Sequence[Row[Any]], hook: str, seconds: float) -> list[Lease]:
+        """Lease these rows, held by this transaction, to a hook."""
+        now = self._clock.now()
+        until = utc(now + timedelta(seconds=seconds))
+        given = []
+        for row in rows:
+            token = secrets.token_urlsafe(24)
+            self._connection.execute(
+                update(requests)
+                .where(requests.c.id == row.id)
+                .values(
+                    state="leased",
+                    held_by=None,
+                    lease_token=token,
+                    leased_by=short(hook),
+                    leased_until=until,
+                    leased_at=now,
+                    leases=requests.c.leases + 1,
+                )
+            )
+            given.append(_lease(row, token, until))
+        return given
+
+    def settle(
+        self,
+        row: Row[Any],
+        result: AckResult,
+        *,
+        new_job_id: str | None = None,
+        detail: str | None = None,
+        state: RequestState | None = None,
+    ) -> Request:
+        """Write down what a hook answered; `state` where it is another than the answer's own."""
+        changed = self._connection.execute(
+            update(requests)
+            .where(requests.c.id == row.id)
+            .values(
+                state=state or _STATE_OF[result],
+                result=result,
+                new_job_id=short(new_job_id),
+                detail=short(detail, DETAIL) if detail is not None else row.detail,
+                ended_at=self._clock.now(),
+                leased_until=None,
+            )
+            .returning(requests)
+        ).one()
+        return request_of(changed)
+
+    def put_back(self, row: Row[Any], *, not_before: datetime, detail: str) -> Request:
+        """A hook could not do it now: it waits until `not_before`, in nobody's hands."""
+        changed = self._connection.execute(
+            update(requests)
+            .where(requests.c.id == row.id)
+            .values(
+                state="waiting",
+                not_before=utc(not_before),
+                tries=requests.c.tries + 1,
+                detail=short(detail, DETAIL),
+                leased_until=None,
+                lease_token=None,
+            )
+            .returning(requests)
+        ).one()
+        return request_of(changed)
+
+    def acted(self, cluster: str, since: datetime) -> list[Acted]:
+        """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
+        wanted = (
+            select(
+                *(requests.c.id, requests.c.cause, requests.c.resource, requests.c.outcome),
+                *(requests.c.leased_at, requests.c.user_name),
+            )
+            .where(
+                requests.c.cluster == short(cluster),
+                requests.c.leased_at.is_not(None),
+                requests.c.leased_at > utc(since),
+                requests.c.origin == "policy",
+                requests.c.state.in_(("leased", "done", "unknown", "withdrawn")),
+            )
+            .order_by(requests.c.leased_at)
+        )
+        return [
+            Acted(row.id, row.cause, row.resource, row.user_name, row.leased_at, row.outcome)
+            for row in self._connection.execute(wanted)
+        ]
+
+
+def _lease(row: Row[Any], token: str, until: datetime) -> Lease:
+    body = unpack(row.body)
+    return Lease(
+        request_id=row.public_id,
+        lease_token=token,
+        expires_at=until,
+        cluster=row.cluster,
+        job_id=row.job_id,
+        attempt=row.attempt,
+        action=row.kind,
+        exclude_nodes=tuple(body["exclude_nodes"]),
+        resume_from=body["resume_from"],
+        changes=body["changes"],
+        not_before=row.not_before,
+        reasons=tuple(body["reasons"]),
+        valid_until=row.expires_at,
+        lease_count=row.leases + 1,
+        labels={LINEAGE_LABEL: row.lineage, REQUEST_LABEL: row.public_id},
+        ask_scheduler=row.ask_scheduler,
+        failure_id=row.failure_id,
+        user=row.user_name,
+        queue=row.queue,
+        ended_before=row.created_at,
+    )

@@ -1,0 +1,187 @@
+"""Lineages: a job and everything resubmitted from it are one piece of work.
+
+A job that came of another has a row; any other job is the root of a lineage of its own, whose key is made from its
+name, so that the many jobs that are never resubmitted cost nothing. Keys are fit for a scheduler's labels.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.failures.tables import failures
+from service.jobs.tables import jobs
+from service.requests.records import Joined, Mark, PastAttempt
+from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.sql import bulk
+from service.sql.packing import unpack
+from service.sql.types import clean, short
+
+Job = tuple[str, str]  # cluster, job_id
+_CHUNK = 500
+
+
+def key_of(cluster: str, job_id: str) -> str:
+    """The key of the lineage that begins with this job."""
+    digest = blake2b(f"{clean(cluster)}\0{clean(job_id)}".encode("utf-8", "replace"), digest_size=10)
+    return "l" + digest.hexdigest()
+
+
+class Lineages:
+    """The lineages."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def find(self, wanted: Collection[Job]) -> dict[Job, Joined]:
+        """Whose piece of work each of these jobs is; those that are roots, or not known, are absent."""
+        found: dict[Job, Joined] = {}
+        for cluster, ids in _by_cluster(wanted):
+            rows = self._connection.execute(
+                select(lineages).where(lineages.c.cluster == clean(cluster), lineages.c.job_id.in_(ids))
+            )
+            for row in rows:
+                found[cluster, row.job_id] = Joined(row.lineage, row.root_job_id)
+        return found
+
+    def members(self, keys: Collection[str]) -> dict[str, list[Job]]:
+        """The jobs of each lineage, but its root."""
+        found: dict[str, list[Job]] = {}
+        if keys:
+            for row in self._connection.execute(select(lineages).where(lineages.c.lineage.in_(sorted(keys)))):
+                found.setdefault(row.lineage, []).append((row.cluster, row.job_id))
+        return found
+
+    def join(self, joined: Mapping[Job, Joined]) -> None:
+        """Remember that these jobs came of others. What came of them before that was known comes along."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        now = self._clock.now()
+        for (cluster, job_id), to in sorted(joined.items()):
+            own = key_of(cluster, job_id)
+            if own == to.lineage:
+                continue
+            self._connection.execute(
+                insert(lineages)
+                .values(
+                    cluster=short(cluster),
+                    job_id=short(job_id),
+                    lineage=to.lineage,
+                    root_job_id=short(to.root_job_id),
+                    at=now,
+                )
+                .on_conflict_do_nothing()
+            )
+            self._connection.execute(
+                update(lineages)
+                .where(lineages.c.lineage == own)
+                .values(lineage=to.lineage, root_job_id=short(to.root_job_id))
+            )
+            # An open request of its own may stand beside one of the lineage it joins: only what has ended moves.
+            closed = requests.c.state.not_in(("held", "waiting", "leased"))
+            self._connection.execute(
+                update(requests).where(requests.c.lineage == own, closed).values(lineage=to.lineage)
+            )
+
+    def attempts(self, wanted: Collection[Job], *, besides: Collection[int] = ()) -> list[PastAttempt]:
+        """Every stored run of these jobs but the rows `besides`, by their end.
+
+        Of a run of several pods that is the one that opened its failure.
+        """
+        found: list[PastAttempt] = []
+        leave = set(besides)
+        columns = (
+            *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpus),
+            *(failures.c.id.label("failure"), failures.c.side, failures.c.fingerprint),
+            *(advices.c.step, advices.c.facts),
+        )
+        of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
+        for cluster, ids in _by_cluster(wanted):
+            older = [row_id for row_id in self._runs(clean(cluster), ids) if row_id not in leave]
+            for start in range(0, len(older), _CHUNK):
+                rows = self._connection.execute(
+                    select(*columns)
+                    .outerjoin(failures, failures.c.id == jobs.c.id)
+                    .outerjoin(advices, of_verdict)
+                    .where(jobs.c.id.in_(older[start : start + _CHUNK]))
+                    .where(or_(failures.c.id.is_not(None), and_(jobs.c.counted, jobs.c.failure_id.is_(None))))
+                )
+                found.extend(
+                    PastAttempt(
+                        id=row.id,
+                        cluster=cluster,
+                        job_id=row.job_id,
+                        status=row.status,
+                        started_at=row.started_at,
+                        ended_at=row.ended_at,
+                        gpus=row.gpus,
+                        failure_id=row.failure,
+                        side=row.side,
+                        fingerprint=row.fingerprint,
+                        step=row.step,
+                        checkpoint=None if row.facts is None else unpack(row.facts).get("checkpoint", {}).get("uri"),
+                    )
+                    for row in rows
+                )
+        return sorted(found, key=lambda one: (one.ended_at, one.id))
+
+    def _runs(self, cluster: str, job_ids: list[str]) -> list[int]:
+        """The rows of these jobs."""
+        if bulk.is_postgres(self._connection):
+            # OFFSET 0: one look into the index a job, whatever the planner believes of a table that grows quickly.
+            there = (
+                "SELECT found.id FROM unnest(%s::text[]) AS given (job_id) CROSS JOIN LATERAL "
+                "(SELECT id FROM jobs WHERE cluster = %s AND jobs.job_id = given.job_id OFFSET 0) AS found"
+            )
+            return list(self._connection.exec_driver_sql(there, (job_ids, cluster)).scalars())
+        wanted = select(jobs.c.id).where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids))
+        return list(self._connection.execute(wanted).scalars())
+
+    def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
+        """A person's word on a piece of work, in place of the one before."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
+        made = insert(lineage_marks).values(lineage=lineage, **said)
+        self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
+
+    def unmark(self, lineage: str) -> None:
+        """Take a person's word back."""
+        self._connection.execute(delete(lineage_marks).where(lineage_marks.c.lineage == lineage))
+
+    def marks(self, keys: Collection[str] | None = None) -> dict[str, tuple[Mark, str, datetime]]:
+        """The word on each of these lineages that has one: which, whose, when. None: on all."""
+        wanted = select(lineage_marks)
+        if keys is not None:
+            if not keys:
+                return {}
+            wanted = wanted.where(or_(*(lineage_marks.c.lineage.in_(part) for part in _chunks(sorted(keys)))))
+        return {row.lineage: (row.mark, row.by, row.at) for row in self._connection.execute(wanted)}
+
+    def mark_on(self, cluster: str, job_id: str) -> tuple[str, str] | None:
+        """What a person said of a job's piece of work, and who; None: nobody said anything."""
+        own = (cluster, job_id)
+        joined = self.find([own]).get(own)
+        key = key_of(*own) if joined is None else joined.lineage
+        found = self.marks([key]).get(key)
+        return None if found is None else (found[0], found[1])
+
+    def any_marks(self) -> bool:
+        """Whether anybody ever said anything."""
+        return self._connection.execute(select(lineage_marks.c.lineage).limit(1)).first() is not None
+
+
+def _by_cluster(wanted: Iterable[Job]) -> Iterable[tuple[str, list[str]]]:
+    together: dict[str, set[str]] = {}
+    for cluster, job_id in wanted:
+        together.setdefault(cluster, set()).add(clean(job_id))
+    for cluster, ids in together.items():
+        for part in _chunks(sorted(ids)):
+            yield cluster, part
+
+
+def _chunks(wanted: list[str]) -> list[list[str]]:
+    return [wanted[start : start + _CHUNK] for start in range(0, len(wanted), _CHUNK)]

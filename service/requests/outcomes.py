@@ -1,0 +1,214 @@
+"""How resubmitted jobs ended: requests whose end is awaited, what came of them, and the tallies."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.requests.records import Awaited, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
+from service.requests.repository import request_of
+from service.requests.tables import demotions, requests
+from service.sql import bulk
+from service.sql.types import clean, utc
+
+# As the partial index says it.
+AWAITED = and_(
+    literal_column("outcome").is_(None),
+    literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
+)
+_HELPED = ("succeeded", "got_past")
+_FAILED = ("failed_same", "failed_otherwise")
+_CHUNK = 500
+
+
+class Outcomes:
+    """The outcomes."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def any_awaited(self) -> bool:
+        """Whether the end of any resubmitted job is still to come."""
+        return self._connection.execute(select(requests.c.id).where(AWAITED).limit(1)).first() is not None
+
+    def awaited(
+        self,
+        jobs: Collection[tuple[str, str]],
+        *,
+        request_ids: Collection[str] = (),
+        lineages: Collection[str] = (),
+    ) -> list[Awaited]:
+        """Requests acted on (or perhaps so) whose own job, new job, name or lineage is one of these, oldest first."""
+        found: dict[int, Row[Any]] = {}
+        together: dict[str, set[str]] = {}
+        for cluster, job_id in jobs:
+            together.setdefault(clean(cluster), set()).add(clean(job_id))
+        for cluster, ids in together.items():
+            for part in _chunks(sorted(ids)):
+                of_job = or_(requests.c.job_id.in_(part), requests.c.new_job_id.in_(part))
+                self._take(found, and_(requests.c.cluster == cluster, of_job))
+        for part in _chunks(sorted({clean(one) for one in request_ids})):
+            self._take(found, requests.c.public_id.in_(part))
+        for part in _chunks(sorted({clean(one) for one in lineages})):
+            self._take(found, requests.c.lineage.in_(part))
+        return [_awaited(found[number]) for number in sorted(found)]
+
+    def record(
+        self,
+        request: Awaited,
+        outcome: RequestOutcome,
+        *,
+        attempt_id: int | None = None,
+        failure_id: int | None = None,
+        new_job_id: str | None = None,
+    ) -> Request | None:
+        """Write down how it ended; None where somebody else did. Ends that nobody answered for count as done."""
+        values: dict[str, Any] = {
+            "outcome": outcome,
+            "outcome_at": self._clock.now(),
+            "outcome_attempt_id": attempt_id,
+            "outcome_failure_id": failure_id,
+        }
+        if new_job_id is not None:
+            values["new_job_id"] = func.coalesce(requests.c.new_job_id, clean(new_job_id)[:200])
+        if attempt_id is not None and request.state in {"leased", "unknown"}:
+            # Its job came and ended before the hook answered, or without an answer: it was done.
+            values |= {"state": "done", "ended_at": self._clock.now(), "leased_until": None}
+        row = self._connection.execute(
+            update(requests)
+            .where(requests.c.id == request.id, requests.c.outcome.is_(None))
+            .values(**values)
+            .returning(requests)
+        ).first()
+        return None if row is None else request_of(row)
+
+    def silent(self, before: datetime, *, limit: int = 200) -> list[Awaited]:
+        """Awaited since before a time without any end."""
+        wanted = (
+            select(requests)
+            .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
+            .order_by(requests.c.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return [_awaited(row) for row in self._connection.execute(wanted)]
+
+    def tallies(self, since: datetime | None = None) -> list[TallyRow]:
+        """Ends by cluster, cause, plan and policy, of automatic requests; `since`: those known since then only.
+
+        Those whose end is awaited are counted whenever they were made.
+        """
+        keys = (requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
+        told = requests.c.outcome
+        ended = (
+            select(*keys, told, func.count().label("many"))
+            .where(requests.c.origin == "policy", requests.c.outcome_at.is_not(None))
+            .group_by(*keys, told)
+        )
+        if since is not None:
+            ended = ended.where(requests.c.outcome_at >= utc(since))
+        # SQLite would take the index of all states.
+        own = "" if bulk.is_postgres(self._connection) else "INDEXED BY ix_requests_awaited"
+        awaited = text(
+            f"SELECT cluster, cause, plan, policy, outcome, count(*) AS many FROM requests {own} "  # noqa: S608 - texts of ours
+            "WHERE outcome IS NULL AND state IN ('leased', 'done', 'unknown', 'withdrawn') "
+            "AND origin = 'policy' AND result = 'done' GROUP BY cluster, cause, plan, policy, outcome"
+        )
+        found: defaultdict[tuple[str, str, str, str], Counter[str | None]] = defaultdict(Counter)
+        for rows in (self._connection.execute(ended), self._connection.execute(awaited)):
+            for row in rows:
+                found[row.cluster, row.cause, row.plan, row.policy][row.outcome] += row.many
+        return [
+            TallyRow(
+                cluster,
+                cause,
+                cast("RequestPlan", plan),
+                policy,
+                helped=sum(counts[one] for one in _HELPED),
+                failed=sum(counts[one] for one in _FAILED),
+                unknown=counts["unknown"],
+                pending=counts[None],
+            )
+            for (cluster, cause, plan, policy), counts in sorted(found.items())
+        ]
+
+    def demotions(self) -> list[Demotion]:
+        """What is advice only since when."""
+        rows = self._connection.execute(select(demotions).order_by(demotions.c.at))
+        return [
+            Demotion(row.cluster, row.cause, row.plan, row.policy, row.at, row.helped, row.failed, row.floor)
+            for row in rows
+        ]
+
+    def demote(self, one: Demotion) -> bool:
+        """Store a demotion; False where it stands already."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        made = self._connection.execute(
+            insert(demotions)
+            .values(
+                cluster=one.cluster,
+                cause=one.cause,
+                plan=one.plan,
+                policy=one.policy,
+                at=one.at,
+                helped=one.helped,
+                failed=one.failed,
+                floor=one.floor,
+            )
+            .on_conflict_do_nothing()
+            .returning(demotions.c.cause)
+        )
+        return made.first() is not None
+
+    def promote(self, one: Demotion) -> None:
+        """The figures no longer stand against it."""
+        self._connection.execute(
+            delete(demotions).where(
+                demotions.c.cluster == one.cluster,
+                demotions.c.cause == one.cause,
+                demotions.c.plan == one.plan,
+                demotions.c.policy == one.policy,
+            )
+        )
+
+    def _take(self, found: dict[int, Row[Any]], where: Any) -> None:
+        # Withdrawn ones count only where a hook said that it had acted.
+        acted = or_(requests.c.state != "withdrawn", requests.c.result.is_not(None))
+        rows = self._connection.execute(select(requests).where(AWAITED, acted, where).order_by(requests.c.id))
+        for row in rows:
+            if row.leased_at is not None:
+                found[row.id] = row
+
+
+def _awaited(row: Row[Any]) -> Awaited:
+    return Awaited(
+        id=row.id,
+        request_id=row.public_id,
+        failure_id=row.failure_id,
+        cluster=row.cluster,
+        job_id=row.job_id,
+        new_job_id=row.new_job_id,
+        lineage=row.lineage,
+        kind=row.kind,
+        plan=row.plan,
+        cause=row.cause,
+        policy=row.policy,
+        fingerprint=row.fingerprint,
+        step=row.step,
+        attempt_id=row.attempt_id,
+        leased_at=row.leased_at,
+        state=row.state,
+        incident_id=row.incident_id,
+        began=row.started_at,
+        resource=row.resource,
+        origin=row.origin,
+    )
+
+
+def _chunks(wanted: list[str]) -> list[list[str]]:
+    return [wanted[start : start + _CHUNK] for start in range(0, len(wanted), _CHUNK)]

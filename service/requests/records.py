@@ -1,0 +1,308 @@
+"""Records of requests: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+RequestState = Literal[
+    "shadow", "held", "waiting", "leased", "done", "failed", "refused", "unknown", "withdrawn", "expired"
+]
+
+
+RequestKind = Literal["requeue", "submit"]
+
+
+RequestPlan = Literal["elsewhere", "again"]
+
+
+Origin = Literal["policy", "person"]
+
+
+AckResult = Literal["done", "already_done", "refused", "unknown"]
+
+
+RequestOutcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwise", "unknown"]
+
+
+Mark = Literal["never", "hold"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """One resubmission to be asked for, as it goes in.
+
+    `keys` are the shared things that an incident may fold it under; `incident_id` is the one that holds it now.
+    `held_by`: incident, storm, rate, repair, person ...; None where it only waits for its time.
+    """
+
+    failure_id: int
+    attempt_id: int
+    verdict_version: int
+    cluster: str
+    job_id: str
+    attempt: int | None
+    user: str | None
+    team: str | None
+    queue: str | None
+    gpus: int | None
+    lineage: str
+    side: str
+    cause: str
+    fingerprint: str
+    resource: str
+    state: RequestState
+    origin: Origin
+    kind: RequestKind
+    plan: RequestPlan
+    policy: str
+    not_before: datetime
+    expires_at: datetime
+    started_at: datetime | None = None
+    gpu_hours: float = 0.0
+    exclude_nodes: tuple[str, ...] = ()
+    resume_from: str | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    ask_scheduler: bool = False
+    reasons: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    incident_id: int | None = None
+    held_by: str | None = None
+    step: int | None = None
+    asked_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One resubmission that was asked for, or would have been (`state` shadow).
+
+    `request_id` is public: lower-case letters and digits, fit for a scheduler's names and labels. `result` is what the
+    hook answered, `outcome` how the resubmitted job ended (None: not known yet). `retracted`: what it stood on was
+    revised; with a `result` it was acted on a retracted verdict.
+    """
+
+    request_id: str
+    failure_id: int
+    verdict_version: int
+    cluster: str
+    job_id: str
+    attempt: int | None
+    user: str | None
+    team: str | None
+    queue: str | None
+    gpus: int | None
+    lineage: str
+    side: str
+    cause: str
+    state: RequestState
+    origin: Origin
+    action: RequestKind
+    plan: RequestPlan
+    policy: str
+    exclude_nodes: tuple[str, ...]
+    resume_from: str | None
+    changes: Mapping[str, Any]
+    reasons: tuple[str, ...]
+    created_at: datetime
+    not_before: datetime
+    expires_at: datetime
+    held_by: str | None = None
+    incident_id: int | None = None
+    asked_by: str | None = None
+    leased_by: str | None = None
+    leased_until: datetime | None = None
+    leases: int = 0
+    tries: int = 0
+    ended_at: datetime | None = None
+    result: AckResult | None = None
+    detail: str | None = None
+    new_job_id: str | None = None
+    retracted: bool = False
+    outcome: RequestOutcome | None = None
+    outcome_at: datetime | None = None
+    outcome_failure_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A request that one hook holds until `expires_at`.
+
+    `action` requeue: the same job again; submit: a new one from the old one's script or spec. `changes` are requests
+    to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: after it the request must not be acted on.
+    `lease_count` is 1 the first time; more: an earlier holder did not answer, so look before acting. `labels` are to
+    be put on the job, so that its end finds its request. `ask_scheduler`: look for the owner's consent first.
+    """
+
+    request_id: str
+    lease_token: str
+    expires_at: datetime
+    cluster: str
+    job_id: str
+    attempt: int | None
+    action: RequestKind
+    exclude_nodes: tuple[str, ...]
+    resume_from: str | None
+    changes: Mapping[str, Any]
+    not_before: datetime
+    reasons: tuple[str, ...]
+    valid_until: datetime
+    lease_count: int
+    labels: Mapping[str, str]
+    ask_scheduler: bool
+    failure_id: int
+    user: str | None = None
+    queue: str | None = None
+    ended_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The kill switch."""
+
+    stopped: bool = False
+    at: datetime | None = None
+    by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How the resubmits of one cause, plan and policy version ended.
+
+    `helped` succeeded or got past the point of failure; `failed` failed the same way or otherwise; `unknown` is in
+    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Wilson). `demoted_at`: since
+    then advice only, because the rate is credibly under its floor.
+    """
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    helped: int
+    failed: int
+    unknown: int
+    pending: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    demoted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Whose piece of work a job is: the lineage's key and its first job."""
+
+    lineage: str
+    root_job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastAttempt:
+    """One stored attempt of a lineage. `side`, `fingerprint`, `step` and `checkpoint` are of its failure, if any."""
+
+    id: int
+    cluster: str
+    job_id: str
+    status: str
+    started_at: datetime | None
+    ended_at: datetime
+    gpus: int | None
+    failure_id: int | None
+    side: str | None = None
+    fingerprint: str | None = None
+    step: int | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewAdvice:
+    """Advice on one version of a verdict, with the facts it stood on (`facts`: plain JSON)."""
+
+    failure_id: int
+    version: int
+    policy: str
+    decision: str
+    mode: str
+    step: int | None
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A request whose job's end is still to come, as matching needs it.
+
+    `began` is when the attempt it answers began, `step` how far that came.
+    """
+
+    id: int
+    request_id: str
+    failure_id: int
+    cluster: str
+    job_id: str
+    new_job_id: str | None
+    lineage: str
+    kind: RequestKind
+    plan: RequestPlan
+    cause: str
+    policy: str
+    fingerprint: str
+    step: int | None
+    attempt_id: int
+    leased_at: datetime
+    state: RequestState
+    incident_id: int | None
+    began: datetime | None
+    resource: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class TallyRow:
+    """Ends of resubmits of one cluster, cause, plan and policy."""
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    helped: int
+    failed: int
+    unknown: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demotion:
+    """Since when an action is advice only, and on what figures."""
+
+    cluster: str
+    cause: str
+    plan: RequestPlan
+    policy: str
+    at: datetime
+    helped: int
+    failed: int
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """A resubmit that was let go, and how it ended (None: not known yet)."""
+
+    id: int
+    cause: str
+    resource: str
+    user: str | None
+    at: datetime
+    outcome: RequestOutcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class StormHeld:
+    """A key that the brake holds. `trial` is the request that was let go since, at `trial_at`."""
+
+    key: str
+    cluster: str
+    held_since: datetime
+    reason: str
+    trial_at: datetime | None = None
+    trial: int | None = None

@@ -1,0 +1,65 @@
+"""The storm brake's own memory: which keys it holds, since when, and the trial that was let go since."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from service.clock import Clock
+from service.requests.records import StormHeld
+from service.requests.tables import storms
+from service.sql import bulk
+from service.sql.types import short
+
+
+class Storms:
+    """The storms."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def held(self, cluster: str | None = None) -> dict[str, StormHeld]:
+        """The keys that are held, of one cluster or all."""
+        wanted = select(storms).order_by(storms.c.held_since, storms.c.storm_key)
+        if cluster is not None:
+            wanted = wanted.where(storms.c.cluster == short(cluster))
+        return {
+            row.storm_key: StormHeld(row.storm_key, row.cluster, row.held_since, row.reason, row.trial_at, row.trial_id)
+            for row in self._connection.execute(wanted)
+        }
+
+    def hold(self, key: str, cluster: str, reason: str) -> bool:
+        """Hold a key from now on; False where it is held already."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        made = self._connection.execute(
+            insert(storms)
+            .values(
+                storm_key=short(key, 600),
+                cluster=short(cluster),
+                held_since=self._clock.now(),
+                reason=short(reason, 300),
+            )
+            .on_conflict_do_nothing()
+            .returning(storms.c.storm_key)
+        )
+        return made.first() is not None
+
+    def trial(self, key: str, request: int | None, at: datetime | None) -> None:
+        """Remember the one that was let go, or that there is none any more."""
+        self._connection.execute(
+            update(storms).where(storms.c.storm_key == short(key, 600)).values(trial_id=request, trial_at=at)
+        )
+
+    def hold_on(self, key: str, reason: str) -> None:
+        """The trial failed again: it begins anew."""
+        self._connection.execute(
+            update(storms)
+            .where(storms.c.storm_key == short(key, 600))
+            .values(held_since=self._clock.now(), reason=short(reason, 300), trial_id=None, trial_at=None)
+        )
+
+    def clear(self, key: str) -> None:
+        """It is over."""
+        self._connection.execute(delete(storms).where(storms.c.storm_key == short(key, 600)))

@@ -1,0 +1,1 @@
+"""Toolkit for SQL that every repository shares: bulk writes, types, packing, paging."""

@@ -1,0 +1,68 @@
+"""Cursors of lists: where the last page ended, as one opaque word."""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from service.errors import FieldError, InvalidInput
+from service.sql.types import utc
+
+MAX_LIMIT = 500
+
+
+def check_limit(limit: int) -> int:
+    """`limit`, where a list allows it.
+
+    Raises:
+        InvalidInput: it is not from 1 to 500.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        expected = f"an integer from 1 to {MAX_LIMIT}"
+        raise InvalidInput(f"limit: expected {expected}", (FieldError("limit", expected, str(limit)),))
+    return limit
+
+
+def encode(kind: str, *position: Any) -> str:
+    """A cursor of the list `kind` (its name and order) that stands after `position`."""
+    return base64.urlsafe_b64encode(orjson.dumps([kind, *position])).decode("ascii").rstrip("=")
+
+
+def decode(cursor: str, kind: str, *types: type) -> tuple[Any, ...]:
+    """The position, whose parts are of `types`.
+
+    Raises:
+        InvalidInput: not a cursor, or one of another list or order.
+    """
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        parts = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        raise bad(cursor) from None
+    if not isinstance(parts, list) or len(parts) != len(types) + 1 or parts[0] != kind:
+        raise bad(cursor)
+    if any(type(part) is not expected for part, expected in zip(parts[1:], types, strict=True)):
+        raise bad(cursor)
+    if any(type(part) is int and not 0 <= part < 2**63 for part in parts[1:]):
+        raise bad(cursor)
+    return tuple(parts[1:])
+
+
+def instant(cursor: str, position: str) -> datetime:
+    """The time that a part of a position is, as UTC.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    try:
+        return utc(datetime.fromisoformat(position).replace(tzinfo=UTC))
+    except ValueError:
+        raise bad(cursor) from None
+
+
+def bad(cursor: str) -> InvalidInput:
+    """What to say of a cursor that is none."""
+    expected = "the next_cursor of this list in this order, unchanged"
+    return InvalidInput(f"cursor: expected {expected}", (FieldError("cursor", expected, cursor[:80]),))

@@ -1,0 +1,1 @@
+"""Counts and rates, and the hourly roll-ups they read."""

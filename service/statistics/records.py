@@ -1,0 +1,68 @@
+"""Records of statistics: plain frozen dataclasses, no SQL. Times are aware and in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One line of a breakdown: `key` is a side or a cause."""
+
+    key: str
+    failures: int
+    gpu_hours_lost: float
+
+
+@dataclass(frozen=True, slots=True)
+class HourCount:
+    """One hour of the series; `hour` is its beginning."""
+
+    hour: datetime
+    finished: int
+    failed: int
+    by_side: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts over jobs that ended in [since, until).
+
+    `finished` = succeeded + failed is the rate's denominator, `failed` its numerator (contract, section 2);
+    `preempted` and `cancelled` stand apart. `rate` is None where nothing finished. Shares are of the failed ones,
+    most first; a failed job without a verdict is under "unknown".
+    """
+
+    since: datetime
+    until: datetime
+    finished: int
+    succeeded: int
+    failed: int
+    preempted: int
+    cancelled: int
+    rate: float | None
+    gpu_hours_lost: float
+    by_side: tuple[Share, ...]
+    by_cause: tuple[Share, ...]
+    by_status: Mapping[str, int]
+    hours: tuple[HourCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How far the pipeline can be trusted.
+
+    Dead letters received and failures ended since `since`; what is open, conflicting, pending or waiting is counted
+    as it stands now, and no further than to 10,001, which stands for more than 10,000. `abstained_share` is None where
+    no failure ended since.
+    """
+
+    since: datetime
+    dead_letters: int
+    dead_letters_open: int
+    diagnosed: int
+    abstained: int
+    abstained_share: float | None
+    conflicts: int
+    pending_logs: int
+    outbox_waiting: int

@@ -1,0 +1,201 @@
+"""Counts and rates; all of them derive from rows."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
+
+from service.contracts.event import FAILURE_STATUSES, Status
+from service.dead_letters.tables import dead_letters
+from service.deliveries.tables import outbox
+from service.failures.tables import failures, pending_logs
+from service.jobs.tables import jobs
+from service.number_format import COUNTED
+from service.sql import bounded_count, bulk
+from service.sql.types import utc
+from service.statistics import rollups
+from service.statistics.records import Health, HourCount, Share, Stats
+
+SERIES = timedelta(hours=24)
+UNKNOWN = "unknown"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HOUR = timedelta(hours=1)
+_SECONDS = 3600
+_FAILED = tuple(sorted(FAILURE_STATUSES))
+
+# As an expression, so that no planner takes the index of statuses: the one of times holds all that is asked.
+_STATUS = func.coalesce(failures.c.status, "")
+
+
+class Statistics:
+    """The figures of pages and reports."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def stats(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        cluster: str | None = None,
+        queue: str | None = None,
+        team: str | None = None,
+    ) -> Stats:
+        """Counts over jobs that ended in [since, until); the hourly series covers the last 24 hours of it at most."""
+        since, until = utc(since), utc(until)
+        scope = {"cluster": cluster, "queue": queue, "team": team}
+        parts = rollups.split(self._connection, since, until)
+        by_status: dict[str, int] = {}
+        lost = 0.0
+        for row in self._statuses(parts, scope):
+            by_status[row.status] = by_status.get(row.status, 0) + row.jobs
+            lost += row.lost if row.status in FAILURE_STATUSES else 0.0
+        failed = sum(by_status.get(status, 0) for status in FAILURE_STATUSES)
+        succeeded = by_status.get(Status.SUCCEEDED, 0)
+        by_side, by_cause = self._shares(parts, scope, failed, lost)
+        return Stats(
+            since=since,
+            until=until,
+            finished=succeeded + failed,
+            succeeded=succeeded,
+            failed=failed,
+            preempted=by_status.get(Status.PREEMPTED, 0),
+            cancelled=by_status.get(Status.CANCELLED, 0),
+            rate=failed / (succeeded + failed) if succeeded + failed else None,
+            gpu_hours_lost=lost,
+            by_side=by_side,
+            by_cause=by_cause,
+            by_status=by_status,
+            hours=self._hours(since, until, scope),
+        )
+
+    def health(self, since: datetime) -> Health:
+        """How far the pipeline can be trusted, counted from `since`."""
+        since = utc(since)
+        diagnosed = self._count(select(func.count()).select_from(failures).where(failures.c.ended_at >= since))
+        abstained = self._count(
+            select(func.count()).select_from(failures).where(failures.c.ended_at >= since, failures.c.abstained)
+        )
+        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNTED).subquery()
+        return Health(
+            since=since,
+            dead_letters=self._some(select(dead_letters.c.id).where(dead_letters.c.at >= since)),
+            dead_letters_open=self._some(select(dead_letters.c.id).where(dead_letters.c.resent_at.is_(None))),
+            diagnosed=diagnosed,
+            abstained=abstained,
+            abstained_share=abstained / diagnosed if diagnosed else None,
+            conflicts=self._count(select(func.coalesce(func.sum(conflicting.c.conflicts), 0))),
+            pending_logs=self._some(select(pending_logs.c.attempt_id)),
+            outbox_waiting=self._some(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
+        )
+
+    def _some(self, wanted: Any) -> int:
+        return bounded_count.count(self._connection, wanted)
+
+    def _count(self, wanted: Any) -> int:
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def _statuses(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+        """Jobs and their GPU-hours by status; a status may come more than once."""
+        for since, until in parts.ranges:
+            yield from self._connection.execute(
+                select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
+                .where(*_within(jobs, since, until, scope))
+                .group_by(jobs.c.status)
+            )
+        yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
+
+    def _causes(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+        """Failed jobs and their GPU-hours by side and cause, "unknown" for the undecided; may come more than once."""
+        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
+        cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
+        for since, until in parts.ranges:
+            yield from self._connection.execute(
+                select(
+                    side.label("side"),
+                    cause.label("cause"),
+                    func.count().label("jobs"),
+                    func.sum(failures.c.gpu_hours_lost).label("lost"),
+                )
+                .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
+                .group_by(literal_column("1"), literal_column("2"))
+            )
+        counted = rollups.rows(self._connection, parts, rollups.FAILURES, scope, "status", "side", "cause")
+        yield from (row for row in counted if row.status in FAILURE_STATUSES)
+
+    def _shares(
+        self, parts: rollups.Split, scope: Mapping[str, str | None], failed: int, lost: float
+    ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
+        """By side and by cause; what was abstained from, or has no verdict, is unknown."""
+        sides: Counter[str] = Counter()
+        causes: Counter[str] = Counter()
+        side_lost: defaultdict[str, float] = defaultdict(float)
+        cause_lost: defaultdict[str, float] = defaultdict(float)
+        for row in self._causes(parts, scope):
+            sides[row.side] += row.jobs
+            causes[row.cause] += row.jobs
+            side_lost[row.side] += row.lost
+            cause_lost[row.cause] += row.lost
+        left = failed - sides.total()
+        if left > 0:
+            sides[UNKNOWN] += left
+            causes[UNKNOWN] += left
+            side_lost[UNKNOWN] += max(lost - sum(side_lost.values()), 0)
+            cause_lost[UNKNOWN] += max(lost - sum(cause_lost.values()), 0)
+        return _ranked(sides, side_lost), _ranked(causes, cause_lost)
+
+    def _hours(self, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> tuple[HourCount, ...]:
+        if since >= until:
+            return ()
+        last = (until - timedelta(microseconds=1) - _EPOCH) // _HOUR
+        if until - since > SERIES:
+            since = _EPOCH + last * _HOUR - (SERIES - _HOUR)
+        finished: Counter[int] = Counter()
+        failed: Counter[int] = Counter()
+        hour = self._hour_of(jobs.c.ended_at)
+        is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
+        for row in self._connection.execute(
+            select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
+            .where(*_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
+            .group_by(literal_column("1"))
+        ):
+            finished[row.hour], failed[row.hour] = row.jobs, row.failed
+        sides: dict[int, Counter[str]] = {}
+        hour = self._hour_of(failures.c.ended_at)
+        side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
+        for row in self._connection.execute(
+            select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
+            .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
+            .group_by(literal_column("1"), literal_column("2"))
+        ):
+            sides.setdefault(row.hour, Counter())[row.side] += row.jobs
+        return tuple(
+            HourCount(_EPOCH + h * _HOUR, finished[h], failed[h], dict(sides.get(h, {})))
+            for h in range((since - _EPOCH) // _HOUR, last + 1)
+        )
+
+    def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
+        """Hours since 1970."""
+        if bulk.is_postgres(self._connection):
+            return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
+        return cast(func.strftime("%s", at), BigInteger) // _SECONDS
+
+
+def _within(table: Any, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> list[ColumnElement[bool]]:
+    """Of a period, by its index: as expressions, no filter leads a planner to read all that a cluster ever ran."""
+    return [
+        table.c.ended_at >= since,
+        table.c.ended_at < until,
+        table.c.counted,
+        *(func.coalesce(table.c[name], "") == value for name, value in scope.items() if value is not None),
+    ]
+
+
+def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:
+    return tuple(
+        Share(key, count, lost.get(key, 0.0))
+        for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    )

@@ -1,0 +1,244 @@
+"""Hours counted once: what pages ask of long periods is read from a few rows an hour instead of every job's.
+
+Whoever writes rows notes the hours they ended in (appended, so that no two writers meet on a row). In the background an
+hour that is over is counted again from its rows and its notes go, and its day is added up from its hours: of all, and
+of each cluster, queue and team. An hour that has notes is read from the rows themselves, and its day from its other
+hours, so that the figures are always those of the rows.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    case,
+    cast,
+    delete,
+    false,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
+
+from service.failures.tables import failures
+from service.jobs.tables import jobs
+from service.sql import bulk
+from service.sql.types import UtcDateTime, utc
+from service.statistics.tables import days, hour_notes, hours
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+SHORT = timedelta(hours=48)  # up to here the rows themselves are read
+MANY = 48  # noted hours in a period beyond which they are, too
+SETTLED = timedelta(minutes=30)  # after an hour's end: until then it fills
+FOLD_LOCK = 0x6661756C_686F7572
+UNKNOWN = "unknown"
+_NOTES = 20_000  # read at a time
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+JOBS, FAILURES = "jobs", "failures"
+SCOPES = ("cluster", "queue", "team")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A period in parts: `ranges` are to be read from the rows, the whole hours in [first, last) but `noted` are not.
+
+    Of these, the whole days in [first_day, last_day) but `broken` may be read as days.
+    """
+
+    ranges: tuple[tuple[datetime, datetime], ...]
+    first: datetime
+    last: datetime
+    noted: tuple[datetime, ...]
+
+    @property
+    def first_day(self) -> datetime:
+        """The first whole day's beginning."""
+        return -(-(self.first - _EPOCH) // DAY) * DAY + _EPOCH
+
+    @property
+    def last_day(self) -> datetime:
+        """The last whole day's end; not before `first_day`."""
+        return max(day_of(self.last), self.first_day)
+
+    @property
+    def broken(self) -> tuple[datetime, ...]:
+        """Days some of whose hours are noted."""
+        return tuple(sorted({day_of(hour) for hour in self.noted}))
+
+
+def note(connection: Connection, ended: Iterable[datetime]) -> None:
+    """These hours' counts are no longer true."""
+    wanted = sorted({floor(at) for at in ended})
+    bulk.append(connection, hour_notes, ("hour",), [(hour,) for hour in wanted])
+
+
+def floor(at: datetime) -> datetime:
+    """The beginning of the hour."""
+    return utc(at).replace(minute=0, second=0, microsecond=0)
+
+
+def day_of(at: datetime) -> datetime:
+    """The beginning of the day (UTC)."""
+    return (at - _EPOCH) // DAY * DAY + _EPOCH
+
+
+def split(connection: Connection, since: datetime, until: datetime) -> Split:
+    """How to read a period."""
+    whole = Split(((since, until),), until, until, ())
+    if until - since <= SHORT:
+        return whole
+    first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
+    noted = tuple(
+        connection.execute(
+            select(hour_notes.c.hour)
+            .where(hour_notes.c.hour >= first, hour_notes.c.hour < last)
+            .distinct()
+            .order_by(hour_notes.c.hour)
+            .limit(MANY + 1)
+        ).scalars()
+    )
+    if len(noted) > MANY:
+        return whole
+    ranges: list[tuple[datetime, datetime]] = []
+    for begin, end in ((since, first), *((hour, hour + HOUR) for hour in noted), (last, until)):
+        if begin >= end:
+            continue
+        if ranges and ranges[-1][1] == begin:
+            ranges[-1] = (ranges[-1][0], end)
+        else:
+            ranges.append((begin, end))
+    return Split(tuple(ranges), first, last, noted)
+
+
+def rows(
+    connection: Connection, parts: Split, kind: str, scope: Mapping[str, str | None], *by: str
+) -> Iterator[Row[Any]]:
+    """The counted hours of a period, grouped by columns named `by`: these, `jobs` and `lost`; each may come twice."""
+    if parts.first >= parts.last:
+        return
+    narrowed = {name: value for name, value in scope.items() if value is not None}
+    spans = [(parts.first, parts.last)]
+    if len(narrowed) <= 1 and parts.first_day < parts.last_day:
+        name, value = next(iter(narrowed.items()), ("", ""))
+        wanted = _summed(days, by).where(
+            days.c.scope == name,
+            days.c.name == value,
+            days.c.kind == kind,
+            days.c.day >= parts.first_day,
+            days.c.day < parts.last_day,
+        )
+        if parts.broken:
+            wanted = wanted.where(days.c.day.not_in(parts.broken))
+        yield from connection.execute(wanted)
+        whole = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
+        spans = [(parts.first, parts.first_day), *((day, day + DAY) for day in whole), (parts.last_day, parts.last)]
+    at = hours.c.hour
+    wanted = _summed(hours, by).where(
+        or_(*(and_(at >= begin, at < end) for begin, end in spans if begin < end), false()),
+        hours.c.kind == kind,
+        *(hours.c[name] == value for name, value in narrowed.items()),
+    )
+    if parts.noted:
+        wanted = wanted.where(at.not_in(parts.noted))
+    yield from connection.execute(wanted)
+
+
+def _summed(table: Table, by: Sequence[str]) -> Select[Any]:
+    keys = [table.c[name] for name in by]
+    jobs_sum = cast(func.sum(table.c.jobs), BigInteger).label("jobs")
+    return select(*keys, jobs_sum, func.sum(table.c.gpu_hours_lost).label("lost")).group_by(*keys)
+
+
+def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
+    """Count noted hours that are over again from their rows; how many hours that were."""
+    bulk.lock(connection, [FOLD_LOCK])
+    found = connection.execute(
+        select(hour_notes.c.id, hour_notes.c.hour)
+        .where(hour_notes.c.hour < utc(now) - SETTLED - HOUR)
+        .order_by(hour_notes.c.hour, hour_notes.c.id)
+        .limit(_NOTES)
+    ).all()
+    wanted = sorted({row.hour for row in found})[:limit]
+    chosen = set(wanted)
+    taken = [row.id for row in found if row.hour in chosen]
+    for start in range(0, len(taken), 500):
+        connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(taken[start : start + 500])))
+    for hour in wanted:
+        _count(connection, hour)
+    for day in sorted({day_of(hour) for hour in wanted}):
+        _add_up(connection, day)
+    return len(wanted)
+
+
+def _count(connection: Connection, hour: datetime) -> None:
+    connection.execute(delete(hours).where(hours.c.hour == hour))
+    abstained = failures.c.abstained
+    sources = (
+        (jobs, JOBS, literal(""), literal("")),
+        (
+            failures,
+            FAILURES,
+            case((abstained, UNKNOWN), else_=failures.c.side),
+            case((abstained, UNKNOWN), else_=failures.c.cause),
+        ),
+    )
+    columns = ("hour", "kind", "cluster", "queue", "team", "status", "side", "cause", "jobs", "gpu_hours_lost")
+    for table, kind, side, cause in sources:
+        keys = (
+            table.c.cluster,
+            func.coalesce(table.c.queue, ""),
+            func.coalesce(table.c.team, ""),
+            table.c.status,
+            side,
+            cause,
+        )
+        counted = connection.execute(
+            select(*(key.label(f"k{n}") for n, key in enumerate(keys)), func.count(), func.sum(table.c.gpu_hours_lost))
+            .where(table.c.ended_at >= hour, table.c.ended_at < hour + HOUR, table.c.counted)
+            .group_by(*(f"k{n}" for n in range(len(keys))))
+        ).all()
+        if counted:
+            connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
+
+
+def _add_up(connection: Connection, day: datetime) -> None:
+    connection.execute(delete(days).where(days.c.day == day))
+    keys = (hours.c.kind, hours.c.status, hours.c.side, hours.c.cause)
+    for scope in ("", *SCOPES):
+        own = hours.c[scope] if scope else literal("")
+        connection.execute(
+            insert(days).from_select(
+                ("scope", "name", "day", "kind", "status", "side", "cause", "jobs", "gpu_hours_lost"),
+                select(
+                    literal(scope),
+                    own.label("own"),
+                    literal(day, UtcDateTime),
+                    *keys,
+                    cast(func.sum(hours.c.jobs), BigInteger),
+                    func.sum(hours.c.gpu_hours_lost),
+                )
+                .where(hours.c.hour >= day, hours.c.hour < day + DAY)
+                .group_by(*((own,) if scope else ()), *keys),
+            )
+        )
+
+
+class Rollups:
+    """The counted hours, as a unit of work has them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def fold(self, now: datetime, *, limit: int = 24) -> int:
+        """See `fold`."""
+        return fold(self._connection, now, limit=limit)

@@ -1,1 +1,0 @@
-"""The only package that speaks SQL: tables, unit of work, repositories, statistics."""

@@ -1,0 +1,172 @@
+"""The cluster's nodes as they are now: which are lost, and what the cluster says of them as lines of evidence."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from service.contracts.event import NodeEventIn
+from service.errors import FaultlineError, UnreadableRecord
+from service.formats import field_reading
+
+log = logging.getLogger(__name__)
+
+# Nodes that are gone are remembered for what still ends because of them.
+GONE_KEPT = timedelta(hours=1)
+GONE_MOST = 1_000
+LOST_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/out-of-service"})
+# A condition that is True says nothing bad: Ready, or one that other programs add under such a name.
+GOOD_WHEN_TRUE = frozenset({"Ready"})
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A condition of a node that says something is wrong."""
+
+    kind: str
+    reason: str
+    message: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. `lost`: its kubelet no longer answers, or an administrator gave it up."""
+
+    name: str
+    lost: bool
+    complaints: tuple[Complaint, ...] = ()
+    gone_at: datetime | None = None
+
+
+def read(obj: Mapping[str, Any]) -> Node:
+    """A node's object.
+
+    Raises:
+        UnreadableRecord: names the field that is wrong.
+    """
+    meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
+    name = field_reading.text(meta, "name", "metadata.")
+    if name is None:
+        raise field_reading.unreadable("metadata.name", "a string")
+    taints = {
+        taint.get("key") for taint in field_reading.mappings(field_reading.mapping(obj, "spec"), "taints", "spec.")
+    }
+    complaints, ready = [], "Unknown"
+    for entry in field_reading.mappings(status, "conditions", "status."):
+        kind, state = field_reading.text(entry, "type") or "", str(entry.get("status"))
+        if kind == "Ready":
+            ready = state
+        if (state == "True") == (kind in GOOD_WHEN_TRUE) or (state == "Unknown" and kind != "Ready"):
+            continue
+        complaints.append(
+            Complaint(
+                kind,
+                field_reading.text(entry, "reason") or "",
+                field_reading.text(entry, "message") or "",
+                field_reading.instant(entry, "lastTransitionTime"),
+            )
+        )
+    return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(complaints))
+
+
+class Nodes:
+    """Every node by name; those that were deleted stay for a while, as lost."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+
+    def put(self, obj: Mapping[str, Any], now: datetime) -> tuple[Node | None, Node | None]:
+        """A node as it is now; before and after."""
+        del now
+        try:
+            node = read(obj)
+        except UnreadableRecord as error:
+            log.warning("a node can't be read: %s", error.reason)
+            return None, None
+        before = self._nodes.get(node.name)
+        self._nodes[node.name] = node
+        return before, node
+
+    def gone(self, name: str, now: datetime) -> None:
+        """A node was deleted."""
+        known = self._nodes.pop(name, None)
+        self._nodes[name] = Node(name, lost=True, complaints=known.complaints if known else (), gone_at=now)
+        old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_KEPT]
+        many = [one.name for one in self._nodes.values() if one.gone_at is not None]
+        for stale in (*old, *many[: max(0, len(many) - GONE_MOST)]):
+            self._nodes.pop(stale, None)
+
+    def lost(self, name: str) -> bool:
+        """Whether a node is known to be lost."""
+        node = self._nodes.get(name)
+        return node is not None and node.lost
+
+    def silent(self, name: str) -> str | None:
+        """Why a node's kubelet need not be asked for anything; None: it may answer."""
+        node = self._nodes.get(name)
+        if node is None or not node.lost:
+            return None
+        return f"node {name} is gone" if node.gone_at is not None else f"node {name} does not answer"
+
+    def lines(self, name: str) -> list[NodeEventIn]:
+        """What stands against a node now."""
+        node = self._nodes.get(name)
+        if node is None:
+            return []
+        found = [line(name, one) for one in node.complaints]
+        if node.gone_at is not None:
+            text = "the node was deleted from the cluster"
+            found.append(NodeEventIn(at=node.gone_at, node=name, source="kubernetes", text=text))
+        return found
+
+
+def line(node: str, one: Complaint) -> NodeEventIn:
+    """A condition as a line of evidence."""
+    reason = one.reason if one.kind in {"Ready", one.reason} else f"{one.kind}: {one.reason}"
+    return NodeEventIn(at=one.at, node=node, source="kubernetes", text=f"{reason}: {one.message}")
+
+
+def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+    """A Node or an Event as the service takes it: what says how the node is, and nothing else of it."""
+    meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
+    kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
+    if obj.get("kind") == "Node":
+        conditions = {"conditions": status.get("conditions") or []}
+        return {"kind": "Node", "clusterName": cluster, "metadata": kept, "status": conditions}
+    return {**obj, "kind": "Event", "clusterName": cluster, "metadata": kept}
+
+
+def told_gone(name: str, cluster: str, at: datetime) -> dict[str, Any]:
+    """A node's deletion as the service takes it."""
+    text = "the node was deleted from the cluster"
+    return {"cluster": cluster, "node": name, "at": at.isoformat(), "source": "kubernetes", "text": text}
+
+
+def event_line(obj: Mapping[str, Any], node: str | None = None) -> NodeEventIn | None:
+    """An Event of a cluster (of a node, or a pod) as a line of evidence; None: it says nothing.
+
+    `lastTimestamp`, else `eventTime`, else `firstTimestamp`: any of them may be null.
+    """
+    about = obj.get("involvedObject")
+    about = about if isinstance(about, dict) else {}
+    reason, message = obj.get("reason"), obj.get("message")
+    if not isinstance(reason, str) or not isinstance(message, str):
+        return None
+    at = None
+    for key in ("lastTimestamp", "eventTime", "firstTimestamp"):
+        try:
+            at = at or field_reading.instant(obj, key)
+        except FaultlineError:
+            continue
+    source = obj.get("source")
+    component = (source.get("component") if isinstance(source, dict) else None) or obj.get("reportingComponent")
+    where = node or (about.get("name") if about.get("kind") == "Node" else None)
+    what = "" if about.get("kind") == "Node" else f"{about.get('kind')} {about.get('name')}: "
+    return NodeEventIn(
+        at=at.astimezone(UTC) if at else None,
+        node=where if isinstance(where, str) else None,
+        source=component if isinstance(component, str) else "kubernetes",
+        text=f"{what}{reason}: {message}"[:2_000],
+    )

@@ -1,0 +1,108 @@
+"""What a Job's pods said before they were deleted, for the Job's own end, which says no more than BackoffLimitExceeded.
+
+Bounded: of many Jobs the latest, of many pods of a Job the latest, and logs of the last few ends only.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.contracts.event import JobCompletion, Status
+
+JOBS_MOST = 5_000
+PODS_MOST = 16
+LOGGED_MOST = 32
+# Whoever has one of these was ended from outside, and the others of the same Job by that.
+DISRUPTED = frozenset({Status.PREEMPTED, Status.EVICTED, Status.NODE_FAIL})
+# The Job's own words that only count what its pods did.
+COUNTED = frozenset({"BackoffLimitExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"})
+
+
+@dataclass(frozen=True, slots=True)
+class PodEnd:
+    """The end of one pod: its event, and when the pod was created."""
+
+    uid: str
+    created_at: datetime
+    event: JobCompletion
+
+
+class PodEnds:
+    """Ends of pods by their Job's uid, and what the pods of a Job waited for."""
+
+    def __init__(self) -> None:
+        self._ends: OrderedDict[str, OrderedDict[str, PodEnd]] = OrderedDict()
+        self._waiting: OrderedDict[str, str] = OrderedDict()
+        self._logged: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def put(self, job: str, end: PodEnd) -> None:
+        """A pod of a Job (its uid) has failed."""
+        pods = self._ends.setdefault(job, OrderedDict())
+        pods[end.uid] = end
+        self._ends.move_to_end(job)
+        self._logged[job, end.uid] = None
+        while len(pods) > PODS_MOST:
+            pods.popitem(last=False)
+        while len(self._ends) > JOBS_MOST:
+            self._ends.popitem(last=False)
+        while len(self._logged) > LOGGED_MOST:
+            (old_job, old), _ = self._logged.popitem(last=False)
+            pods = self._ends.get(old_job, OrderedDict())
+            if (kept := pods.get(old)) is not None:
+                pods[old] = PodEnd(kept.uid, kept.created_at, kept.event.model_copy(update={"logs": ()}))
+
+    def wait(self, job: str, what: str) -> None:
+        """A pod of a Job waits: for its image, its configuration ..."""
+        self._waiting[job] = what
+        self._waiting.move_to_end(job)
+        while len(self._waiting) > JOBS_MOST:
+            self._waiting.popitem(last=False)
+
+    def of(self, job: str) -> list[PodEnd]:
+        """What is remembered of a Job's pods."""
+        return list(self._ends.get(job, {}).values())
+
+    def waiting(self, job: str) -> str | None:
+        """What a pod of the Job last waited for."""
+        return self._waiting.get(job)
+
+    def forget(self, job: str) -> None:
+        """The Job is gone."""
+        self._ends.pop(job, None)
+        self._waiting.pop(job, None)
+
+
+def root(ends: Sequence[PodEnd]) -> PodEnd | None:
+    """The pod that its Job failed by: of the last try the one disrupted from outside, else the first that failed."""
+    if not ends:
+        return None
+    last = max(end.created_at for end in ends)
+    tried = [end for end in ends if end.event.ended_at >= last]
+    return min(tried or ends, key=lambda end: (end.event.status not in DISRUPTED, end.event.ended_at))
+
+
+def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None) -> JobCompletion:
+    """A Job's own end with what its decisive pod said, or what its pods waited for until its deadline."""
+    if end is None or event.reason not in COUNTED:
+        if waiting is None or event.status is not Status.TIMEOUT:
+            return event
+        return event.model_copy(update={"message": f"{event.message or ''}\n{waiting}".strip()})
+    pod = event_words(event), end.event.message
+    return event.model_copy(
+        update={
+            "status": end.event.status if event.status is Status.FAILED else event.status,
+            "exit_code": end.event.exit_code,
+            "signal": end.event.signal,
+            "reason": end.event.reason or event.reason,
+            "message": "\n".join(part for part in pod if part) or None,
+            "nodes": end.event.nodes,
+            "logs": end.event.logs,
+            "node_events": end.event.node_events,
+        }
+    )
+
+
+def event_words(event: JobCompletion) -> str | None:
+    """`reason: message` of an end."""
+    return ": ".join(part for part in (event.reason, event.message) if part) or None

@@ -1,0 +1,93 @@
+"""The ends of a pod's logs, one stream a failed container; what can't be read is said with its reason.
+
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from service.contracts.event import LogRef
+from service.errors import FaultlineError
+from service.formats.kubernetes_containers import Ended
+from service.kubernetes.errors import Absent, ClusterAway, Refused
+from service.kubernetes.paths import named
+
+# What is kept of one container; and what is read to get there, since lines may be long.
+TAIL_LINES = 5_000
+TAIL_BYTES = 128 << 10
+READ_BYTES = 16 << 20
+WITHIN_S = 10.0
+# A node whose kubelet did not answer is not asked again for so long: a rack that fell silent must not hold up the rest.
+SILENT_S = 60.0
+SILENT_MOST = 10_000
+CONTAINERS_MOST = 8
+_FORBIDDEN = 403
+
+
+class Api(Protocol):
+    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+
+    def text_tail(self, path: str, query: dict[str, Any], *, keep: int, read_at_most: int, within_s: float) -> str:
+        """See there."""
+        ...
+
+
+class LogTails:
+    """Reads log tails of pods.
+
+    Args:
+        api: the cluster.
+        silent: says why a node's logs need not be asked for (it does not answer), or None.
+        monotonic: seconds on a clock that never goes back.
+    """
+
+    def __init__(
+        self, api: Api, silent: Callable[[str], str | None], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._api = api
+        self._silent = silent
+        self._monotonic = monotonic
+        self._silent_until: dict[str, float] = {}
+
+    def of(self, pod: Mapping[str, Any], containers: Sequence[Ended], rank: int | None) -> tuple[LogRef, ...]:
+        """One entry for each container that failed, in the order they failed; all of them where none says so."""
+        meta, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName")
+        failed = sorted((one for one in containers if one.exit_code), key=lambda one: (one.ended_at is None, one.init))
+        wanted = failed or list(containers) or [Ended(name, init=False, restarts=0) for name in _names(pod)]
+        place = named("v1", "pods", meta.get("namespace") or "default", meta["name"]) + "/log"
+        found = []
+        for one in wanted[:CONTAINERS_MOST]:
+            why = "it never ran on a node" if node is None else self._why_not(node)
+            tail, missing = (None, why) if node is None or why is not None else self._tail(place, one, node)
+            found.append(LogRef(rank=rank, node=node, stream=one.name or None, tail=tail, missing=missing))
+        return tuple(found)
+
+    def _why_not(self, node: str) -> str | None:
+        if self._silent_until.get(node, 0.0) > self._monotonic():
+            return f"the kubelet of {node} gave no logs a moment ago"
+        return self._silent(node)
+
+    def _tail(self, place: str, one: Ended, node: str) -> tuple[str | None, str | None]:
+        query = {"container": one.name or None, "tailLines": TAIL_LINES, "previous": "true" if one.earlier else None}
+        try:
+            text = self._api.text_tail(place, query, keep=TAIL_BYTES, read_at_most=READ_BYTES, within_s=WITHIN_S)
+        except Absent:
+            return None, "the pod is deleted, and its logs with it"
+        except Refused as error:
+            if error.status == _FORBIDDEN:
+                return None, "the watcher may not read logs (pods/log)"
+            return None, error.detail
+        except ClusterAway as error:
+            if len(self._silent_until) >= SILENT_MOST:
+                self._silent_until.clear()
+            self._silent_until[node] = self._monotonic() + SILENT_S
+            return None, f"the node's kubelet gave no logs: {error.detail}"
+        except FaultlineError as error:
+            return None, error.detail
+        return (text, None) if text else (None, "the container wrote nothing, or its log is gone")
+
+
+def _names(pod: Mapping[str, Any]) -> list[str]:
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    return [str(one.get("name") or "") for one in containers if isinstance(one, dict)]

@@ -1,0 +1,267 @@
+"""What comes in by HTTP → events and dead letters → the same use case that the topic's batches go through."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from service.contracts.batch_result import BatchOutcome
+from service.contracts.event import JobCompletion
+from service.dead_letters.records import DeadLetter, StoredDeadLetter
+from service.errors import Conflict, FaultlineError, FieldError, TooLarge, UnreadableRecord
+from service.formats import node_events
+from service.formats.read_outcome import Skipped
+from service.messaging.dead_letters import dead_letter
+from service.web.services import Services
+
+_log = logging.getLogger(__name__)
+
+BATCH = 500  # events handed over at once
+# Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
+LINES_MOST = 100_000
+PLACE = "POST /api/v1/events"
+NODE_PLACE = "POST /api/v1/node-events"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A line that is no event: the first field that is wrong, what was expected there, what was found."""
+
+    line: int
+    field: str
+    expected: str
+    got: str | None = None
+
+
+@dataclass(slots=True)
+class Submitted:
+    """What became of a body. `ids`: the event id of each event, in order, duplicates included.
+
+    `duplicates` counts what was stored before; `conflicts` those among them whose content differs from what is stored
+    (the first stays). `skipped` counts records that are no job's end. `failures` are the ids of the failures that the
+    events belong to.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    skipped: int = 0
+    rejected: list[Rejection] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    failures: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """What became of a dead letter that was sent again."""
+
+    id: int
+    outcome: str
+    event_id: str | None = None
+    failure_id: int | None = None
+    skipped: str | None = None
+
+
+def lines_of(body: bytes) -> list[tuple[int, bytes]]:
+    """The records of a body with their line numbers: one object however it is laid out, or JSON lines.
+
+    Raises:
+        TooLarge: more lines than are taken at once.
+    """
+    if body.count(b"\n") > LINES_MOST:
+        if _is_object(body):
+            return [(1, body)]
+        expected = f"at most {LINES_MOST} lines"
+        raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    if len(lines) <= 1:
+        return lines or [(1, b"")]
+    if _is_object(lines[0][1]) or not (_is_object(body) or not any(_is_object(line) for _, line in lines)):
+        return lines
+    return [(lines[0][0], body)]
+
+
+def _is_object(text: bytes) -> bool:
+    if not text.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def submit(
+    services: Services, body: bytes, headers: Mapping[str, str] | None = None, *, cluster: str | None = None
+) -> Submitted:
+    """Store and diagnose what a body holds; returns after the commit. A bad line rejects only itself.
+
+    Args:
+        services: what does it.
+        body: one object or JSON lines, of any format the service knows.
+        headers: the request's; they matter for a CloudEvent in binary mode.
+        cluster: the name for records that carry none.
+
+    Raises:
+        TooLarge: more lines than are taken at once; nothing was stored.
+        Unavailable: the database does not answer; the same body may be sent again.
+    """
+    done = Submitted()
+    attributes = cloud_event_headers(headers or {})
+    records = [(1, body)] if attributes else lines_of(body)
+    for start in range(0, len(records), BATCH):
+        _batch(services, records[start : start + BATCH], attributes, cluster, done)
+    done.rejected.sort(key=lambda rejection: rejection.line)
+    return done
+
+
+def _batch(
+    services: Services,
+    records: Sequence[tuple[int, bytes]],
+    attributes: Sequence[tuple[str, bytes]],
+    cluster: str | None,
+    done: Submitted,
+) -> None:
+    events: list[tuple[int, bytes, JobCompletion]] = []
+    dead: list[DeadLetter] = []
+    for number, raw in records:
+        try:
+            found = services.parse(raw, attributes, cluster=cluster)
+        except UnreadableRecord as error:
+            first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
+            done.rejected.append(Rejection(number, first.field, first.expected, first.got))
+            dead.append(dead_letter(raw, f"{PLACE} line {number}", error, services.clock.now()))
+            continue
+        if isinstance(found, Skipped):
+            done.skipped += 1
+            services.telemetry.events.labels("skipped").inc()
+        else:
+            events.append((number, raw, found))
+    if events or dead:
+        _hand_over(services, events, dead, done)
+
+
+def _hand_over(
+    services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[DeadLetter], done: Submitted
+) -> None:
+    """Store them; an event that nothing can handle becomes a dead letter, found by halving, and hurts no other."""
+    try:
+        _count(services.ingest([event for _, _, event in events], dead), done)
+    except FaultlineError:
+        raise
+    except Exception as error:
+        if not events:
+            raise
+        if len(events) > 1 or dead:
+            middle = len(events) // 2
+            for part, letters in ((events[:middle], dead), (events[middle:], ())):
+                if part or letters:
+                    _hand_over(services, part, letters, done)
+            return
+        [(number, raw, _)] = events
+        _log.exception("line %d of a request can't be handled", number)
+        reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
+        services.ingest([], [dead_letter(raw, f"{PLACE} line {number}", reason, services.clock.now())])
+        done.rejected.append(Rejection(number, "(whole record)", "something that this version can handle"))
+
+
+def _count(outcome: BatchOutcome, done: Submitted) -> None:
+    for event in outcome.events:
+        done.ids.append(event.event_id)
+        if event.kind == "accepted":
+            done.accepted += 1
+        else:
+            done.duplicates += 1
+            done.conflicts += event.kind == "conflict"
+        if event.failure_id is not None and event.failure_id not in done.failures:
+            done.failures.append(event.failure_id)
+
+
+def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
+    """The headers that make a request a CloudEvent in binary mode (HTTP protocol binding 1.0), none for any other."""
+    if "ce-specversion" not in headers:
+        return []
+    return [
+        (name, value.encode("latin-1", "replace"))
+        for name, value in headers.items()
+        if name.startswith("ce-") or name == "content-type"
+    ]
+
+
+def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]]:
+    """The current verdict/1 of each failure, with its `failure_id`; one whose body retention removed is left out."""
+    found = []
+    with services.store.reading() as reading:
+        for failure_id in failures:
+            verdict = reading.failures.get(failure_id).verdict
+            if verdict is not None:
+                found.append({**verdict, "failure_id": failure_id})
+    return found
+
+
+def resend(services: Services, letter_id: int, *, cluster: str | None = None) -> Resent:
+    """Read a dead letter's stored text again and handle it like any event.
+
+    Args:
+        services: what does it.
+        letter_id: which one.
+        cluster: the name for a record that carries none; default: the topic it came from.
+
+    Raises:
+        NotFound: no such letter.
+        Conflict: the stored text (redacted, and cut where it was long) still can't be read; nothing changed.
+        Unavailable: the database does not answer.
+    """
+    with services.store.reading() as reading:
+        letter = reading.dead_letters.get(letter_id)
+    if _of_node(services, letter.place):
+        return _resend_node_event(services, letter_id, letter, cluster)
+    try:
+        found = services.parse(letter.text.encode(), cluster=cluster or _topic(letter.place))
+    except UnreadableRecord as error:
+        raise _still_unreadable(error) from None
+    resent = Resent(letter_id, "skipped", skipped=found.reason) if isinstance(found, Skipped) else None
+    if not isinstance(found, Skipped):
+        [event] = services.ingest([found]).events
+        resent = Resent(letter_id, event.kind, event.event_id, event.failure_id)
+    with services.store.unit_of_work() as work:
+        work.dead_letters.mark_resent(letter_id)
+    assert resent is not None
+    return resent
+
+
+def _still_unreadable(error: UnreadableRecord) -> Conflict:
+    return Conflict(
+        f"what is stored of this letter still can't be read: {error.reason}. Only redacted text is stored; "
+        "send the original again from where it came",
+        error.errors,
+    )
+
+
+def _of_node(services: Services, place: str) -> bool:
+    """Whether a letter came where nodes speak."""
+    topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
+    return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
+
+
+def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLetter, cluster: str | None) -> Resent:
+    named = cluster or services.settings.get("node_event_topic", "").partition("=")[2].strip() or _topic(letter.place)
+    try:
+        found = node_events.parse(letter.text.encode(), cluster=named)
+    except UnreadableRecord as error:
+        raise _still_unreadable(error) from None
+    if isinstance(found, Skipped):
+        resent = Resent(letter_id, "skipped", skipped=found.reason)
+    else:
+        taken = services.nodes_say.take(found.said)
+        resent = Resent(letter_id, "accepted" if taken.accepted else "duplicate")
+    with services.store.unit_of_work() as work:
+        work.dead_letters.mark_resent(letter_id)
+    return resent
+
+
+def _topic(place: str) -> str | None:
+    """The topic in a place such as "topic/partition/offset"; None where it was no topic."""
+    parts = place.rsplit("/", 2)
+    return parts[0] if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit() else None  # noqa: PLR2004 - its parts

@@ -1,0 +1,109 @@
+"""What of a log stands on a failure's page: the lines that speak, a few around them, the end; the rest is counted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from classifiers.contracts import LogStream
+
+AROUND = 3  # lines before and after one that speaks
+END = 6  # lines of the end
+STREAMS = 32  # streams with an excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its number in the stream (None: unknown), its text, its role if it speaks for the verdict."""
+
+    number: int | None
+    text: str
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Lines left out."""
+
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One stream's part of the page. `index` is its place among the attempt's streams."""
+
+    attempt_id: int
+    index: int
+    stream: LogStream
+    lines: int
+    rows: tuple[Line | Gap, ...]
+    speaks: bool
+    begins: bool
+
+
+def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
+    """The lines of a stream with their numbers as the file has them; each window of a stream starts anew."""
+    windows = sorted(stream.windows) or [(0, stream.first_line)]
+    lines: list[tuple[int | None, str]] = []
+    number, offset, following = stream.first_line, 0, 0
+    for text in stream.text.split("\n"):
+        while following < len(windows) and windows[following][0] <= offset:
+            number = windows[following][1]
+            following += 1
+        lines.append((number, text))
+        offset += len(text) + 1
+        number = None if number is None else number + 1
+    if lines and not lines[-1][1]:
+        lines.pop()
+    return lines
+
+
+def excerpt(
+    stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0, end: int = END
+) -> Excerpt:
+    """The part of a stream that is shown; `evidence` as in verdict/1, of all streams."""
+    lines = numbered(stream)
+    texts = dict(lines)
+    mine = [
+        found
+        for found in evidence
+        if (found.get("rank"), found.get("node"), found.get("stream")) == (stream.rank, stream.node, stream.stream)
+        # A line whose writer is not certain names no rank: it is this stream's where the same stands at its number.
+        or (
+            found.get("rank") is None
+            and (found.get("node"), found.get("stream")) == (stream.node, stream.stream)
+            and texts.get(found.get("line"), "").strip() == str(found.get("text")).strip() != ""
+        )
+    ]
+    by_number = {found["line"]: found["role"] for found in mine if found.get("line") is not None}
+    by_text = {found["text"].strip(): found["role"] for found in mine if found.get("line") is None}
+    roles: dict[int, str] = {}
+    for position, (number, text) in enumerate(lines):
+        role = by_number.get(number) if number is not None else None
+        role = role or by_text.get(text.strip())
+        if role is not None:
+            roles[position] = role
+    wanted = {near for at in roles for near in range(at - AROUND, at + AROUND + 1)}
+    wanted |= set(range(len(lines) - end, len(lines)))
+    rows: list[Line | Gap] = []
+    last = -1
+    for position in sorted(place for place in wanted if 0 <= place < len(lines)):
+        if position > last + 1:
+            rows.append(Gap(position - last - 1))
+        number, text = lines[position]
+        rows.append(Line(number, text, roles.get(position)))
+        last = position
+    begins = "initiating" in roles.values()
+    return Excerpt(attempt_id, index, stream, len(lines), tuple(rows), bool(roles), begins)
+
+
+def excerpts(
+    kept: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]], *, end: int = END
+) -> tuple[list[Excerpt], int]:
+    """The streams that are shown, the one where it began first, then those that speak; and how many are left out."""
+    found = [
+        excerpt(stream, evidence, attempt_id=attempt_id, index=index, end=end)
+        for attempt_id, streams in kept
+        for index, stream in enumerate(streams)
+    ]
+    found.sort(key=lambda one: (not one.begins, not one.speaks))
+    return found[:STREAMS], max(0, len(found) - STREAMS)

@@ -1,0 +1,143 @@
+"""Figures of the classifier from `faultline-measured/1`: tables and curves. Pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from classifiers import taxonomy
+
+SIDE = 240  # of a picture, in its own units
+EDGE = 4
+_Z95 = 1.959964  # the normal distribution's 97.5th percentile
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """One true cause: cases and kinds it was measured on, whether those are few, and what the verdicts said.
+
+    `right` is the share whose side was right, `named` whose cause was; `instead` the cause most often said wrongly.
+    """
+
+    code: str
+    cases: int
+    kinds: int
+    weak: bool
+    right: float
+    named: float
+    abstained: float
+    instead: str | None
+    instead_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Verdicts of a confidence from `low` to `high`: their share of all, and how many of them were right."""
+
+    low: float
+    high: float
+    share: float
+    right: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """Were only verdicts of at least this confidence given: the share that is answered, and right among those."""
+
+    floor: float
+    share: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All of it. `confusion[true][said]` is the share of verdicts by side; `points` draws the coverage curve."""
+
+    model: str
+    data: str
+    cases: int
+    kinds: int
+    threshold: float
+    classes: tuple[ClassFigures, ...]
+    confusion: Mapping[str, Mapping[str, float]]
+    bins: tuple[Bin, ...]
+    coverage: tuple[Covered, ...]
+    points: str
+
+
+def figures(measured: Mapping[str, Any]) -> Figures:
+    """The figures; every kind of failure counts alike, as in the measurement."""
+    causes: Mapping[str, Any] = measured["causes"]
+    axes = taxonomy.load()
+    total = sum(one["kinds"] for one in causes.values()) or 1
+    classes = []
+    confusion: dict[str, dict[str, float]] = {side: dict.fromkeys(axes.sides, 0.0) for side in axes.sides}
+    weights: dict[str, float] = dict.fromkeys(axes.sides, 0.0)
+    edges = measured["bins"]
+    shares, rights = [0.0] * (len(edges) - 1), [0.0] * (len(edges) - 1)
+    for code, one in causes.items():
+        said = one["cause"]
+        wrong = next(((name, share) for name, share in said.items() if name != code), (None, 0.0))
+        classes.append(
+            ClassFigures(
+                code,
+                one["cases"],
+                one["kinds"],
+                one["weak"],
+                one["right"],
+                said.get(code, 0.0),
+                one["abstained"],
+                wrong[0],
+                wrong[1],
+            )
+        )
+        side = axes.side_of(code)
+        weights[side] += one["kinds"]
+        for name, share in one["side"].items():
+            confusion[side][name] += share * one["kinds"]
+        for place, share in enumerate(one["confidence"]):
+            shares[place] += share * one["kinds"] / total
+            right = one["right_by_confidence"][place]
+            rights[place] += share * (right or 0.0) * one["kinds"] / total
+    bins = tuple(
+        Bin(edges[at], edges[at + 1], share, rights[at] / share if share > 0 else None)
+        for at, share in enumerate(shares)
+    )
+    coverage = []
+    for at in range(len(shares)):
+        answered = sum(shares[at:])
+        if answered > 0:
+            coverage.append(Covered(edges[at], answered, sum(rights[at:]) / answered))
+    return Figures(
+        measured["model"],
+        measured["data"],
+        measured["cases"],
+        measured["kinds"],
+        measured["threshold"],
+        tuple(sorted(classes, key=lambda one: one.code)),
+        {
+            side: {name: share / (weights[side] or 1.0) for name, share in row.items()}
+            for side, row in confusion.items()
+        },
+        bins,
+        tuple(coverage),
+        " ".join(f"{_x(one.share)},{_y(one.right)}" for one in coverage),
+    )
+
+
+def wilson(right: int, judged: int) -> tuple[float, float] | None:
+    """The 95 % interval of a share (Wilson, 1927); None where nothing was judged."""
+    if judged == 0:
+        return None
+    share, square = right / judged, _Z95**2
+    middle = (share + square / (2 * judged)) / (1 + square / judged)
+    half = _Z95 * math.sqrt(share * (1 - share) / judged + square / (4 * judged**2)) / (1 + square / judged)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _x(share: float) -> float:
+    return round(EDGE + share * (SIDE - 2 * EDGE), 1)
+
+
+def _y(share: float) -> float:
+    return round(SIDE - EDGE - share * (SIDE - 2 * EDGE), 1)

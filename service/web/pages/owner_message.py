@@ -1,0 +1,60 @@
+"""What can be sent to a job's owner: plain words, and where the platform differs from the place they tested in."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from classifiers import taxonomy
+from service.failures.records import FailureDetail
+from service.formatting import visible, without_colour
+from service.number_format import percent
+from service.web.pages import display_names
+
+LINE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`text` can be sent as it is; `differs` names what differs between local and platform, None where nothing may."""
+
+    text: str
+    differs: str | None
+    says: str
+    check: tuple[str, ...]
+
+
+@cache
+def _differences() -> dict[str, Any]:
+    text = files("service.web.pages").joinpath("local_platform.toml").read_text(encoding="utf-8")
+    return {name: entry for name, entry in tomllib.loads(text).items() if isinstance(entry, dict)}
+
+
+def told(detail: FailureDetail) -> Told | None:
+    """For a user-side failure; None for any other, and where retention removed the verdict."""
+    row, verdict = detail.row, detail.verdict
+    if row.side != "user" or row.abstained or verdict is None:
+        return None
+    entry = _differences().get(row.category or "")
+    first = next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None)
+    name = f' "{row.name}"' if row.name else ""
+    parts = [f"Your job {row.cluster} / {row.job_id}{name} {display_names.word('status', row.status)}."]
+    said = str(verdict.get("explanation") or "").partition(" It began with:")[0]
+    parts.append(said)
+    if first is not None:
+        parts.append(f"It began with this line: {without_colour(str(first['text']))[:LINE]}")
+    if entry is not None:
+        parts.append(f"{entry['says']} Please check:")
+        parts += [f"- {question}" for question in entry["check"]]
+    advice = [str(found["text"]) for found in verdict.get("mitigations") or ()][:2]
+    if advice:
+        parts.append("What may help: " + " ".join(advice))
+    title = taxonomy.load().causes[row.cause].title if row.cause in taxonomy.load().causes else row.cause
+    parts.append(f"(Found by Faultline: {title}, {percent(row.confidence, 0)} sure. Contest it if it is wrong.)")
+    return Told(
+        "\n".join(str(visible(part)) for part in parts),
+        None if entry is None else str(entry["differs"]),
+        "" if entry is None else str(entry["says"]),
+        () if entry is None else tuple(entry["check"]),
+    )

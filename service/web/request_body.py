@@ -1,0 +1,92 @@
+"""A request's body, bounded while it comes in, whether its length is told, chunked or compressed."""
+
+import zlib
+from http import HTTPStatus
+
+from fastapi import Request
+
+from service.contracts.event import MAX_EVENT_BYTES
+from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge
+
+MOST = MAX_EVENT_BYTES
+# Of a body that is too large this much is still taken and thrown away, so that its sender gets to read the answer.
+_DRAINED = 256 * 1024 * 1024
+# Joined gzip files are one; millions of empty members would only keep the server busy.
+_MEMBERS_MOST = 1_000
+
+
+class UnsupportedEncoding(FaultlineError):
+    """The body is compressed in a way that is not read here."""
+
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    title = "Unsupported content encoding"
+    news = False
+
+
+async def read(request: Request) -> bytes:
+    """The whole body, decompressed, at most 16 MiB.
+
+    Raises:
+        TooLarge: it is larger, as sent or decompressed.
+        UnsupportedEncoding: a Content-Encoding other than gzip.
+        InvalidInput: broken gzip.
+    """
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"identity", "", "gzip", "x-gzip"}:
+        expected = "gzip or none"
+        raise UnsupportedEncoding(
+            f"Content-Encoding: expected {expected}", (FieldError("Content-Encoding", expected, encoding[:40]),)
+        )
+    gunzip = _Gunzip() if encoding.endswith("gzip") else None
+    body, taken, too_large = bytearray(), 0, False
+    async for chunk in request.stream():
+        taken += len(chunk)
+        if too_large:
+            if taken > _DRAINED:
+                break
+            continue
+        body += chunk if gunzip is None else gunzip.feed(chunk, MOST + 1 - len(body))
+        too_large = len(body) > MOST or taken > MOST
+        if too_large:
+            body.clear()
+    if too_large:
+        expected = f"at most {MOST} bytes"
+        raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+    if gunzip is not None:
+        gunzip.finish()
+    return bytes(body)
+
+
+class _Gunzip:
+    """Decompresses one or more gzip members piece by piece, never beyond what is asked for."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+        self._begun = False
+        self._members = 1
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        out = bytearray()
+        try:
+            while data and len(out) < room:
+                if self._member.eof:
+                    self._members += 1
+                    if self._members > _MEMBERS_MOST:
+                        raise _broken(f"gzip of at most {_MEMBERS_MOST} members")
+                    self._member, self._begun = zlib.decompressobj(wbits=31), False
+                self._begun = True
+                out += self._member.decompress(data, room - len(out))
+                data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+        except zlib.error:
+            raise _broken() from None
+        return bytes(out)
+
+    def finish(self) -> None:
+        if not self._begun or not self._member.eof:
+            raise _broken()
+
+
+def _broken(expected: str = "gzip") -> InvalidInput:
+    return InvalidInput(
+        f"the body: expected {expected}, as its Content-Encoding says", (FieldError("(body)", expected),)
+    )

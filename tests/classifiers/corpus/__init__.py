@@ -1,1 +1,0 @@
-"""The corpus under test."""

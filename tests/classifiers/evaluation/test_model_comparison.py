@@ -1,0 +1,25 @@
+from threadpoolctl import threadpool_limits
+
+from classifiers import signatures
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.evaluation import model_comparison
+
+
+def test_every_family_of_models_answers_for_programs_it_has_not_seen(cases: list[LabelledCase]) -> None:
+    with threadpool_limits(limits=1):  # on a busy machine threads would wait for one another, for minutes
+        rows = model_comparison.compare(cases[::6], signatures.packaged())
+    names = [row.name for row in rows]
+    assert names[:2] == ["majority", "signatures alone"]
+    assert names[-1] == "faultline: linear, then rules"
+    assert len(names) == len(set(names)) == 10
+    for row in rows:
+        assert all(0.0 <= value <= 1.0 for value in row.right.values())
+    table = model_comparison.markdown(rows)
+    assert table.count("\n") == len(rows) + 1
+    assert "| majority |" in table
+
+
+def test_a_family_is_the_program_a_case_is_from(cases: list[LabelledCase]) -> None:
+    case = cases[0]
+    told = str(case.provenance.get("program") or case.group)
+    assert model_comparison.family_of(case) == told

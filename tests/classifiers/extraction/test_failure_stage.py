@@ -1,0 +1,131 @@
+from classifiers import signatures
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.extraction import failure_stage
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from classifiers.model.fitting import fit_text, table_of
+from classifiers.model.samples import samples
+from classifiers.model.vectorizer import features
+
+SAVING = """Epoch 3/20
+ 812/812 [====] - 41s 50ms/step - loss: 0.3120
+  File "/srv/mara/fit.py", line 88, in <module>
+    twin.fit(images, callbacks=[ModelCheckpoint("best.h5")])
+  File "/opt/py/keras/callbacks.py", line 719, in on_epoch_end
+    self.model.save(filepath, overwrite=True)
+TypeError: can't pickle _thread.RLock objects
+"""
+LOADING = """[rank 2] sampler of 4 replicas ready
+  File "/srv/mara/fit.py", line 61, in <module>
+    for images, labels in DataLoader(records, num_workers=6):
+  File "/opt/py/torch/utils/data/dataloader.py", line 918, in __init__
+    w.start()
+TypeError: can't pickle _thread.RLock objects
+"""
+
+
+def extracted(text: str) -> dict[str, float]:
+    raw = labelled_cases.raw_case({"status": "failed", "gpus": 4, "logs": [{"rank": 0, "tail": text}]})
+    return features(Extractor(Scanner(signatures.packaged())).extract(raw))
+
+
+def test_every_word_finds_its_mark() -> None:
+    known = failure_stage.marks()
+    assert set(known.names) > {"install", "group", "broadcast", "save", "hangs"}
+    found = failure_stage.read("    dist.init_process_group('nccl')\n    ... it hangs here")
+    assert found.found == ("group", "hangs")
+    assert found.last == "group"  # how it showed is no stage
+
+
+def test_the_stage_named_last_is_nearest() -> None:
+    assert failure_stage.read("hvd.init()\nhvd.broadcast_parameters(net)\n").last == "broadcast"
+    assert failure_stage.read("hvd.broadcast_parameters(net)\nloss.backward()\n").last == "backward"
+    assert failure_stage.read("nothing to tell") == failure_stage.Stages()
+
+
+def test_the_same_error_is_read_with_what_led_to_it() -> None:
+    saving, loading = extracted(SAVING), extracted(LOADING)
+    assert "g1:save" in saving
+    assert "g:training" in saving
+    assert "g1:data" in loading
+    assert "g:save" not in loading
+
+
+def test_a_short_log_is_read_whole_and_of_a_long_one_what_is_near() -> None:
+    far = "hvd.broadcast_parameters(net)\n" + "all is well here\n" * 30 + "KeyError: 'lane'\n"
+    assert "g:broadcast" in extracted(far)
+    assert "g:broadcast" not in extracted(far.replace("all is well here\n", "all is well here\n" * 20))
+
+
+def test_where_it_hung_is_told_together() -> None:
+    assert "g2:group hangs" in extracted("dist.init_process_group('gloo')\nnothing more for two hours\n")
+    assert "g2:backward hangs" in extracted("loss.backward()\nnothing more for two hours\n")
+
+
+def test_how_far_a_run_had_come_is_told_with_its_hang() -> None:
+    begun = extracted("loss.backward() never returns on rank 1, after some 300 batches\n")
+    begins = extracted("dist.init_process_group('gloo') does not return at startup, two machines\n")
+    assert {"g2:backward hangs", "g2:backward under-way"} <= begun.keys()
+    assert {"g2:group hangs", "g2:group at-start", "g2:group several-nodes"} <= begins.keys()
+    assert not {"g:at-start"} & begun.keys()
+    assert not {"g:under-way"} & begins.keys()
+
+
+def test_a_node_that_speaks_alone_has_no_stage() -> None:
+    raw = labelled_cases.raw_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
+    assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
+
+
+def labelled(number: int, symptom: str, text: str) -> LabelledCase:
+    side, cause = ("user", "USER.1") if symptom == "D.1.6" else ("system", "SYS.1")
+    labels = {"side": side, "cause": cause, "category": "none", "symptom": symptom, "retry": "futile"}
+    return labelled_cases.parse(
+        {
+            "id": f"{symptom}-{number}",
+            "group": symptom,
+            "kind": symptom,
+            "event": {"status": "failed", "gpus": 4, "logs": [{"rank": 0, "tail": text}]},
+            "labels": {**labels, "root_rank": 0, "root_line": None},
+            "provenance": {"origin": "composed"},
+        },
+        "here",
+    )
+
+
+def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
+    last = "TypeError: can't pickle {} objects\n"
+    saved = ("net.save('a.h5')\n", "torch.save(twin, there)\n", "  in save_checkpoint\n", "  in on_epoch_end\n")
+    loaded = ("for one in DataLoader(two)\n", "  in _get_iterator\n", "batch_sampler=mine\n", "num_workers=9\n")
+    cases = [labelled(at, "D.1.6", said + last.format(f"n{at}")) for at, said in enumerate(saved)]
+    cases += [labelled(at, "C.2", said + last.format(f"m{at}")) for at, said in enumerate(loaded)]
+    taken = samples(cases, signatures.Catalogue((), {}), 0)
+    table = table_of(taken)
+    text = fit_text(table, range(len(taken)), ("side", "symptom"))
+    matrix, _ = text.matrix([extracted(SAVING), extracted(LOADING)])
+    head = text.head("symptom")
+    assert [head.classes[at] for at in text.probabilities(matrix)["symptom"].argmax(axis=1)] == ["D.1.6", "C.2"]
+    rows = [at for at, name in enumerate(text.names) if name.startswith(("g:", "g1:", "g2:"))]
+    assert rows
+    assert not text.weights[rows, : text.head("symptom").begin].any()
+
+
+def test_whose_part_speaks_is_read_by_every_head() -> None:
+    hub = extracted("  File \"/opt/py/kubespawner/spawner.py\", line 812, in start\nKeyError: 'pool'\n")
+    own = extracted("  File \"/srv/mara/train.py\", line 812, in start\nKeyError: 'pool'\n")
+    assert "f:platform-part" in hub
+    assert "f:own-script" in own
+    assert "f:platform-part" not in own
+    assert not any(name.startswith("g") and "platform-part" in name for name in hub)
+
+
+def test_an_event_that_came_again_for_hours_is_told() -> None:
+    assert "f:for-hours" in extracted("Warning  FailedMount  4m (x61 over 7h)  kubelet  volume lost\n")
+    assert "f:for-hours" not in extracted("Warning  FailedMount  4s (x3 over 19s)  kubelet  volume lost\n")
+
+
+def test_chinese_is_read_where_words_have_no_spaces() -> None:
+    assert failure_stage.read("四张卡，昨晚起没有动静了").found == ("hangs",)
+    assert "slow" in failure_stage.read("zero3很慢").found
+    assert "errs" in failure_stage.read("多卡error: 2").found
+    assert "hangs" not in failure_stage.read("unhung").found

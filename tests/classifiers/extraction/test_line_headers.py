@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers.extraction import line_headers
+
+
+@pytest.mark.parametrize(
+    ("line", "rank", "body"),
+    [
+        ("[rank3]: RuntimeError: x", 3, "RuntimeError: x"),
+        ("[1,12]<stderr>:Traceback", 12, "Traceback"),
+        ("2026-01-02T16:13:44.884Z: [1,5]<stdout>:boom", 5, "boom"),
+        ("[default1]:error", 1, "error"),
+        ("[rank: 2] Child process", 2, "Child process"),
+        ("(train_fn pid=471, ip=10.0.0.7) ValueError: x", None, "ValueError: x"),
+        ("gpu7:100:120 [3] NCCL WARN Cuda failure", None, "NCCL WARN Cuda failure"),
+        ("llm-worker-4: ValueError: x", 4, "ValueError: x"),
+        ("RuntimeError: x", None, "RuntimeError: x"),
+    ],
+)
+def test_heads_of_launchers_are_told_from_the_words(line: str, rank: int | None, body: str) -> None:
+    head = line_headers.head_of(line)
+    assert head.rank == rank
+    assert line[head.body :] == body
+
+
+def test_the_device_and_host_of_an_nccl_line() -> None:
+    head = line_headers.head_of("gpu7:100:120 [3] NCCL WARN Cuda failure")
+    assert (head.host, head.gpu) == ("gpu7", 3)
+
+
+def test_srun_labels_are_ranks_only_where_the_whole_stream_has_them() -> None:
+    text = "0: step 1\n1: step 1\n2: KeyError: 'x'\n"
+    assert line_headers.is_labelled(text)
+    assert line_headers.head_of("2: KeyError: 'x'", labelled=True).rank == 2
+    assert not line_headers.is_labelled("epoch\n3: x\nloss\nacc\n")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("2026-11-20 03:41:57,100 x", "2026-11-20 03:41:57,200 x"),
+        ("E1120 03:41:11.061727749 x", "2026-11-20T03:41:12Z x"),
+        ("Nov 20 03:41:57 node kernel: x", "Nov 21 00:00:01 node kernel: x"),
+        ("  time      : 2026-11-20_03:41:55", "  time      : 2026-11-20_03:41:57"),
+    ],
+)
+def test_times_of_several_writers_can_be_compared(earlier: str, later: str) -> None:
+    first, second = line_headers.time_of(earlier), line_headers.time_of(later)
+    assert first is not None
+    assert second is not None
+    assert first < second
+
+
+def test_a_line_without_a_time_has_none() -> None:
+    assert line_headers.time_of("loss: 1.2, acc: 3, lr: 4") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "rank"),
+    [
+        ("[E] [Rank 3] Watchdog caught collective operation timeout", 3),
+        ("[PG ID 0 PG GUID 0(default_pg) Rank 9] Timeout at NCCL work", 9),
+        ("stopping, rank=7 failed", 7),
+        ("no number of a process here", None),
+    ],
+)
+def test_the_rank_a_message_names_as_its_own(line: str, rank: int | None) -> None:
+    assert line_headers.inner_rank(line) == rank
+
+
+def test_colours_go() -> None:
+    assert line_headers.plain("\x1b[31mERROR\x1b[0m x") == "ERROR x"
+
+
+@given(st.text())
+def test_any_line_has_a_head(line: str) -> None:
+    head = line_headers.head_of(line)
+    assert 0 <= head.body <= len(line)
+    line_headers.time_of(line)
+    line_headers.inner_rank(line)

@@ -1,0 +1,52 @@
+"""Shapes of lines mean the same whatever the catalogue knows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers.extraction.line_shapes import is_overcome, lost_a_peer, shape_of
+
+
+@pytest.mark.parametrize(
+    ("line", "shape"),
+    [
+        ("exitcode  : -9 (pid: 4711)", "report"),
+        ("<NO_OTHER_FAILURES>", "report"),
+        ("=   EXIT CODE: 139", "report"),
+        ("@     0x7f71e8e9a82e  std::_Function_handler<>::_M_invoke()", "boilerplate"),
+        ("[n1:42] [[5886,0],0] ORTE_ERROR_LOG: Out of resource in file show_help.c at line 501", "boilerplate"),
+        ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)", "boilerplate"),
+        ("Fatal Python error: Segmentation fault", "crash"),
+        ("[gpu048:02131] *** Process received signal ***", "crash"),
+        ("[n2:327:0:327] Caught signal 11 (Segmentation fault: address not mapped)", "crash"),
+        ("Abort(738871810) on node 1 (rank 1 in comm 0): Fatal error in internal_Send", "crash"),
+        ("MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "end"),
+        ("RuntimeError: DataLoader worker (pid 71239) is killed by signal: Killed.", "end"),
+        ("KeyError: 'label'", None),
+        ("step 10 loss 2.0", None),
+    ],
+)
+def test_shapes(line: str, shape: str | None) -> None:
+    assert shape_of(line) == shape
+
+
+def test_what_a_program_calls_overcome_is_and_the_rest_is_not() -> None:
+    assert is_overcome("error reading sample 7, skipped")
+    assert is_overcome("prefetch: ConnectionResetError ignored; reconnected")
+    assert not is_overcome("error reading sample 7")
+    assert not is_overcome("invalid skip_rows value")
+
+
+def test_who_lost_a_peer_says_so_and_a_lost_server_is_no_peer() -> None:
+    assert lost_a_peer("RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711")
+    assert lost_a_peer("Horovod background loop uncaught exception: Connection reset by peer")
+    assert lost_a_peer("Additional GRPC error information from remote target /job:worker/replica:0/task:1:")
+    assert not lost_a_peer("download failed during epoch: Connection reset by peer")
+    assert not lost_a_peer("gloo: invalid argument")
+
+
+@given(st.text(max_size=700))
+def test_any_line_has_a_shape_or_none(line: str) -> None:
+    shape_of(line)
+    is_overcome(line)
+    lost_a_peer(line)

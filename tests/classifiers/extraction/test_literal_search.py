@@ -1,0 +1,23 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers.extraction.literal_search import Literals
+
+WORDS = ("err", "error", "rro", "?x")
+
+
+@given(st.text(alphabet=st.sampled_from("errorx?é€😀 \n\ud800"), max_size=60))
+def test_every_place_of_every_word_is_found_in_characters(text: str) -> None:
+    expected = {
+        (index, at, at + len(word))
+        for index, word in enumerate(WORDS)
+        for at in range(len(text))
+        if text.startswith(word, at)
+    }
+    assert set(Literals(WORDS).find(text)) == expected
+
+
+def test_a_word_that_is_not_ascii_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="fäil"):
+        Literals(["error", "fäil"])

@@ -1,0 +1,86 @@
+import pytest
+
+from classifiers.extraction import process_exits
+
+
+@pytest.mark.parametrize(
+    ("line", "rank", "local", "signal", "code"),
+    [
+        ("E1120 failed (exitcode: -9) local_rank: 3 (pid: 4714) of binary: python", None, 3, 9, -9),
+        ("srun: error: gpu018: task 5: Killed", 5, None, 9, None),
+        ("srun: error: gpu018: task 2: Segmentation fault (core dumped)", 2, None, 11, None),
+        ("srun: error: gpu018: task 0: Exited with exit code 1", 0, None, None, 1),
+        (
+            "mpirun noticed that process rank 14 with PID 4257 on node gpu018 exited on signal 11 (Segfault).",
+            14,
+            None,
+            11,
+            None,
+        ),
+        ("[ERROR] ['python', 't.py', '--local_rank=3'] exits with return code = -9", None, 3, 9, -9),
+        ("[rank: 2] Child process with PID 4712 terminated with code -7. Forcefully", 2, None, 7, -7),
+        (
+            "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL",
+            1,
+            None,
+            9,
+            None,
+        ),
+    ],
+)
+def test_launchers_tell_who_died_how(
+    line: str, rank: int | None, local: int | None, signal: int | None, code: int | None
+) -> None:
+    [death] = process_exits.deaths(line)
+    assert (death.rank, death.local, death.signal, death.code) == (rank, local, signal, code)
+
+
+def test_one_line_may_tell_of_several_tasks() -> None:
+    assert [one.rank for one in process_exits.deaths("srun: error: n1: tasks 1,4-6: Terminated")] == [1, 4, 5, 6]
+
+
+def test_open_mpi_names_the_first_on_two_lines() -> None:
+    [death] = process_exits.deaths("  Process name: [[45854,1],7]", "\n  Exit code:    77\n")
+    assert (death.rank, death.code, death.told) == (7, 77, True)
+
+
+def test_the_report_of_torch_elastic() -> None:
+    text = (
+        "Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-20_03:41:55\n  host      : gpu018.orion\n"
+        "  rank      : 8 (local_rank: 0)\n  exitcode  : -11 (pid: 4711)\n  error_file: <N/A>\n"
+    )
+    death = process_exits.report(text, 0)
+    assert death is not None
+    assert (death.rank, death.node, death.signal, death.violent) == (8, "gpu018.orion", 11, True)
+    assert process_exits.report("Root Cause (first observed failure):\n", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "ranks"),
+    [
+        ("[Rank 0]: Ranks 2, 3 failed to pass monitoredBarrier in 5000 ms", [2, 3]),
+        ("Missing ranks: 1", [1]),
+        ("tasks are unhealthy (stopped sending heartbeats): /job:jax_worker/replica:0/task:3", [3]),
+        ("all ranks are here", []),
+    ],
+)
+def test_ranks_that_others_miss(line: str, ranks: list[int]) -> None:
+    assert process_exits.absent(line) == ranks
+
+
+@pytest.mark.parametrize(("code", "signal"), [(137, 9), (-15, 15), (1, None), (None, None), (255, None)])
+def test_signals_behind_exit_codes(code: int | None, signal: int | None) -> None:
+    assert process_exits.signal_of(code) == signal
+
+
+def test_open_mpi_names_the_first_process_lines_below_its_notice() -> None:
+    line = "mpirun detected that one or more processes exited with non-zero status, thus causing"
+    after = "\nthe job to be terminated. The first process:\n\n  Process name: [[9248,1],3]\n  Exit code:    4\n"
+    assert [(one.rank, one.code) for one in process_exits.deaths(line, after)] == [(3, 4)]
+
+
+def test_an_mpi_error_is_told_by_its_process() -> None:
+    line = "[gpu4:32050] *** An error occurred in MPI_Send"
+    assert [
+        one.rank for one in process_exits.deaths(line, "\n[gpu4:32050] *** reported by process [3970760705,2]\n")
+    ] == [2]

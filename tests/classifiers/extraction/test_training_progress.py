@@ -1,0 +1,37 @@
+import pytest
+
+from classifiers.extraction import training_progress
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("iteration 200/500 loss 1", 200),
+        ("[trainer] step=17 loss=2", 17),
+        ("{'global_step': 31, 'loss': 2}", 31),
+        ("Epoch 3 batch 40: loss 1", 40),
+        ("step time 300 ms", None),
+        ("no number", None),
+    ],
+)
+def test_steps_are_read_as_frameworks_write_them(line: str, step: int | None) -> None:
+    assert training_progress.step_of(line) == step
+
+
+def test_the_last_step_and_checkpoint_are_found() -> None:
+    found = training_progress.find(["step 1\nsaved checkpoint to /ckpt/step_1.pt\nstep 2\nboom\n", "step 1\n"])
+    assert found is not None
+    assert (found.step, found.checkpoint) == (2, "/ckpt/step_1.pt")
+    assert training_progress.find(["boom"]) is None
+
+
+def test_what_the_scanner_saw_decides_only_whether_a_checkpoint_is_looked_for() -> None:
+    texts = ["step 7\nsaved checkpoint to /ckpt/step_1.pt\n"]
+    assert training_progress.find(texts, [{"checkpoint", "ckpt"}]) == training_progress.find(texts)
+    nothing = ["step 7\nsaved to /data\n"]
+    assert training_progress.find(nothing, [set()]) == training_progress.find(nothing)
+
+
+def test_only_steps_beyond_those_before_count_as_going_on() -> None:
+    text = "step 5\nerror\nstep 5\nstep 6\nstep 7\nstep 8\nstep 9\n"
+    assert training_progress.steps_after(text, text.find("error")) == 3

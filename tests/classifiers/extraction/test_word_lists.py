@@ -1,0 +1,48 @@
+"""A list that is not as its format asks is refused by name; its words are found where they stand."""
+
+from pathlib import Path
+
+import pytest
+
+from classifiers.extraction import word_lists
+
+GOOD = 'version = 1\n[[mark]]\nname = "hangs"\nwords = ["stands still", "hangs"]\nsource = "people"\nstage = true\n'
+
+
+@pytest.fixture
+def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(word_lists, "files", lambda _: tmp_path)
+    return tmp_path / "list.toml"
+
+
+def test_entries_come_in_order_with_their_flags(file: Path) -> None:
+    file.write_text(GOOD + '[[mark]]\nname = "slow"\nwords = ["crawls"]\nsource = "people"\n')
+    read = word_lists.entries("list.toml", "mark", flags=("stage",))
+    assert [(one["name"], one.get("stage", False)) for one in read] == [("hangs", True), ("slow", False)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("version = 1", "version = 2", "list.toml: expected version = 1"),
+        ('name = "hangs"', 'name = ""', r"list.toml: \?: expected name, words and source, and nothing else but stage"),
+        ('source = "people"', 'origin = "people"', "list.toml: hangs: expected name, words and source"),
+        ('["stands still", "hangs"]', "[]", "list.toml: hangs: expected name, words and source"),
+        ('"stands still"', '"Stands still"', "list.toml: hangs: expected a lower-case word: 'Stands still'"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_name(file: Path, old: str, new: str, told: str) -> None:
+    file.write_text(GOOD.replace(old, new))
+    with pytest.raises(ValueError, match=told):
+        word_lists.entries("list.toml", "mark", flags=("stage",))
+
+
+def test_a_flag_that_is_not_known_is_refused(file: Path) -> None:
+    file.write_text(GOOD)
+    with pytest.raises(ValueError, match=r"list.toml: hangs: expected name, words and source"):
+        word_lists.entries("list.toml", "mark")
+
+
+def test_words_are_found_by_their_place() -> None:
+    found = word_lists.automaton(["hangs", "crawls"]).find_matches_as_indexes("it crawls, then hangs")
+    assert [place for place, _, _ in found] == [1, 0]

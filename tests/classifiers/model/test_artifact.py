@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from classifiers.model import artifact
+from classifiers.model.artifact import Model, ModelError
+
+
+@pytest.fixture
+def folder(model: Model, tmp_path: Path) -> Path:
+    artifact.save(model, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_what_was_saved_comes_back(model: Model, folder: Path) -> None:
+    again = artifact.load(folder)
+    assert again.text.names == model.text.names
+    assert again.text.heads == model.text.heads
+    assert np.array_equal(again.text.weights, model.text.weights)
+    assert again.calibration == model.calibration
+    assert again.retry_given == model.retry_given
+    assert again.label == model.label
+
+
+def test_saving_again_replaces_the_whole_folder(model: Model, folder: Path) -> None:
+    (folder / "left.over").write_text("x")
+    artifact.save(model, folder)
+    assert sorted(one.name for one in folder.iterdir()) == ["manifest.json", "parameters.json", "weights.npz"]
+    assert [one.name for one in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="no model there"):
+        artifact.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["weights.npz", "parameters.json"])
+def test_an_altered_or_truncated_file_is_refused(folder: Path, name: str) -> None:
+    data = (folder / name).read_bytes()
+    (folder / name).write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    with pytest.raises(ModelError, match=rf"{name}: SHA-256.*altered"):
+        artifact.load(folder)
+    (folder / name).write_bytes(data[:-1])
+    with pytest.raises(ModelError, match=rf"{name}: expected \d+ bytes"):
+        artifact.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(ModelError, match=name):
+        artifact.load(folder)
+
+
+def test_an_altered_manifest_is_refused(folder: Path) -> None:
+    file = folder / "manifest.json"
+    file.write_text(file.read_text().replace('"seed": 0', '"seed": 1'))
+    with pytest.raises(ModelError, match="seal"):
+        artifact.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "expected JSON"), ('{"format": "other"}', "not a model of this program"), ("[]", "not a model")],
+)
+def test_a_foreign_manifest_is_refused(folder: Path, text: str, told: str) -> None:
+    (folder / "manifest.json").write_text(text)
+    with pytest.raises(ModelError, match=told):
+        artifact.load(folder)
+
+
+@pytest.mark.parametrize(("key", "value"), [("features", 0), ("masking", 0), ("signals", ["odds"])])
+def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, value: object) -> None:
+    file = folder / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest[key] = value
+    manifest["seal"] = artifact.seal_of(manifest)
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(ModelError, match=f"{key} differ.*run faultline train"):
+        artifact.load(folder)

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.diagnoser import Diagnoser
+from classifiers.model import training
+from classifiers.model.artifact import Model
+from classifiers.model.label_fusion import SIGNALS
+from classifiers.model.samples import fold_of, samples
+from classifiers.signatures import packaged
+from tests.classifiers.conftest import labelled
+
+
+def test_the_same_seed_and_data_give_the_same_model(cases: list[LabelledCase], model: Model) -> None:
+    again, _ = training.train(cases)
+    assert again.text.names == model.text.names
+    assert np.allclose(again.text.weights, model.text.weights)
+    assert again.about["data"] == model.about["data"]
+
+
+def test_the_report_names_classes_with_few_cases(cases: list[LabelledCase]) -> None:
+    _, report = training.train(cases)
+    assert report.weak["cause"]["HW.NODE.2"] == 0
+    assert "HW.GPU.1" not in report.weak["cause"]
+    assert set(report.held_out) >= {"side", "cause", "retry", "answered"}
+    assert set(report.seconds) == {"reading", "cross-validation", "fitting"}
+
+
+def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase], model: Model) -> None:
+    own = [labelled("mount", number, origin="operator") for number in range(200, 260)]
+    moved, _ = training.train([*cases, *own])
+    head = moved.text.head("cause")
+    places = {code: head.begin + place for place, code in enumerate(head.classes)}
+    same = training.site_prior(model.text, cases)
+    assert same is model.text
+    shifted = training.site_prior(model.text, [*cases, *own])
+    change = shifted.intercept - model.text.intercept
+    assert change[places["SYS.1"]] > 0 > change[places["USER.1"]]
+    [verdict] = Diagnoser(moved, packaged()).diagnose([labelled("mount", 999).raw])
+    assert verdict.cause == "SYS.1"
+
+
+def test_a_kind_s_cases_share_a_fold(cases: list[LabelledCase]) -> None:
+    folds: dict[str, set[int]] = {}
+    for sample in samples(cases, packaged(), 0):
+        folds.setdefault(sample.case.kind, set()).add(sample.fold)
+    assert all(len(found) == 1 for found in folds.values())
+    assert {fold_of(kind, 0) for kind in folds} == {0, 1, 2}
+
+
+def test_p_of_retry_given_a_cause_sums_to_one(cases: list[LabelledCase]) -> None:
+    given = training.retry_given(cases)
+    assert all(sum(shares.values()) == pytest.approx(1) for shares in given.values())
+    assert given["SYS.1"]["after_repair"] > 0.5
+
+
+def test_the_curve_rises_with_what_was_right_and_abstains_below() -> None:
+    rows = [(float(place), *(0.0,) * (len(SIGNALS) - 1)) for place in range(-20, 20)]
+    right = [row[0] > -15 for row in rows]
+    curve = training.calibrate(rows, right, [1.0] * len(rows))
+    assert curve.confidence(rows[0]) < curve.confidence(rows[-1])
+    assert 0 < curve.threshold < curve.confidence(rows[-1])

@@ -1,1 +1,0 @@
-"""The signature catalogue under test."""

@@ -1,0 +1,76 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from classifiers import taxonomy
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.diagnoser import Diagnoser
+from classifiers.model import artifact
+from classifiers.model.artifact import Model, ModelError
+from tests.classifiers.conftest import KINDS, labelled
+
+
+def raw(text: str, **facts: object) -> RawCase:
+    job = JobFacts(status="failed", gpus=8, nodes=("n1", "n2"))
+    return RawCase(job=replace(job, **facts), streams=(LogStream(text=text, rank=0),))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_it_was_taught_is_known_with_other_numbers(diagnoser: Diagnoser, kind: str) -> None:
+    cause, category, _, retry, _ = KINDS[kind]
+    [verdict] = diagnoser.diagnose([labelled(kind, 77).raw])
+    assert verdict.cause == cause
+    assert verdict.category == (None if category == "none" else category)
+    assert verdict.retry_outlook == retry
+    assert verdict.evidence
+
+
+def test_a_verdict_s_axes_agree(diagnoser: Diagnoser, cases: list[LabelledCase]) -> None:
+    axes = taxonomy.load()
+    for verdict in diagnoser.diagnose([case.raw for case in cases]):
+        assert axes.side_of(verdict.cause) == verdict.side
+        assert verdict.cause_top[0] == verdict.cause
+        assert 1 <= len(verdict.cause_top) <= 3
+        assert 0 <= verdict.confidence <= 1
+        assert verdict.category is None or verdict.category in axes.categories
+        assert all(code in axes.symptoms for code in verdict.symptom_top)
+        assert verdict.fingerprint.startswith("v2:")
+        assert verdict.explanation
+
+
+def test_a_batch_answers_as_each_alone_and_in_order(diagnoser: Diagnoser, cases: list[LabelledCase]) -> None:
+    raws = [case.raw for case in cases[::7]]
+    together = diagnoser.diagnose(raws)
+    alone = [diagnoser.diagnose([one])[0] for one in raws]
+    assert [replace(one, confidence=0, weighed=()) for one in together] == [
+        replace(one, confidence=0, weighed=()) for one in alone
+    ]
+    assert diagnoser.diagnose([]) == []
+
+
+def test_one_process_has_no_symptom_of_distributed_training(diagnoser: Diagnoser) -> None:
+    [verdict] = diagnoser.diagnose([raw("RuntimeError: CUDA out of memory 5", gpus=1, nodes=("n1",))])
+    assert verdict.symptom is None
+
+
+def test_the_owner_reads_where_and_what(diagnoser: Diagnoser) -> None:
+    [verdict] = diagnoser.diagnose([raw("torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered")])
+    assert "memory fault" in verdict.explanation
+    assert "rank 0" in verdict.explanation
+    assert "uncorrectable ECC error" in verdict.explanation
+
+
+def test_nothing_to_go_by_is_answered_with_little_confidence(diagnoser: Diagnoser) -> None:
+    known, unknown = diagnoser.diagnose([labelled("ecc", 3).raw, RawCase(job=JobFacts(status="failed"))])
+    assert unknown.confidence < known.confidence
+    assert "no log was given" in unknown.missing
+
+
+def test_a_model_is_loaded_by_its_folder(model: Model, tmp_path: Path) -> None:
+    artifact.save(model, tmp_path / "m")
+    loaded = Diagnoser.load(tmp_path / "m")
+    assert loaded.model == model.label
+    with pytest.raises(ModelError):
+        Diagnoser.load(tmp_path / "other")

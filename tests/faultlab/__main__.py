@@ -1,0 +1,192 @@
+"""The lab's command: `python -m tests.faultlab list|run|capture|check|build`."""
+
+import argparse
+import atexit
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.faultlab import capture, cases, check, environment, induced_faults, program
+from tests.faultlab.fork_server_pool import Zygotes
+from tests.faultlab.program import Plan
+
+CORPUS = Path(__file__).parents[2] / "classifiers" / "corpus" / "captured"
+
+
+def _chosen(plans: Sequence[Plan], patterns: Sequence[str]) -> list[Plan]:
+    return [plan for plan in plans if not patterns or any(re.search(pattern, plan.id) for pattern in patterns)]
+
+
+def _list(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    for plan in plans:
+        print(
+            plan.id,
+            plan.launcher,
+            plan.ranks,
+            plan.labels["cause"],
+            plan.labels["category"],
+            plan.labels["symptom"],
+            plan.path,
+        )
+    programs = {plan.program for plan in plans}
+    print(f"{len(programs)} programs, {len(plans)} variants, {sum(len(p.seeds) for p in plans)} runs", file=sys.stderr)
+    return 0
+
+
+def _lab(args: argparse.Namespace) -> capture.Lab:
+    if args.fresh:
+        return capture.Lab()
+    zygotes = Zygotes()
+    atexit.register(zygotes.close)
+    return capture.Lab(zygotes)
+
+
+def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    lab, bad = _lab(args), 0
+    for plan in plans:
+        for seed in plan.seeds[:1] if not args.all_seeds else plan.seeds:
+            began = time.monotonic()
+            print(f"=== {plan.id}#{seed}")
+            try:
+                captured = lab.run(plan, seed)
+                for stream in captured.streams:
+                    print(f"--- rank {stream.rank} {stream.node} {stream.name}\n{stream.text}")
+                for line in captured.kernel:
+                    print("--- kernel", line)
+                made = cases.case(captured)
+                print("--- root", made["labels"]["root_rank"], made["labels"]["root_line"])
+                print("--- end", made["event"]["status"], made["event"].get("exit_code"), made["event"].get("signal"))
+            except (cases.NotAsDeclared, induced_faults.Impossible, environment.NoEnvironment) as error:
+                bad += 1
+                print(f"--- not as declared: {error}")
+            print(f"--- {time.monotonic() - began:.1f} s", flush=True)
+    return 1 if bad else 0
+
+
+def _runs(plans: Sequence[Plan]) -> Iterator[tuple[Plan, int]]:
+    """All runs, a first one of every program before a second of any: whenever one stops, all programs are there."""
+    turn: dict[str, int] = {}
+    runs = []
+    for plan in plans:
+        for seed in plan.seeds:
+            turn[plan.program] = turn.get(plan.program, 0) + 1
+            runs.append((turn[plan.program], plan, seed))
+    for _, plan, seed in sorted(runs, key=lambda run: run[0]):
+        yield plan, seed
+
+
+def _capture(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    out = Path(args.output)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    done = set()
+    if out.exists() and not args.again:
+        done = {json.loads(line)["provenance"]["run"] for line in out.read_text(encoding="utf-8").splitlines()}
+    lab, bad, began = _lab(args), 0, time.monotonic()
+    with out.open("w" if args.again else "a", encoding="utf-8") as file:
+        for plan, seed in _runs(plans):
+            if f"{plan.id}#{seed}" in done:
+                continue
+            if args.minutes and time.monotonic() - began > args.minutes * 60:
+                print("the time is up", file=sys.stderr)
+                break
+            try:
+                file.write(cases.line_of(cases.case(lab.run(plan, seed))) + "\n")
+                file.flush()
+            except (cases.NotAsDeclared, induced_faults.Impossible, environment.NoEnvironment) as error:
+                bad += 1
+                print(f"left out: {error}", file=sys.stderr)
+            except (OSError, subprocess.SubprocessError, ValueError):
+                bad += 1
+                print(f"left out: {plan.id}#{seed}", file=sys.stderr)
+                traceback.print_exc()
+    return 1 if bad else 0
+
+
+def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    by_run = {f"{plan.id}#{seed}": plan for plan in plans for seed in plan.seeds}
+    file, bad = Path(args.file), 0
+    kept: list[str] = []
+    for text in file.read_text(encoding="utf-8").splitlines():
+        case = json.loads(text)
+        plan = by_run.get(case["provenance"]["run"])
+        try:
+            kept.append(cases.line_of(case if plan is None else cases.relabel(case, plan)))
+        except cases.NotAsDeclared as error:
+            bad += 1
+            print(f"left out: {str(error).splitlines()[0]}", file=sys.stderr)
+    file.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    return 1 if bad else 0
+
+
+def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
+    lab, bad = _lab(args), 0
+    chosen = check.choose(check.read(args.corpus), plans, args.count, cheap=args.cheap, seed=args.seed)
+    for case, plan in chosen:
+        compared = check.again(lab, case, plan)
+        bad += compared.wrong is not None
+        told = (
+            f"DIFFERS: {compared.wrong}"
+            if compared.wrong
+            else f"skipped: {compared.skipped}"
+            if compared.skipped
+            else "holds"
+        )
+        print(f"{compared.run}: {told}", flush=True)
+    print(f"{len(chosen)} runs, {bad} differ")
+    return 1 if bad or not chosen else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; 0 all well, 1 some run was not as declared, 2 usage."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faultlab", description=__doc__)
+    parser.add_argument("--programs", type=Path, default=program.PROGRAMS, help="where the families lie")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, help_ in (
+        ("list", "what is declared"),
+        ("run", "run once and show all"),
+        ("capture", "run and write cases"),
+    ):
+        sub = commands.add_parser(name, help=help_)
+        sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
+        sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
+        if name == "run":
+            sub.add_argument("--all-seeds", action="store_true")
+        if name == "capture":
+            sub.add_argument("--output", required=True, help="a .jsonl file; runs already in it are left out")
+            sub.add_argument("--again", action="store_true", help="start the file anew")
+            sub.add_argument("--minutes", type=float, default=0)
+    sub = commands.add_parser("check", help="run captured programs again and compare")
+    sub.add_argument("pattern", nargs="*", help="regex on family/program@variant")
+    sub.add_argument("--count", type=int, default=20)
+    sub.add_argument("--cheap", action="store_true", help="only those that need no heavy framework")
+    sub.add_argument("--seed", type=int, default=None, help="of the choice")
+    sub.add_argument("--corpus", type=Path, default=CORPUS)
+    sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
+    sub = commands.add_parser("relabel", help="bring captured cases to the present declarations, without a new run")
+    sub.add_argument("file")
+    sub.set_defaults(pattern=[])
+    build = commands.add_parser("build", help="make an environment")
+    build.add_argument("name")
+    args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended and nothing is left behind
+    if args.command == "build":
+        print(environment.build(args.name))
+        return 0
+    try:
+        plans = _chosen(program.load(args.programs), args.pattern)
+    except program.DeclarationError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return {"list": _list, "run": _run, "capture": _capture, "check": _check, "relabel": _relabel}[args.command](
+        args, plans
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,207 @@
+"""One run of a plan, from an empty folder to what its processes printed and how they ended."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.faultlab import environment, induced_faults, launch, made_identity, runner
+from tests.faultlab.cases import Captured, NotAsDeclared, Stream, without_lab
+from tests.faultlab.fork_server_pool import Zygotes
+from tests.faultlab.program import Plan
+
+_KERNEL = (
+    "oom",
+    "killed process",
+    "out of memory",
+    "segfault",
+    "traps:",
+    "ext4-fs error",
+    "i/o error",
+    "filesystem read-only",
+)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@cache
+def _addresses() -> tuple[str, ...]:
+    done = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False)
+    return tuple(done.stdout.split())
+
+
+def _kernel_lines() -> list[str]:
+    done = subprocess.run(["dmesg"], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def _copy_files(plan: Plan, who: made_identity.Identity, work: Path) -> str:
+    for file in plan.files:
+        shutil.copyfile(file, work / file.name)
+    if plan.file is None:
+        return ""
+    name = who.script if plan.file.suffix == ".py" else Path(who.script).stem + plan.file.suffix
+    shutil.copyfile(plan.file, work / name)
+    return name
+
+
+def _worker_logs(folder: Path, plan: Plan, who: made_identity.Identity) -> Iterator[tuple[int, int, str, str]]:
+    """(rank, node, stream, text) of torchrun's per-rank files, attempts joined in order."""
+    each = max(plan.ranks // plan.nodes, 1)
+    texts: dict[tuple[int, int, str], str] = {}
+    for node in range(plan.nodes):
+        for file in sorted((folder / str(node)).glob("*/attempt_*/*/std*.log"), key=lambda f: f.parts[-3:]):
+            key = (node * each + int(file.parts[-2]), node, file.stem)
+            texts[key] = texts.get(key, "") + file.read_text(encoding="utf-8", errors="replace")
+    for (rank, node, stream), text in sorted(texts.items()):
+        yield rank, node, stream, text
+
+
+class Lab:
+    """Runs plans. `zygote` starts Python programs from a preloaded interpreter where one is given and allowed."""
+
+    def __init__(self, zygotes: Zygotes | None = None) -> None:
+        self._zygotes = zygotes
+
+    def run(self, plan: Plan, seed: int) -> Captured:
+        """Run a plan once.
+
+        Raises:
+            Impossible: this machine cannot induce a fault of it.
+            NoEnvironment: its interpreter is not built.
+        """
+        with ExitStack() as stack:
+            base = Path(tempfile.mkdtemp(prefix="fl"))
+            stack.callback(shutil.rmtree, base, ignore_errors=True)
+            return self._run(plan, seed, base, stack)
+
+    def _run(self, plan: Plan, seed: int, base: Path, stack: ExitStack) -> Captured:
+        token = base.name
+        who = made_identity.identity(f"{plan.id}#{seed}", plan.nodes)
+        work, home, temporary, workers = (base / name for name in ("work", "home", "tmp", "logs"))
+        for folder in (work, home, temporary, workers, base / "notes"):
+            folder.mkdir()
+        logs = plan.logs or (who.logs if plan.launcher in {"torchrun", "ranks"} else "ranks")
+        python = environment.python(plan.environment)
+        script = _copy_files(plan, who, work)
+        values = {
+            "work": str(work),
+            "tmp": str(temporary),
+            "seed": str(seed),
+            "port": str(free_port()),
+            "port2": str(free_port()),
+            "python": str(python),
+            "script": script,
+            "ranks": str(plan.ranks),
+            "lab": str(environment.root()),
+        }
+        declared = tuple(
+            {key: launch.fill(value, values) if isinstance(value, str) else value for key, value in fault.items()}
+            for fault in plan.faults
+        )
+        env = {
+            "PATH": f"{python.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(home),
+            "TMPDIR": str(temporary),
+            "LANG": "C.UTF-8",
+            "USER": who.user,
+            "LOGNAME": who.user,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONUNBUFFERED": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+            "LAB_SEED": str(seed),
+            "LAB_RUN": token,
+            "LAB_NOTES": str(base / "notes"),
+        }
+        if plan.prepare is not None:
+            words = [str(python), script, *(launch.fill(word, values) for word in plan.prepare)]
+            done = subprocess.run(words, cwd=work, env=env, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise NotAsDeclared(f"{plan.id}: preparing failed: {done.stderr[-2000:]}")
+        values |= induced_faults.before(declared, work, stack)
+        env |= {key: launch.fill(value, values) for key, value in plan.env.items()}
+        kernel_before = len(_kernel_lines())
+        outcome, streams = self._start(plan, who, values, logs, base, env, declared, token, stack)
+        fresh_kernel = _kernel_lines()[kernel_before:]
+        machine = {
+            str(home): f"/home/{who.user}", str(temporary): "/tmp", str(workers): f"{who.folder}/logs",
+            token: f"tmp{token[2:]}",
+            str(environment.below(plan.environment) or environment.root()): who.python,
+            str(environment.root()): f"/home/{who.user}/.cache",
+            sys.base_prefix: who.python, sys.prefix: who.python, str(Path(__file__).parents[2]): who.folder,
+        }  # fmt: skip
+        scrub = made_identity.scrubber(who, work, environment.folder(plan.environment), machine, _addresses())
+        pids = {str(member.process.pid) for member in outcome.members}
+        pids |= {note.name.removeprefix("session") for note in (base / "notes").glob("session*")}
+        kernel = tuple(
+            scrub(without_lab(line))
+            for line in fresh_kernel
+            if any(word in line.lower() for word in _KERNEL) and (token in line or pids & set(re.findall(r"\d+", line)))
+        )
+        shown = tuple(Stream(s.rank, s.node, s.name, scrub(without_lab(s.text))) for s in streams)
+        return Captured(plan, seed, who, logs, shown, kernel, outcome)
+
+    def _start(  # noqa: C901, PLR0912 -- one branch a launcher
+        self, plan: Plan, who: made_identity.Identity, values: Mapping[str, str], logs: str, base: Path,
+        env: Mapping[str, str], declared: tuple[Mapping[str, Any], ...], token: str, stack: ExitStack,
+    ) -> tuple[runner.Outcome, list[Stream]]:  # fmt: skip
+        work = base / "work"
+        members: list[runner.Member] = []
+        watching = runner.Watch(members, induced_faults.during(declared), token, work, base / "notes", base / "logs")
+        stack.callback(watching.close)
+        if any(fault["kind"] == "cut" for fault in declared):
+            watching.wires = wires = induced_faults.Wires(plan.ranks, stack)
+        many = len(launch.starts(plan, who, values, logs, base / "logs")) > 1
+        console: tuple[int, int] | None = None
+        if logs == "console" and many:
+            read, write = os.pipe()
+            console = (read, write)
+            watching.add(os.fdopen(read, "rb"), None, "stdout")
+        for start in launch.starts(plan, who, values, logs, base / "logs"):
+            steps = induced_faults.inside(declared, start.rank, who.hosts[start.node], token, stack)
+            pipes = {"stdout": console} if console else {"stdout": os.pipe()}
+            if not console and not who.merged:
+                pipes["stderr"] = os.pipe()
+            out = pipes["stdout"][1]
+            err = pipes["stderr"][1] if "stderr" in pipes else out
+            full = {**env, **start.env}
+            if watching.wires is not None and start.rank is not None:
+                steps.insert(0, ["netns", wires.name(start.rank)])
+                full |= {"MASTER_ADDR": wires.address(0), "GLOO_SOCKET_IFNAME": "eth0"}
+            process: runner.Process
+            if self._zygotes is not None and start.python and plan.preload and not plan.fresh:
+                process = self._zygotes.start(plan.environment, plan.preload, start, full, work, steps, out, err)
+            else:
+                process = runner.start_fresh(start, full, work, steps, out, err)
+            member = runner.Member(start, process)
+            members.append(member)
+            if not console:
+                for name, pipe in pipes.items():
+                    os.close(pipe[1])
+                    watching.add(os.fdopen(pipe[0], "rb"), member, name)
+        if console:
+            os.close(console[1])
+        outcome = runner.watch(members, watching, token, base / "notes", plan.timeout_s)
+        streams = []
+        if console:
+            streams.append(Stream(None, who.hosts[0], "stdout", "\n".join(outcome.shared)))
+        for member in members:
+            for name, lines in member.lines.items():
+                if lines or not console:
+                    streams.append(Stream(member.start.rank, who.hosts[member.start.node], name, "\n".join(lines)))
+        for rank, node, name, text in _worker_logs(base / "logs", plan, who) if logs == "ranks" else ():
+            streams.append(Stream(rank, who.hosts[node], name, text.rstrip("\n")))
+        return outcome, streams

@@ -1,0 +1,109 @@
+"""The interpreters that programs run in: throwaway venvs outside the checkout, built from recipes when first needed.
+
+They lie under $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter. What has no
+wheel is compiled into its environment, see native.py.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.faultlab import native
+
+# name -> words for pip install. Lab interpreters are no part of the product and of no CI run.
+RECIPES: Mapping[str, tuple[str, ...]] = {
+    "torch": ("torch", "numpy", "transformers", "accelerate", "lightning", "deepspeed"),
+    "jax": ("jax", "flax", "optax", "orbax-checkpoint"),
+    "data": (
+        "numpy",
+        "pandas",
+        "scikit-learn",
+        "pyarrow",
+        "requests",
+        "boto3",
+        "aiohttp",
+        "httpx",
+        "fsspec",
+        "huggingface_hub",
+        "wandb",
+        "mlflow-skinny",
+        "tqdm",
+        "pyyaml",
+        "hydra-core",
+        "h5py",
+        "pillow",
+    ),
+    "tensorflow": ("tensorflow",),
+    "ray": ("ray[train]", "pandas"),
+    "mpi": ("mpi4py", "numpy"),
+    "horovod": ("setuptools<81", "wheel", "cffi", "cloudpickle", "psutil", "pyyaml", "packaging"),
+}
+
+
+class NoEnvironment(RuntimeError):
+    """The named interpreter is not there and was not asked to be built."""
+
+
+def root() -> Path:
+    """Where the lab's interpreters lie."""
+    given = os.environ.get("FAULTLAB_HOME")
+    return Path(given) if given else Path.home() / ".cache" / "faultline-faultlab"
+
+
+def python(name: str) -> Path:
+    """The interpreter of an environment; "" is the running one, "system" the first python3 of PATH.
+
+    Raises:
+        NoEnvironment: it is not built.
+    """
+    if name == "":
+        return Path(sys.executable)
+    if name == "system":
+        return Path("/usr/bin/python3")
+    found = root() / name / "bin" / "python"
+    if not found.exists():
+        raise NoEnvironment(f"environment {name}: {found} is not there; `python -m tests.faultlab build {name}`")
+    return found
+
+
+def folder(name: str) -> Path | None:
+    """The folder of a named environment, None for interpreters that are not the lab's."""
+    return root() / name if name in RECIPES else None
+
+
+def below(name: str) -> Path | None:
+    """The folder of the environment whose packages a named environment sees too, None for most."""
+    recipe = native.recipes().get(name)
+    return root() / recipe.below if recipe else None
+
+
+def build(name: str) -> Path:
+    """Make the venv of a recipe, and the one it sees below it; gives its interpreter.
+
+    Raises:
+        NoEnvironment: no such recipe.
+        native.NativeError: a source archive is not the one its recipe was written for.
+        subprocess.CalledProcessError: pip could not install or compile it.
+    """
+    if name not in RECIPES:
+        raise NoEnvironment(f"environment {name}: expected one of {', '.join(RECIPES)}")
+    where = root() / name
+    if not (where / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
+        subprocess.run([str(where / "bin" / "pip"), "install", "--quiet", *RECIPES[name]], check=True)
+        if (recipe := native.recipes().get(name)) is not None:
+            (packages,) = build(recipe.below).parents[1].glob("lib/python*/site-packages")
+            native.see(where / "bin" / "python", packages)
+            native.build(where / "bin" / "python", recipe)
+    return where / "bin" / "python"
+
+
+def version(name: str, distribution: str) -> str | None:
+    """The version of a distribution in an environment, None if it has none."""
+    if not distribution:
+        return None
+    code = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+    done = subprocess.run([str(python(name)), "-c", code, distribution], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

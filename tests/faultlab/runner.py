@@ -1,0 +1,279 @@
+"""Runs one plan for real: starts its processes, reads all they print, induces faults on the way, ends what is left."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from tests.faultlab import induced_faults, process_setup
+from tests.faultlab.launch import Start
+
+_RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "HOROVOD_RANK")
+_GRACE_S = 3.0
+_LOOK_S = 0.1
+
+
+class Process(Protocol):
+    """A started process: as subprocess.Popen, or a fork of the preloaded interpreter."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+
+
+@dataclass(slots=True)
+class Member:
+    """One started process and what it printed, line by line."""
+
+    start: Start
+    process: Process
+    lines: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run went. `code` is the job's exit code as its launcher gave it, negative for a signal."""
+
+    members: list[Member]
+    shared: list[str]
+    code: int
+    codes: Mapping[int, int]
+    timed_out: bool
+    started: float
+    ended: float
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return int(
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[3]
+        )
+    except (OSError, IndexError):
+        return None
+
+
+def tagged(token: str, notes: Path) -> list[int]:
+    """The living processes of a run: those whose environment carries LAB_RUN=token, and the sessions noted in `notes`.
+
+    Forks of the preloaded interpreter show its environment, not theirs: they leave a file `session<pid>` instead.
+    """
+    mark, found = f"LAB_RUN={token}".encode(), []
+    sessions = {int(note.name.removeprefix("session")) for note in notes.glob("session*")}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            pid = int(entry.name)
+            try:
+                if mark in (entry / "environ").read_bytes().split(b"\0") or (sessions and _session(pid) in sessions):
+                    found.append(pid)
+            except OSError:
+                continue
+    return sorted(found)
+
+
+def _pid_of(rank: int, members: Sequence[Member], token: str, notes: Path) -> int | None:
+    for member in members:
+        if member.start.rank == rank:
+            return member.process.pid
+    if (notes / f"rank{rank}").exists():
+        return int((notes / f"rank{rank}").read_text())
+    for pid in tagged(token, notes):
+        try:
+            environ = dict(
+                word.split(b"=", 1) for word in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if b"=" in word
+            )
+        except OSError:
+            continue
+        if any(environ.get(name.encode()) == str(rank).encode() for name in _RANK_NAMES):
+            return pid
+    return None
+
+
+class Watch:
+    """Reads the pipes of all members at once and strikes pending faults when their line or moment comes."""
+
+    def __init__(
+        self,
+        members: list[Member],
+        pending: list[induced_faults.Pending],
+        token: str,
+        work: Path,
+        notes: Path,
+        follow: Path,
+    ) -> None:
+        self._follow, self._read, self._looked = follow, dict[Path, int](), 0.0
+        self._members, self._pending, self._token, self._work, self._notes = members, pending, token, work, notes
+        self._selector = selectors.DefaultSelector()
+        self._began = time.monotonic()
+        self.shared: list[str] = []
+        self.wires: induced_faults.Wires | None = None
+
+    def add(self, pipe: IO[bytes], member: Member | None, stream: str) -> None:
+        """Read that pipe into a member's stream, or into the shared console."""
+        os.set_blocking(pipe.fileno(), False)
+        into = self.shared if member is None else member.lines.setdefault(stream, [])
+        self._selector.register(pipe, selectors.EVENT_READ, (into, bytearray()))
+
+    def step(self, wait_s: float) -> bool:
+        """Read what is there; False when all pipes are at their end."""
+        if not self._selector.get_map():
+            time.sleep(min(wait_s, 0.02))
+        for key, _ in self._selector.select(wait_s) if self._selector.get_map() else ():
+            into, rest = key.data
+            try:
+                chunk = os.read(key.fd, 1 << 16)
+            except BlockingIOError:
+                continue
+            rest += chunk
+            *whole, left = bytes(rest).split(b"\n")
+            rest[:] = left
+            if not chunk and left:
+                whole.append(left)
+            for line in whole:
+                text = line.decode("utf-8", "replace")
+                into.append(text)
+                self._strike(text)
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+        self._strike(None)
+        if any(wait.after is not None and not wait.done for wait in self._pending):
+            self._look()
+        return bool(self._selector.get_map())
+
+    def _look(self) -> None:
+        """What torchrun's workers wrote into files of their own since the last look."""
+        if time.monotonic() - self._looked < _LOOK_S:
+            return
+        self._looked = time.monotonic()
+        for file in self._follow.glob("*/*/attempt_*/*/std*.log"):
+            with file.open("rb") as stream:
+                stream.seek(self._read.get(file, 0))
+                chunk = stream.read()
+            whole, _, _ = chunk.rpartition(b"\n")
+            self._read[file] = self._read.get(file, 0) + (len(whole) + 1 if whole else 0)
+            for line in whole.decode("utf-8", "replace").split("\n"):
+                self._strike(line)
+
+    def _strike(self, line: str | None) -> None:
+        for wait in self._pending:
+            if wait.done:
+                continue
+            if wait.after is not None:
+                if line is None or not wait.after.search(line):
+                    continue
+            elif time.monotonic() - self._began < wait.after_s:
+                continue
+            if wait.after is not None and wait.after_s:  # a line first, then so many seconds
+                wait.after, wait.after_s = None, time.monotonic() - self._began + wait.after_s
+                continue
+            wait.done = True
+            self._do(wait.fault)
+
+    def _do(self, fault: Mapping[str, object]) -> None:
+        if fault["kind"] == "cut":
+            assert self.wires is not None
+            self.wires.cut(int(str(fault["rank"])), str(fault.get("how", "down")))
+            return
+        if fault["kind"] != "signal":
+            induced_faults.alter(fault, self._work)
+            return
+        rank = fault.get("rank", 0)
+        pid = (
+            self._members[0].process.pid
+            if rank == "launcher"
+            else _pid_of(int(str(rank)), self._members, self._token, self._notes)
+        )
+        if pid is None:
+            raise induced_faults.Impossible(f"no process of rank {rank} is there to be signalled")
+        os.kill(pid, induced_faults.number(fault))
+
+    def close(self) -> None:
+        """Let go of the pipes."""
+        for key in list((self._selector.get_map() or {}).values()):
+            self._selector.unregister(key.fileobj)
+            key.fileobj.close()  # type: ignore[union-attr]
+        self._selector.close()
+
+
+def end(pids: Sequence[int], number: int) -> None:
+    """Send a signal to processes, those already gone excepted."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def start_fresh(
+    start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int
+) -> Process:
+    """Start a process of its own, as a shell would."""
+    return subprocess.Popen(
+        start.words,
+        cwd=work,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        preexec_fn=(lambda: process_setup.enter(steps)) if steps else None,  # noqa: PLW1509 -- no threads start processes here
+        start_new_session=True,
+    )
+
+
+def watch(  # noqa: C901, PLR0912 -- one state machine, read in one piece
+    members: list[Member],
+    watching: Watch,
+    token: str,
+    notes: Path,
+    timeout_s: float,
+) -> Outcome:
+    """Read and wait until all ended or the time is up; then end what is left.
+
+    When a rank of several failed and the others go on for the grace, they get SIGTERM as a scheduler's step would.
+    """
+    began, started = time.monotonic(), time.time()
+    timed_out, first_failure, terminated = False, None, False
+    codes: dict[int, int] = {}
+    try:
+        while True:
+            reading = watching.step(0.05)
+            for number, member in enumerate(members):
+                if number not in codes and (code := member.process.poll()) is not None:
+                    codes[number] = code
+                    if code != 0 and first_failure is None:
+                        first_failure = (time.monotonic(), code)
+            now = time.monotonic()
+            if len(codes) == len(members) and (not reading or now - began > timeout_s):
+                break
+            if len(codes) == len(members) and not any(tagged(token, notes)):
+                while watching.step(0.05):
+                    pass
+                break
+            alive = [m.process.pid for n, m in enumerate(members) if n not in codes]
+            if now - began > timeout_s and not terminated:
+                timed_out, terminated = True, True
+                end(alive, signal.SIGTERM)
+            elif now - began > timeout_s + _GRACE_S:
+                timed_out = True
+                end([*alive, *tagged(token, notes)], signal.SIGKILL)
+            elif first_failure and len(members) > 1 and now - first_failure[0] > 6 * _GRACE_S and not terminated:
+                terminated = True
+                end(alive, signal.SIGTERM)
+            elif terminated and first_failure and len(members) > 1 and now - first_failure[0] > 8 * _GRACE_S:
+                end([*alive, *tagged(token, notes)], signal.SIGKILL)
+    finally:
+        for number in (signal.SIGCONT, signal.SIGKILL):
+            end(tagged(token, notes), number)
+            end([m.process.pid for n, m in enumerate(members) if n not in codes], number)
+        deadline = time.monotonic() + _GRACE_S
+        while any(m.process.poll() is None for m in members) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        watching.close()
+    code = first_failure[1] if first_failure else 0
+    return Outcome(members, watching.shared, code, codes, timed_out, started, time.time())

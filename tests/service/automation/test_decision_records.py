@@ -1,0 +1,79 @@
+"""Decisions are read back as they were made, and another policy is asked about them."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from service.automation import decision_records
+from service.automation.policy_replay import replayed
+from service.db.session import Store
+from service.errors import NotFound
+from service.recommend import policy
+from service.recommend.advise import advise
+from service.recommend.replay import compare
+from tests.service.automation.world import AUTO, World, job, rules
+from tests.service.web.world import NOW
+
+XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
+RESET = "OSError: connection reset by peer"
+SHY = AUTO.replace("auto-1", "shy-1") + "\n[limits]\ninfra_per_lineage = 0\n"
+
+
+def told(here: World) -> list[int]:
+    outcome = here.tell(
+        job("1", XID), job("2", RESET, user="bob"), job("3", "ModuleNotFoundError: No module named 'x'"), job("4")
+    )
+    return [one.failure_id for one in outcome.events if one.failure_id is not None]
+
+
+def test_a_decision_is_made_again_from_what_was_stored(here: World, store: Store) -> None:
+    for failure_id in told(here):
+        with store.reading() as reading:
+            past = decision_records.decision(reading, failure_id)
+        again = advise(past.verdict, past.job, past.facts, rules())
+        assert (again.decision, again.mode) == (past.decision, past.mode)
+
+
+def test_what_is_not_there_is_said(store: Store) -> None:
+    with store.reading() as reading, pytest.raises(NotFound):
+        decision_records.decision(reading, 99)
+
+
+def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: World, store: Store) -> None:
+    ids = told(here)
+    with store.reading() as reading:
+        low, high = reading.decisions.span() or (0, 0)
+        stored = list(decision_records.past(reading.decisions.read(low, high)))
+    assert [one.failure_id for one in stored] == ids
+    assert compare(stored, rules()).changed == 0
+    found = compare(stored, rules(SHY))
+    assert (found.asked, found.fewer, found.unknown_fewer) == (3, 2, 2)
+    assert {one.failure_id for one in found.shown} == set(ids[:2])
+
+
+def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) -> None:
+    [failure_id] = [one.failure_id for one in here.tell(job("1", XID)).events]
+    [lease] = here.lease()
+    here.done(lease, new_job_id="1-again")
+    here.wait(hours=3)
+    ended = here.clock.at
+    here.tell(job("1-again", at=ended, gpus=8, started_at=(ended - timedelta(hours=2)).isoformat(), resubmit_of="1"))
+    with store.reading() as reading:
+        [past] = decision_records.past(reading.decisions.read(failure_id or 0, failure_id or 0))
+    assert (past.made, past.outcome, past.gpu_hours) == (True, "succeeded", 16.0)
+    found = compare([past], rules(SHY))
+    assert (found.helped_lost, found.lost_gpu_hours) == (1, 16.0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_whole_database_is_asked_in_parts(
+    here: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.automation.policy_replay.PART", 1)
+    told(here)
+    file = tmp_path / "shy.toml"
+    file.write_text(SHY)
+    found = replayed(url, policy.load(file), file, NOW - timedelta(days=1), workers)
+    assert (found.policy, found.asked, found.fewer) == ("shy-1/builtin-2", 3, 2)
+    assert replayed(url, policy.load(file), file, NOW + timedelta(days=1), workers).asked == 0

@@ -1,0 +1,98 @@
+"""What failures point at: shared things by name, and never a node's own disk."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from classifiers.contracts import Evidence, Suspect, Verdict
+from service.incidents.shared_resources import ORDER, Shared, resource, shared
+from tests.service.automation.world import event
+from tests.service.web.world import HARDWARE, SYSTEM
+
+
+def told(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]:
+    verdict = replace(verdict, evidence=(Evidence(line, "initiating"),), suspect=changes.pop("suspect", None))
+    return {thing.kind: thing.value for thing in shared(event("1", "x", **changes), verdict)}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "value"),
+    [
+        ("OSError: [Errno 116] Stale file handle: '/scratch/ana/run7/x.pt'", "file_system", "/scratch"),
+        ("cp: cannot stat /mnt/lustre01/data/a: Transport endpoint is not connected", "file_system", "/mnt/lustre01"),
+        ("OSError: [Errno 5] Input/output error: '/home/ana/a.pt'", "file_system", "/home"),
+        ("kernel: nfs: server nas02.hpc.example not responding, still trying", "storage_host", "nas02.hpc.example"),
+        ("LustreError: 167-0: scratch-MDT0000-mdc-ffff8f1c2b000800: evicted", "file_system", "scratch"),
+        (
+            (
+                "botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL: "
+                '"https://minio.store.example/train-sets"'
+            ),
+            "storage_host",
+            "minio.store.example",
+        ),
+        (
+            'Failed to pull image "registry.hpc.example/ml/llm:v12": failed to resolve reference',
+            "registry",
+            "registry.hpc.example",
+        ),
+    ],
+)
+def test_a_line_names_the_shared_thing(line: str, kind: str, value: str) -> None:
+    assert told(line)[kind] == value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "OSError: [Errno 28] No space left on device: '/tmp/torch_x'",
+        "OSError: [Errno 5] Input/output error: '/dev/shm/nccl-7'",
+        "FileNotFoundError: '/scratch/ana/x.json'",
+        "RuntimeError: CUDA error",
+    ],
+)
+def test_a_node_s_own_disk_and_a_missing_file_are_nothing_shared(line: str) -> None:
+    assert set(told(line)) == {"fingerprint"}
+
+
+def test_rack_and_switch_come_from_the_topology_of_the_suspected_node() -> None:
+    topology = {"gpu018": {"rack": "r7", "switch": "leaf3"}, "gpu019": {"rack": "r8", "switch": "leaf3"}}
+    assert told("x", HARDWARE, topology=topology, suspect=Suspect(node="gpu018")) | {"fingerprint": ""} == {
+        "node": "gpu018",
+        "rack": "r7",
+        "switch": "leaf3",
+        "fingerprint": "",
+    }
+    # Without a suspect only what all its nodes share.
+    assert told("x", topology=topology) | {"fingerprint": ""} == {"switch": "leaf3", "fingerprint": ""}
+
+
+def test_users_own_failures_preemption_and_cancelling_point_at_nothing() -> None:
+    assert told("x", replace(SYSTEM, side="user")) == {}
+    for status in ("preempted", "cancelled"):
+        assert told("x", status=status) == {}
+
+
+def test_the_brake_counts_by_the_nearest_thing() -> None:
+    things = (Shared("file_system", "/scratch", "orion"), Shared("fingerprint", "1:x", "orion"))
+    assert resource(things) == "file_system:/scratch"
+    assert resource(things[1:]) == resource(()) == ""
+
+
+@given(
+    line=st.text(max_size=300) | st.sampled_from(["Stale file handle /", "nfs: server  not responding", "pull image"]),
+    node=st.none() | st.text(max_size=20),
+    topology=st.dictionaries(
+        st.text(max_size=5), st.dictionaries(st.sampled_from(["rack", "switch"]), st.integers() | st.text())
+    ),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_line_is_read_and_the_order_holds(line: str, node: str | None, topology: dict[str, Any]) -> None:
+    verdict = replace(SYSTEM, evidence=(Evidence(line, "initiating"),), suspect=Suspect(node=node))
+    things = shared(event("1", "x", topology=topology), verdict)
+    places = [ORDER.index(thing.kind) for thing in things]
+    assert places == sorted(places)
+    assert all(0 < len(thing.key) <= 300 and thing.value for thing in things)

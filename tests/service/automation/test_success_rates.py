@@ -1,0 +1,60 @@
+"""What people say mended failures is counted beside how resubmits ended, on both databases."""
+
+from datetime import timedelta
+
+from service.automation.success_rates import NO_HISTORY, figures
+from service.db.session import Store
+from service.feedback import fix_service
+from service.feedback.applied_fixes import MendedCount
+from service.recommend.facts import Tally
+from service.requests.records import TallyRow
+from tests.service.automation.world import World, job
+
+XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
+
+
+def test_both_are_counted_by_cluster_and_cause() -> None:
+    rows = [TallyRow("orion", "SYS.5", "again", "p1", 3, 1, 0, 0)]
+    counts = [
+        MendedCount("orion", "SYS.5", "M7", 2),
+        MendedCount("orion", "SYS.5", "M1", 1),
+        MendedCount("vega", "HW.1", "M8", 4),
+    ]
+    found = figures(rows, counts)
+    history = found.history("orion", "SYS.5", "p1")
+    assert history.resolved_by == {"M1": 4, "M7": 2}
+    assert history.resubmits == {"again": Tally(3, 1)}
+    assert found.history("vega", "HW.1", "p1").resolved_by == {"M8": 4}
+    assert found.history("vega", "HW.1", "p1").resubmits == {}
+    assert found.history("vega", "SYS.5", "p1") is NO_HISTORY
+
+
+def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Store) -> None:
+    first = here.tell(job("1", XID)).events[0].failure_id
+    assert first is not None
+    fix_service.say(store, first, "ana", "M8")
+    here.wait(minutes=1)  # figures are kept for some seconds
+    second = here.tell(job("2", XID, user="bo", at=here.clock.at - timedelta(seconds=5))).events[0].failure_id
+    with store.reading() as reading:
+        verdict = reading.failures.get(second or 0).verdict or {}
+    worked = [one["text"] for one in verdict["mitigations"] if "here." in one["text"]]
+    assert [text.endswith("This ended one such failure here.") for text in worked] == [True]
+    assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
+
+
+def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: Store) -> None:
+    first = here.tell(job("1", XID)).events[0].failure_id
+    [lease] = here.lease()
+    here.done(lease, new_job_id="2")
+    assert first is not None
+    fix_service.say(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
+    long_ago, later = here.clock.at - timedelta(days=1), here.clock.at + timedelta(days=1)
+    with store.reading() as reading:
+        assert [one.many for one in reading.mended.counts(long_ago)] == [1]
+        assert reading.mended.between(long_ago, later) == {}  # the report has it among what was done automatically
+    here.wait(hours=3)
+    here.tell(job("2", at=here.clock.at - timedelta(minutes=1)))
+    with store.reading() as reading:
+        assert reading.mended.counts(long_ago) == []
+        tallies = reading.outcomes.tallies(long_ago)
+    assert figures(tallies).history("orion", "HW.GPU.1", tallies[0].policy).resolved_by == {"M1": 1}

@@ -1,0 +1,154 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classifiers.contracts import STATUSES
+from service.contracts.event import JobCompletion, Status, from_object
+from service.errors import UnreadableRecord
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def native(**change: Any) -> dict[str, Any]:
+    return {"cluster": "c", "job_id": "ns/Job/a b", "status": "failed", "ended_at": "2026-11-20T10:00:00Z", **change}
+
+
+def refused(**change: Any) -> UnreadableRecord:
+    with pytest.raises(UnreadableRecord) as caught:
+        from_object(native(**change))
+    return caught.value
+
+
+@pytest.mark.parametrize("field", ["cluster", "job_id", "status", "ended_at"])
+def test_each_required_field_is_asked_for_by_name(field: str) -> None:
+    with pytest.raises(UnreadableRecord) as caught:
+        from_object({key: value for key, value in native().items() if key != field})
+    assert [(place.field, place.expected) for place in caught.value.errors] == [(field, "this field is required")]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"exit_code": -1}, "exit_code"),
+        ({"exit_code": 256}, "exit_code"),
+        ({"exit_code": "1"}, "exit_code"),
+        ({"exit_code": 1.0}, "exit_code"),
+        ({"exit_code": True}, "exit_code"),
+        ({"signal": -9}, "signal"),
+        ({"attempt": -1}, "attempt"),
+        ({"gpus": 1e29}, "gpus"),
+        ({"status": "FAILED"}, "status"),
+        ({"job_id": ""}, "job_id"),
+        ({"job_id": 12}, "job_id"),
+        ({"job_id": "x" * 201}, "job_id"),
+        ({"job_id": "a\nb"}, "job_id"),
+        ({"event_id": "e" * 201}, "event_id"),
+        ({"ended_at": "2026-11-20T10:00:00"}, "ended_at"),
+        ({"ended_at": 1795146117}, "ended_at"),
+        ({"ended_at": "1795146117"}, "ended_at"),
+        ({"started_at": "0001-01-01T00:00:00+14:00"}, "started_at"),
+        ({"nodes": "a1"}, "nodes"),
+        ({"labels": {"a": 1}}, "labels.a"),
+        ({"logs": [{"rank": -1}]}, "logs.0.rank"),
+        ({"logs": [{"rank": "0"}]}, "logs.0.rank"),
+        ({"node_events": [{}]}, "node_events.0.text"),
+        ({"requested": {"cpus": -1}}, "requested.cpus"),
+        ({"schema": "job-completion/9"}, "schema"),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_was_expected(change: dict[str, Any], field: str) -> None:
+    [place] = refused(**change).errors
+    assert place.field == field
+    assert place.expected
+
+
+def test_every_wrong_field_is_named_at_once() -> None:
+    assert {place.field for place in refused(exit_code=-1, gpus=-1).errors} == {"exit_code", "gpus"}
+
+
+def test_a_message_never_shows_a_secret_in_a_long_text() -> None:
+    error = refused(exit_code="password=" + "hunter2" * 20)
+    assert "hunter2" not in f"{error} {error.errors}"
+
+
+def test_a_labelled_case_and_an_event_end_in_the_same_words() -> None:
+    assert set(STATUSES) == set(Status)
+
+
+@pytest.mark.parametrize("field", ["nodes", "logs", "node_events", "topology", "labels"])
+def test_null_is_empty(field: str) -> None:
+    assert not getattr(from_object(native(**{field: None})), field)
+
+
+def test_unknown_fields_are_kept() -> None:
+    found = from_object(native(site={"a": 1}))
+    assert found.model_dump(by_alias=True)["site"] == {"a": 1}
+
+
+def test_times_are_utc_whatever_their_zone() -> None:
+    found = from_object(native(ended_at="2026-11-20T11:00:00+01:00"))
+    assert found.ended_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert found.ended_at.tzinfo is UTC
+    assert found.key() == from_object(native()).key()
+
+
+def test_the_key_is_the_given_id_or_says_which_attempt() -> None:
+    assert from_object(native(event_id="mine")).key() == "mine"
+    keys = {
+        from_object(native(**change)).key()
+        for change in (
+            {},
+            {"attempt": 0},
+            {"attempt": 1},
+            {"attempt": 1, "status": "timeout"},
+            {"cluster": "d"},
+            {"job_id": "x"},
+            {"started_at": "2026-11-20T09:00:00Z"},
+            {"ended_at": "2026-11-20T10:00:01Z"},
+        )
+    }
+    assert len(keys) == 8
+    assert all(len(key) == 64 for key in keys)
+
+
+def test_what_does_not_identify_does_not_change_the_key() -> None:
+    assert (
+        from_object(native(attempt=1)).key() == from_object(native(attempt=1, started_at="2026-01-01T00:00:00Z")).key()
+    )
+    assert from_object(native()).key() == from_object(native(user="ana", message="x")).key()
+
+
+@pytest.mark.parametrize(
+    ("change", "suspect"),
+    [
+        ({}, False),
+        ({"started_at": "2026-11-20T10:00:00Z"}, False),
+        ({"started_at": "2026-11-20T10:00:01Z"}, True),
+        ({"submitted_at": "2026-11-20T09:30:00Z", "started_at": "2026-11-20T09:00:00Z"}, True),
+        ({"ended_at": "2026-11-21T11:00:00Z"}, False),
+        ({"ended_at": "2026-11-21T13:00:00Z"}, True),
+    ],
+)
+def test_clocks_that_contradict_themselves_or_run_ahead(change: dict[str, str], suspect: bool) -> None:
+    assert from_object(native(**change)).clock_suspect(NOW) is suspect
+
+
+def test_facts_say_what_classification_may_know() -> None:
+    facts = from_object(native(user="ana", gpus=8, nodes=["a"], exit_code=3)).facts()
+    assert (facts.status, facts.user, facts.gpus, facts.nodes, facts.exit_code) == ("failed", "ana", 8, ("a",), 3)
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_any_time_with_a_zone_is_read_or_refused_by_name(at: datetime) -> None:
+    try:
+        found = from_object(native(ended_at=at.isoformat()))
+    except UnreadableRecord as error:
+        field = error.errors[0].field
+    else:
+        assert isinstance(found, JobCompletion)
+        assert found.ended_at - at == timedelta(0)
+        return
+    assert field == "ended_at"

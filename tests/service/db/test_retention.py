@@ -1,0 +1,102 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from service.db import retention
+from service.db.retention import Purged
+from service.db.session import Store
+from service.dead_letters.records import DeadLetter
+from service.deliveries.records import OutboxMessage
+from service.errors import NotFound
+from service.failures.records import PendingLog
+from tests.service.conftest import FixedClock
+from tests.service.made import NOON, STREAMS, job, put, succeeded
+
+OLD = NOON - timedelta(days=100)
+
+
+@pytest.fixture
+def aged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Five old failures and two old good jobs, two new failures; batches of two."""
+    monkeypatch.setattr(retention, "BATCH", 2)
+    put(store, [job(f"old{n}", ended_at=OLD, received_at=OLD) for n in range(5)])
+    put(store, [succeeded(f"good{n}", ended_at=OLD, received_at=OLD) for n in range(2)])
+    put(store, [job(f"new{n}") for n in range(2)])
+    return store
+
+
+def test_nothing_is_removed_unasked(aged: Store) -> None:
+    assert aged.purge() == Purged()
+    assert aged.purge(rows_before=OLD, logs_before=OLD, verdicts_before=OLD, done_before=OLD) == Purged()
+
+
+def test_a_removed_event_stays_known(aged: Store) -> None:
+    assert aged.purge(rows_before=NOON) == Purged(jobs=7, failures=5)
+    keys = [*(f"old{n}" for n in range(5)), "good0", "new0"]
+    with aged.reading() as reading:
+        assert set(reading.jobs.known(keys)) == set(keys)
+        assert reading.jobs.attempts("orion", "old0") == ()
+        assert [row.job_id for row in reading.failures.page().items] == ["new1", "new0"]
+        with pytest.raises(NotFound):
+            reading.failures.get(1)
+    late = put(aged, [job("old0"), job("old1", digest=b"other content"), job("fresh")])
+    assert [(outcome.kind, outcome.id is None) for outcome in late] == [
+        ("duplicate", True),
+        ("conflict", True),
+        ("new", False),
+    ]
+    with aged._engine.connect() as connection:
+        for table in ("failures", "verdicts", "logs"):
+            assert connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one() == 3
+        assert connection.exec_driver_sql("SELECT count(*) FROM failure_nodes").scalar_one() == 6
+
+
+def test_ids_are_never_given_twice(aged: Store) -> None:
+    aged.purge(rows_before=NOON + timedelta(days=1))
+    [outcome] = put(aged, [job("after")])
+    assert outcome.id is not None
+    assert outcome.id > 9
+
+
+def test_a_clock_years_behind_loses_no_event(store: Store) -> None:
+    put(store, [job("odd", ended_at=OLD - timedelta(days=9_000))])
+    assert store.purge(rows_before=NOON - timedelta(days=30)) == Purged()
+
+
+def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
+    with aged.reading() as reading:
+        number = reading.jobs.attempts("orion", "old0")[0].failure_id or 0
+    with aged.unit_of_work() as work:
+        work.pending_logs.add([PendingLog(number, number, (), NOON, NOON)])
+    assert aged.purge(logs_before=NOON) == Purged(logs=5)
+    assert aged.purge(logs_before=NOON) == Purged()
+    with aged.reading() as reading:
+        found = reading.failures.get(number)
+        new = reading.failures.get(reading.jobs.attempts("orion", "new0")[0].failure_id or 0)
+        assert reading.statistics.health(NOON).pending_logs == 0
+    assert [(kept.streams, kept.event) for kept in found.logs] == [((), {"job_id": "old0"})]
+    assert found.verdict is not None
+    assert new.logs[0].streams == STREAMS
+
+
+def test_bodies_go_and_the_searchable_fields_stay(aged: Store) -> None:
+    assert aged.purge(verdicts_before=NOON) == Purged(verdict_bodies=5)
+    assert aged.purge(verdicts_before=NOON) == Purged()
+    with aged.reading() as reading:
+        found = reading.failures.get(reading.jobs.attempts("orion", "old0")[0].failure_id or 0)
+    assert (found.verdict, found.versions[0].body, found.row.cause) == (None, None, "USER.1")
+
+
+def test_messages_told_and_letters_received(store: Store, clock: FixedClock) -> None:
+    letter = DeadLetter("x", "a" * 64, "jobs/0/1", "no")
+    with store.unit_of_work() as work:
+        work.outbox.add([OutboxMessage("failure.diagnosed", "k", {})] * 2)
+        [leased] = work.outbox.lease("a", limit=1, seconds=1)
+        work.outbox.done("a", [leased.id])
+        work.dead_letters.add([letter, replace(letter, place="jobs/0/2", at=clock.at + timedelta(hours=2))])
+    later = clock.at + timedelta(hours=1)
+    assert store.purge(done_before=later) == Purged(dead_letters=1, outbox=1)
+    with store.reading() as reading:
+        assert reading.statistics.health(clock.at).outbox_waiting == 1
+        assert [found.place for found in reading.dead_letters.page().items] == ["jobs/0/2"]

@@ -1,0 +1,111 @@
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+from service.db.all_tables import metadata
+from service.db.schema import head
+from service.db.session import Store
+from service.errors import ConfigurationError, Unavailable
+from tests.labs.postgres import Postgres
+
+
+def test_an_upgrade_makes_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        with pytest.raises(ConfigurationError, match="faultline db upgrade"):
+            store.check()
+        assert store.upgrade() == (None, head())
+        store.check()
+        assert store.upgrade() == (head(), head())
+
+
+def test_migrations_make_what_the_tables_say(store: Store) -> None:
+    with store._engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "target_metadata": metadata,
+                # What each database searches words with is no table that both know.
+                "include_name": lambda name, kind, _parent: not (kind == "table" and name.startswith("evidence_words")),
+            },
+        )
+        assert compare_metadata(context, metadata) == []
+
+
+def test_every_constraint_has_the_convention_s_name() -> None:
+    for table in metadata.tables.values():
+        for constraint in table.constraints:
+            assert constraint.name, f"{table.name}: {constraint}"
+
+
+def test_a_newer_database_is_refused(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        store.upgrade()
+        with store._engine.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = 'f00'"))
+        for act in (store.check, store.upgrade):
+            with pytest.raises(ConfigurationError, match=r"f00.*newer version"):
+                act()
+
+
+def test_a_schema_that_is_missing_is_said_so_by_any_use(empty_url: str) -> None:
+    with closing(Store(empty_url)) as store:
+        if store.dialect == "sqlite":
+            Path(store._engine.url.database or "").touch()
+        with pytest.raises(ConfigurationError, match="faultline db upgrade"), store.reading() as reading:
+            reading.jobs.known(["a"])
+
+
+def test_an_upgrade_that_cannot_get_its_lock_gives_up_and_changes_nothing(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.db.schema._LOCK_TIMEOUT", "200ms")
+    name = "locked_out"
+    try:
+        with closing(Store(postgres.create(name))) as store, store._engine.connect() as other:
+            other.execute(text("SELECT pg_advisory_lock(:key)"), {"key": 0x6661756C74})
+            with pytest.raises(Unavailable):
+                store.upgrade()
+            assert postgres.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", name) == "0"
+    finally:
+        postgres.drop(name)
+
+
+def then_fail(act: Callable[..., None]) -> Callable[..., None]:
+    def acted(*arguments: Any) -> None:
+        act(*arguments)
+        raise ArithmeticError
+
+    return acted
+
+
+def test_a_failed_migration_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Store(empty_url)) as store:
+        monkeypatch.setattr("service.db.schema.command.upgrade", then_fail(command.upgrade))
+        with pytest.raises(ArithmeticError):
+            store.upgrade()
+        monkeypatch.undo()
+        with pytest.raises(ConfigurationError, match="has no schema yet"):
+            store.check()
+
+
+def test_the_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+    path = tmp_path / "private.sqlite3"
+    with closing(Store(f"sqlite:///{path}")) as store:
+        store.upgrade()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/no/such/folder.sqlite3"
+    with closing(Store(url)) as store, pytest.raises(ConfigurationError, match=r"folder\.sqlite3"):
+        store.upgrade()

@@ -1,0 +1,59 @@
+import urllib.request
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from service.deliveries.channels.alertmanager import AlertmanagerChannel
+from tests.labs.alertmanager import alertmanager
+from tests.service.conftest import FixedClock
+from tests.service.deliveries.made import due, poster
+from tests.service.deliveries.receivers import receiver
+
+SEVERITY: Any = {"user": "info"}
+
+
+def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FixedClock) -> None:
+    clock.sleep(600)
+    with receiver() as here:
+        url = here.url.removesuffix("/hook")
+        channel = AlertmanagerChannel(url + "/", poster(), clock, severity=SEVERITY, lasts_s=3600)
+        assert channel.send([due(7), due(8)]).kind == "sent"
+        [got] = here.got
+    assert got.path == "/api/v2/alerts"
+    first, second = orjson.loads(got.body)
+    assert first["labels"] == {
+        "alertname": "FaultlineFailure",
+        "severity": "info",
+        "cluster": "orion",
+        "side": "user",
+        "cause": "USER.1",
+        "node": "gpu1",
+        "fingerprint": "v1:abc",
+        "job_id": "7",
+    }
+    assert second["labels"]["job_id"] == "8"
+    assert (first["startsAt"], first["endsAt"]) == ("2026-11-20T12:00:00+00:00", "2026-11-20T13:10:00+00:00")
+
+
+def test_alerts_of_a_kind_may_be_one(clock: FixedClock) -> None:
+    channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=1, dedup="fingerprint")
+    assert channel.alert(due(7))["labels"] == channel.alert(due(8))["labels"]
+
+
+@pytest.mark.lab
+def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_one(tmp_path: Path) -> None:
+    with alertmanager(tmp_path) as address:
+        clock = FixedClock(datetime.now(UTC))
+        channel = AlertmanagerChannel(
+            address, poster(), clock, severity=SEVERITY, lasts_s=3600, public_url="https://faultline.example"
+        )
+        one = due(7, created_at=clock.at)
+        assert [channel.send([one]).kind for _ in range(2)] == ["sent", "sent"]
+        with urllib.request.urlopen(f"{address}/api/v2/alerts", timeout=10) as answer:
+            [held] = orjson.loads(answer.read())
+    assert held["labels"]["cause"] == "USER.1"
+    assert held["status"]["state"] != "resolved"
+    assert held["generatorURL"] == "https://faultline.example/failures/7"

@@ -1,0 +1,127 @@
+"""People are told by a real mail server and a chat's own shape; what belongs together comes together."""
+
+import socket
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from typing import Any
+
+import orjson
+import pytest
+
+from service.db.session import Store
+from service.deliveries.channels.chat import ChatChannel
+from service.deliveries.config import defaults
+from service.deliveries.drain import Target
+from service.errors import ConfigurationError
+from tests.service.conftest import FixedClock
+from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
+from tests.service.deliveries.receivers import receiver
+from tests.service.made import job
+from tests.service.made import put as put_failures
+
+pytest.importorskip("apprise")
+smtp = pytest.importorskip("aiosmtpd.controller")
+SCHEMAS = defaults()["chat"]["schemas"]
+
+
+class Inbox:
+    """What a mail server took."""
+
+    def __init__(self) -> None:
+        self.mails: list[Any] = []
+        self.to: list[list[str]] = []
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 -- the library's name
+        del server, session
+        self.mails.append(message_from_bytes(envelope.content, policy=policy.default))
+        self.to.append(envelope.rcpt_tos)
+        return "250 taken"
+
+
+@pytest.fixture
+def inbox() -> Iterator[tuple[Inbox, str]]:
+    box = Inbox()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = smtp.Controller(box, hostname="127.0.0.1", port=port)
+    server.start()
+    people = "from=faultline@org.example&to={user}@org.example"
+    yield box, f"mailto://org.example:{port}?smtp=127.0.0.1&mode=insecure&{people}"
+    server.stop()
+
+
+def channel(url: str, **changes: Any) -> ChatChannel:
+    return ChatChannel(url, SCHEMAS, [LOOPBACK], timeout_s=10, public_url="https://faultline.example", **changes)
+
+
+def text_of(mail: Any) -> str:
+    return str(mail.get_body(("plain", "html")).get_content())
+
+
+def test_a_mail_to_the_owner_says_what_it_is_whether_it_is_retried_and_where_to_read_on(
+    inbox: tuple[Inbox, str],
+) -> None:
+    box, url = inbox
+    assert channel(url).send([due(7, payload=payload(7) | {"user": "ana"})]).kind == "sent"
+    assert box.to == [["ana@org.example"]]
+    said = text_of(box.mails[0])
+    assert "FileNotFoundError" in said
+    assert "terminal" in said or "will retry" in said or "held" in said
+    assert "https://faultline.example/failures/7" in said
+
+
+def test_without_an_owner_there_is_nobody_to_tell(inbox: tuple[Inbox, str]) -> None:
+    assert channel(inbox[1]).send([due(1)]).kind == "refused"
+
+
+def test_a_chat_gets_its_own_shape() -> None:
+    with receiver() as here:
+        port = here.url.rsplit(":", 1)[1].partition("/")[0]
+        assert channel(f"mmost://127.0.0.1:{port}/abcdefghijklmnopqrstuvwxyz").send([due(3)]).kind == "sent"
+    told = orjson.loads(here.got[0].body)
+    assert "orion/3" in told["text"]
+
+
+def test_a_receiver_that_fails_redirects_or_is_closed_is_tried_again() -> None:
+    with receiver() as here:
+        port = here.url.rsplit(":", 1)[1].partition("/")[0]
+        talk = channel(f"mmost://127.0.0.1:{port}/abcdefghijklmnopqrstuvwxyz")
+        for status, headers in ((500, {}), (302, {"location": "http://127.0.0.1:9/"})):
+            here.status, here.headers = status, headers
+            assert talk.send([due(3)]).kind == "retry"
+    assert talk.send([due(3)]).kind == "retry"
+
+
+def test_an_address_outside_the_listed_networks_is_not_reached() -> None:
+    internal = ChatChannel("mmost://10.1.2.3/abcdefghijklmnopqrstuvwxyz", SCHEMAS, [LOOPBACK], timeout_s=1)
+    outcome = internal.send([due(1)])
+    assert outcome.kind == "retry"
+    assert "internal" in outcome.detail
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "json://127.0.0.1/x", "nothing", "mailto://"])
+def test_only_listed_schemes_and_whole_addresses(url: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        channel(url)
+    assert "/etc/passwd" not in str(caught.value)
+
+
+def test_failures_of_one_owner_and_kind_come_together_once_in_a_while(
+    store: Store, clock: FixedClock, inbox: tuple[Inbox, str]
+) -> None:
+    box, url = inbox
+    put_failures(store, [job(str(number), user="ana") for number in range(1, 5)])
+    owners = Target("owners", (), channel(url), url, digest_s=3600, to_owner=True)
+    told = drain(store, clock, [owners])
+    put(store, 1)
+    told.route()
+    assert told.deliver("owners") == 1
+    put(store, 2, 3, 4)
+    told.route()
+    told.deliver("owners")
+    assert len(box.mails) == 1
+    clock.sleep(3601)
+    told.deliver("owners")
+    assert len(box.mails) == 2
+    assert "3 failures of one kind" in str(box.mails[1]["subject"])
+    assert told.due() == set()

@@ -1,0 +1,58 @@
+from typing import Any
+
+import orjson
+import pytest
+
+from service.deliveries.channels.pagerduty import PagerDutyChannel, dedup_key
+from tests.service.conftest import FixedClock
+from tests.service.deliveries.made import due, payload, poster
+from tests.service.deliveries.receivers import receiver
+
+SEVERITY: Any = {"hardware": "critical", "system": "error", "user": "info"}
+
+
+def test_an_incident_is_opened(clock: FixedClock) -> None:
+    with receiver() as here:
+        here.status = 202
+        channel = PagerDutyChannel(
+            here.url, "R0UT1NGKEY", poster(), clock, severity=SEVERITY, public_url="https://faultline.example/"
+        )
+        assert channel.send([due(7)]).kind == "sent"
+        event = orjson.loads(here.got[0].body)
+    assert (event["routing_key"], event["event_action"]) == ("R0UT1NGKEY", "trigger")
+    assert event["client_url"] == "https://faultline.example/failures/7"
+    told = event["payload"]
+    assert (told["source"], told["severity"], told["class"], told["group"]) == ("gpu1", "info", "USER.1", "orion")
+    assert told["timestamp"] == "2026-11-20T12:00:00.000Z"
+    assert "FileNotFoundError" in told["summary"]
+
+
+def test_a_revised_verdict_goes_to_the_same_incident() -> None:
+    first, revised = due(7), due(8, type="failure.revised", key="orion/7", payload=payload(7, cause="HW.NODE.3"))
+    assert dedup_key(first, "failure") == dedup_key(revised, "failure")
+    assert dedup_key(first, "failure") != dedup_key(due(9), "failure")
+
+
+def test_failures_of_a_kind_may_be_one_incident() -> None:
+    assert dedup_key(due(7), "fingerprint") == dedup_key(due(8), "fingerprint") == "faultline/orion/v1:abc"
+    assert len(dedup_key(due(7, key="k" * 500), "failure")) == 255
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, "refused"), (429, "retry"), (500, "retry"), (410, "retry")])
+def test_a_bad_request_stays_one(clock: FixedClock, status: int, kind: str) -> None:
+    with receiver() as here:
+        here.status = status
+        here.answer = b'{"errors": ["nothing for you"]}'
+        outcome = PagerDutyChannel(here.url, "K", poster(), clock, severity=SEVERITY).send([due(7)])
+    assert outcome.kind == kind
+    assert "nothing for you" in outcome.detail
+
+
+def test_a_message_without_a_verdict_is_told_too(clock: FixedClock) -> None:
+    event = PagerDutyChannel("u", "K", poster(), clock, severity=SEVERITY).event(
+        due(7, type="incident.opened", payload={"headline": "the file system is gone"})
+    )
+    told = event["payload"]
+    assert isinstance(told, dict)
+    assert (told["severity"], told["source"]) == ("warning", "orion/7")
+    assert "the file system is gone" in told["summary"]

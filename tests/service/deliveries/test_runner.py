@@ -1,0 +1,68 @@
+"""The threads: a stuck endpoint holds up nobody, and closing does not wait for it for long."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from service.db.session import Store
+from service.deliveries.channels.channel import SENT, Outcome
+from service.deliveries.records import DueDelivery
+from service.deliveries.runner import Runner
+from tests.service.conftest import FixedClock
+from tests.service.deliveries.made import drain, put, target
+
+
+class Channel:
+    bulk = False
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.act = act
+        self.closed = False
+
+    def send(self, messages: Sequence[DueDelivery]) -> Outcome:
+        del messages
+        self.act()
+        return SENT
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def sqlite(tmp_path: Path, clock: FixedClock) -> Store:
+    store = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=clock)
+    store.upgrade()
+    return store
+
+
+def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FixedClock) -> None:
+    store = sqlite(tmp_path, clock)
+    let_go, told = threading.Event(), threading.Semaphore(0)
+    stuck, broken, good = Channel(lambda: let_go.wait(20)), Channel(lambda: 1 / 0), Channel(told.release)
+    runner = Runner(
+        drain(store, clock, [target("stuck", stuck), target("broken", broken), target("good", good)]),
+        look_every_s=0.02,
+    )
+    put(store, 1, 2, 3)
+    runner.start()
+    assert all(told.acquire(timeout=10) for _ in range(3))
+    put(store, 4)
+    assert told.acquire(timeout=10)
+    let_go.set()
+    runner.close()
+    assert good.closed
+    store.close()
+
+
+def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FixedClock) -> None:
+    told = threading.Event()
+    path = tmp_path / "later"
+    store = Store(f"sqlite:///{path}/store.sqlite3", clock=clock)
+    runner = Runner(drain(store, clock, [target("good", Channel(told.set))]), look_every_s=0.02)
+    runner.start()
+    assert not told.wait(0.1)
+    path.mkdir()
+    store.upgrade()
+    put(store, 1)
+    assert told.wait(10)
+    runner.close()
+    store.close()

@@ -1,0 +1,38 @@
+"""The list of groups: what is hit by many is looked for in a piece of the list, and the cursor goes on."""
+
+from datetime import timedelta
+
+import pytest
+
+from service.db.session import Store
+from service.groups import listing
+from service.groups.records import GroupFilter
+from tests.service.made import NOON, job, put
+
+
+@pytest.mark.parametrize(("few", "window"), [(500, 5_000), (0, 5_000), (0, 3)])
+def test_every_group_that_fits_is_found(store: Store, monkeypatch: pytest.MonkeyPatch, few: int, window: int) -> None:
+    monkeypatch.setattr(listing, "FEW", few)
+    monkeypatch.setattr(listing, "WINDOW", window)
+    for number in range(10):
+        user = "bo" if number % 4 == 0 else "ana"
+        at = NOON - timedelta(hours=number)
+        put(store, [job(f"e{number}", user=user, ended_at=at)], fingerprint=f"v1:{number}", side="user")
+    with store.unit_of_work() as work:
+        while work.groups.fold() is not None:
+            pass
+    for wanted, prints in (
+        (GroupFilter(user="bo"), ["v1:0", "v1:4", "v1:8"]),
+        (GroupFilter(user="bo", team="vision", side="user"), ["v1:0", "v1:4", "v1:8"]),
+        (GroupFilter(user="nobody"), []),
+        (GroupFilter(side="hardware"), []),
+    ):
+        found, cursor = [], None
+        for _ in range(20):
+            with store.reading() as reading:
+                page = reading.groups.page(wanted, limit=2, cursor=cursor)
+            found += [row.fingerprint for row in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert (found, cursor) == (prints, None)

@@ -1,0 +1,133 @@
+import logging
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from service.errors import ConfigurationError
+from service.hooks.action_journal import Intent, Journal
+from service.hooks.lease_parser import as_item
+from service.hooks.request import Failed, Settled
+from tests.service.frozen_clock import FrozenClock
+from tests.service.hooks.made import NOW, request
+
+
+def begun(request_id: str = "r1", **changes: object) -> Intent:
+    wanted = request(request_id=request_id)
+    plain: dict[str, object] = {
+        "request_id": request_id,
+        "kind": "slurm",
+        "cluster": "lab",
+        "job_id": "7",
+        "lease_token": "t",
+        "state": "intended",
+        "at": NOW,
+        "good_until": NOW + timedelta(minutes=2),
+        "request": as_item(wanted),
+    }
+    return Intent(**(plain | changes))  # type: ignore[arg-type]
+
+
+def journal(folder: Path, kind: str = "slurm") -> Journal:
+    return Journal(folder, kind, FrozenClock(NOW))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        begun(),
+        begun(state="acted", outcome=Settled("done", "requeued", "8")),
+        begun(state="acted", outcome=Failed("later", 60.0)),
+        begun(state="told", outcome=Settled("unknown", "")),
+    ],
+)
+def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent) -> None:
+    first = journal(tmp_path)
+    first.write(made)
+    first.close()
+    second = journal(tmp_path)
+    assert second.get("r1") == made
+    told = made.state == "told"
+    assert second.all() == ([] if told else [made])
+    [path] = tmp_path.rglob("r1.json")
+    assert path.stat().st_mode & 0o077 == 0  # it holds the lease's token
+    second.close()
+
+
+def test_it_is_on_disk_before_anything_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def noted(number: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+        real(number)
+
+    monkeypatch.setattr("os.fsync", noted)
+    one = journal(tmp_path)
+    one.write(begun())
+    assert synced[0] == str(tmp_path / "r1.tmp")
+    assert str(tmp_path) in synced[1:]
+    one.close()
+
+
+@pytest.mark.parametrize("change", ["cut", "flipped", "foreign", "other hook", "renamed", "empty"])
+def test_a_file_that_is_not_as_it_was_written_is_set_aside_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    one = journal(tmp_path)
+    one.write(begun(kind="command" if change == "other hook" else "slurm"))
+    path = tmp_path / "r1.json"
+    content = path.read_bytes()
+    if change == "renamed":
+        path = path.rename(tmp_path / "r2.json")
+    changed = {
+        "cut": content[:-20],
+        "flipped": content.replace(b"intended", b"acted"),
+        "foreign": b'{"hello": 1}\n',
+        "empty": b"",
+    }
+    path.write_bytes(changed.get(change, content))
+    with caplog.at_level(logging.ERROR):
+        assert one.get(path.stem) is None
+    assert path.name in caplog.text
+    assert not path.exists()
+    assert (tmp_path / "set-aside" / path.name).read_bytes() == changed.get(change, content)
+    assert one.tainted(path.stem)
+    assert not one.tainted("r9")
+    assert one.all() == []
+    one.close()
+
+
+def test_a_file_that_was_never_renamed_is_no_intent(tmp_path: Path) -> None:
+    (tmp_path / "r1.tmp").write_bytes(b"half")
+    one = journal(tmp_path)
+    assert one.get("r1") is None
+    assert not one.tainted("r1")
+    one.close()
+
+
+def test_two_hooks_in_one_folder_are_refused(tmp_path: Path) -> None:
+    one = journal(tmp_path)
+    with pytest.raises(ConfigurationError, match="folder of its own"):
+        journal(tmp_path)
+    one.close()
+    journal(tmp_path).close()
+
+
+def test_what_was_told_is_remembered_for_a_while(tmp_path: Path) -> None:
+    clock = FrozenClock(datetime.now(UTC))
+    one = Journal(tmp_path, "slurm", clock)
+    one.write(begun("done", state="acted", outcome=Settled("done", "")))
+    one.write(begun("done", state="told", outcome=Settled("done", "")))
+    one.write(begun("open"))
+    one.prune()
+    assert [known.request_id for known in one.all()] == ["open"]
+    assert one.get("done") is not None
+    clock.sleep(timedelta(days=8).total_seconds())
+    one.prune()
+    assert one.get("done") is None
+    assert one.get("open") is not None
+    one.forget("open")
+    assert one.get("open") is None
+    one.close()

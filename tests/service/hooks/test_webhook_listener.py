@@ -1,0 +1,111 @@
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from service.clock import SystemClock
+from service.deliveries.channels import signing
+from service.hooks.webhook_listener import Bell, Listener
+from service.shutdown import SignalStop
+from tests.service.deliveries.made import KEY, SECRET
+
+BODY = b'{"type":"resubmission.requested","data":{}}'
+
+
+@pytest.fixture
+def stop() -> Iterator[SignalStop]:
+    made = SignalStop()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def bell(stop: SignalStop) -> Iterator[Bell]:
+    made = Bell(stop)
+    yield made
+    made.close()
+
+
+def waited(bell: Bell, seconds: float) -> float:
+    before = time.monotonic()
+    bell.wait(seconds)
+    return time.monotonic() - before
+
+
+def test_a_ring_and_the_end_both_end_the_wait(bell: Bell, stop: SignalStop) -> None:
+    assert waited(bell, 0.05) >= 0.04
+    for _ in range(70_000):  # more than a pipe holds
+        bell.ring()
+    assert waited(bell, 30) < 5
+    timer = threading.Timer(0.1, stop.set)
+    timer.start()
+    while not stop.is_set():
+        bell.wait(30)
+    timer.join()
+
+
+def signed(at: datetime | None = None, key: bytes = KEY, message_id: str = "msg_1") -> dict[str, str]:
+    return signing.headers([key], message_id, at or datetime.now(UTC), BODY)
+
+
+@pytest.fixture
+def rung() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def port(rung: list[int]) -> Iterator[int]:
+    with Listener("127.0.0.1", 0, lambda: [bytes(32), KEY], lambda: rung.append(1), SystemClock()) as listener:
+        yield listener.port
+
+
+def post(port: int, headers: dict[str, str], body: bytes = BODY, method: str = "POST") -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, "/", body, headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_a_signed_webhook_rings(port: int, rung: list[int]) -> None:
+    assert post(port, signed()) == 204
+    reference = Webhook(SECRET)
+    now = datetime.now(UTC)
+    theirs = {
+        "Webhook-Id": "msg_2",
+        "Webhook-Timestamp": str(int(now.timestamp())),
+        "Webhook-Signature": reference.sign("msg_2", now, BODY.decode()),
+    }
+    assert post(port, theirs) == 204
+    assert rung == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        (signed(key=bytes(range(1, 33))), BODY),
+        (signed(), BODY + b" "),
+        (signed(datetime.now(UTC) - timedelta(minutes=6)), BODY),
+        (signed(datetime.now(UTC) + timedelta(minutes=6)), BODY),
+        ({}, BODY),
+        (signed() | {"webhook-timestamp": "now"}, BODY),
+        (signed() | {"webhook-timestamp": "9" * 40}, BODY),
+        (signed() | {"webhook-signature": "v1a,AAAA v2,AAAA"}, BODY),
+        (signed() | {"webhook-id": "msg_9"}, BODY),
+    ],
+)
+def test_what_is_not_signed_by_us_lately_does_not(
+    port: int, rung: list[int], headers: dict[str, str], body: bytes
+) -> None:
+    assert post(port, headers, body) == 401
+    assert not rung
+
+
+def test_strange_requests_are_turned_away(port: int, rung: list[int]) -> None:
+    assert post(port, signed(), b"x" * (300 << 10)) == 413
+    assert post(port, signed(), method="GET") == 501
+    assert not rung

@@ -1,0 +1,55 @@
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.jobs.pod_attempts import Member, Place, assign
+from tests.service.made import NOON
+
+
+def member(number: int, minute: int, *, own: bool = False, diagnosed: bool = True) -> Member:
+    began = NOON + timedelta(minutes=minute)
+    return Member(number, own, began, began + timedelta(minutes=4), diagnosed, new=True)
+
+
+def test_the_first_failed_pod_opens_and_counts_until_its_controller_ends() -> None:
+    pods = [member(1, 0, diagnosed=False), member(2, 1), member(3, 2)]
+    said = assign(pods)
+    assert said.places == {1: Place(False, None), 2: Place(True, 2, True), 3: Place(False, 2)}
+    assert said.stands_for == {2: 2}
+    said = assign([*pods, member(4, 3, own=True)])
+    assert said.places[4] == Place(True, 2)
+    assert not said.places[2].counted
+
+
+members = st.lists(st.tuples(st.integers(0, 500), st.booleans(), st.booleans()), min_size=1, max_size=12).map(
+    lambda rows: [member(n + 1, at, own=own, diagnosed=said) for n, (at, own, said) in enumerate(rows)]
+)
+
+
+@given(members, st.data())
+def test_every_run_counts_once_and_every_diagnosed_row_has_one_failure(rows: list[Member], data: st.DataObject) -> None:
+    """Whatever arrives in whatever order and batches: exactly one failure a row, opened by itself or an earlier one."""
+    arriving = data.draw(st.permutations(rows))
+    stored: list[Member] = []
+    while arriving:
+        size = data.draw(st.integers(1, len(arriving)))
+        batch, arriving = arriving[:size], arriving[size:]
+        highest = max((row.id for row in stored), default=0)
+        batch = [replace(row, id=highest + n + 1) for n, row in enumerate(batch)]
+        said = assign([*stored, *batch])
+        opened = {n for n, place in said.places.items() if place.opens}
+        assert opened <= {row.id for row in batch}
+        stored = [
+            replace(row, new=False, counted=said.places[row.id].counted, failure_id=said.places[row.id].failure_id)
+            for row in [*stored, *batch]
+        ]
+        failures = {row.failure_id for row in stored if row.failure_id is not None}
+        by_id = {row.id: row for row in stored}
+        assert all((row.failure_id is not None) == row.diagnosed for row in stored)
+        assert all(by_id[failure].failure_id == failure for failure in failures)
+        ends = [row for row in stored if row.own]
+        assert all(row.counted for row in ends)
+        assert sum(row.counted for row in stored) - len(ends) in {0, 1}
+        assert set(said.stands_for) <= failures

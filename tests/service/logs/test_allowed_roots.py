@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import ConfigurationError
+from service.logs.allowed_roots import Refused, parse_roots
+
+
+@pytest.mark.parametrize(
+    "root", ["logs", "", "file:relative", "https:///x", "https://u:p@h/x", "s3://b/../c", "c:\\logs"]
+)
+def test_a_root_that_is_none_stops_the_start_with_the_reason(root: str) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_LOG_ROOTS"):
+        parse_roots([root])
+
+
+def test_a_root_reached_by_a_link_is_where_the_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    roots = parse_roots([str(tmp_path / "link")])
+    roots.check_path(str(tmp_path / "real" / "a.log"))
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "allowed"),
+    [
+        ("/scratch", "/scratch/a", True),
+        ("/scratch/", "/scratch/b/c", True),
+        ("file:///scratch", "/scratch/a", True),
+        ("file:///with%20space", "/with space/a", True),
+        ("/scratch", "/scratchy/a", False),
+        ("/scratch", "/etc/passwd", False),
+        ("/", "/scratch/a", True),
+        ("/", "/proc/self/environ", False),
+        ("/", "/sys/kernel/x", False),
+        ("/", "/dev/sda", False),
+        ("/dev/shm", "/dev/shm/a.log", True),
+    ],
+)
+def test_paths(root: str, path: str, allowed: bool) -> None:
+    roots = parse_roots([root])
+    if allowed:
+        roots.check_path(path)
+    else:
+        with pytest.raises(Refused):
+            roots.check_path(path)
+
+
+@pytest.mark.parametrize(
+    ("root", "url", "allowed"),
+    [
+        ("https://logs.example/runs", "https://logs.example/runs/1.log", True),
+        ("https://logs.example/runs", "HTTPS://LOGS.example:443/runs/1.log?sig=x", True),
+        ("https://logs.example", "https://logs.example/any/where", True),
+        ("https://logs.example/runs", "https://logs.example/runs", False),
+        ("https://logs.example/runs", "https://logs.example/runs-private/1", False),
+        ("https://logs.example/runs", "http://logs.example/runs/1", False),
+        ("https://logs.example/runs", "https://logs.example:8443/runs/1", False),
+        ("https://logs.example/runs", "https://logs.example.evil/runs/1", False),
+        ("https://logs.example/runs", "https://logs.example@evil/runs/1", False),
+        ("https://logs.example/runs", "https://evil/https://logs.example/runs/1", False),
+        ("https://logs.example/runs", "https://logs.example/runs/../etc", False),
+        ("https://logs.example/runs", "https://logs.example/runs/%2e%2e/etc", False),
+        ("https://logs.example/runs", "https://logs.example/runs/%252e%252e/etc", False),
+        ("https://logs.example/runs", "https://logs.example/runs/..%5cetc", False),
+        ("https://logs.example/runs", "https://logs.example\\@evil/runs/1", False),
+        ("https://logs.example/runs", "https://logs.example:x/runs/1", False),
+        ("s3://bucket/p", "s3://bucket/p/1.log", True),
+        ("s3://bucket/p", "s3://other/p/1.log", False),
+        ("s3://bucket/p", "simplecache::s3://bucket/p/1.log", False),
+        ("/scratch", "s3://bucket/p/1.log", False),
+    ],
+)
+def test_urls(root: str, url: str, allowed: bool) -> None:
+    roots = parse_roots([root])
+    if allowed:
+        roots.check_url(url)
+    else:
+        with pytest.raises(Refused):
+            roots.check_url(url)
+
+
+def test_without_roots_nothing_is_read_and_the_reason_names_the_setting() -> None:
+    with pytest.raises(Refused, match="FAULTLINE_LOG_ROOTS"):
+        parse_roots([]).check_path("/scratch/a")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_allowed_or_refused(rest: str) -> None:
+    try:
+        parse_roots(["https://logs.example/runs"]).check_url("https://logs.example/" + rest)
+    except Refused:
+        return
+    assert "runs" in rest

@@ -1,0 +1,66 @@
+"""What nodes say is consumed beside the jobs: at least once, with no influence but one: a failure ends both."""
+
+import threading
+
+import pytest
+
+from service.errors import ConfigurationError, FaultlineError
+from service.messaging.background_consumer import Second
+from service.shutdown import Stop
+
+
+def obey(stop: Stop) -> None:
+    while not stop.wait(0.01):
+        pass
+
+
+def test_it_runs_beside_and_ends_with_the_first() -> None:
+    first = threading.Event()
+    threads = threading.active_count()
+    with Second(obey, first) as beside:
+        assert threading.active_count() == threads + 1
+        assert not beside.stop.is_set()
+        assert not beside.stop.wait(0.01)
+        first.set()
+        assert beside.stop.is_set()
+        assert beside.stop.wait(10)
+    assert threading.active_count() == threads
+
+
+def test_its_failure_ends_the_first_and_is_told() -> None:
+    def broken(_stop: Stop) -> None:
+        raise ConfigurationError("the broker refuses")
+
+    beside = Second(broken, threading.Event())
+
+    def first() -> None:
+        with beside:
+            obey(beside.stop)
+
+    with pytest.raises(ConfigurationError, match="the broker refuses"):
+        first()
+
+
+def test_the_first_one_s_failure_goes_before_its_own() -> None:
+    def broken(_stop: Stop) -> None:
+        raise ValueError("a fault")
+
+    def first() -> None:
+        with Second(broken, threading.Event()) as beside:
+            obey(beside.stop)
+            raise KeyError("the first")
+
+    with pytest.raises(KeyError):
+        first()
+
+
+def test_a_fault_of_ours_is_told_by_its_kind_alone() -> None:
+    def broken(_stop: Stop) -> None:
+        raise ValueError("secret")
+
+    def first() -> None:
+        with Second(broken, threading.Event()) as beside:
+            obey(beside.stop)
+
+    with pytest.raises(FaultlineError, match=r"ValueError$"):
+        first()

@@ -1,0 +1,5 @@
+"""The stores of both databases, as the store's own tests have them."""
+
+from tests.service.conftest import clock, dialect, empty_url, migrated_file, open_store, postgres, store, url
+
+__all__ = ["clock", "dialect", "empty_url", "migrated_file", "open_store", "postgres", "store", "url"]

@@ -1,0 +1,204 @@
+"""Verdicts hear the fleet: what is known when a job ends, and what nodes and neighbours say only later."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from classifiers.contracts import Evidence, RawCase, Verdict
+from service.contracts.event import JobCompletion, from_object
+from service.contracts.stored_verdict import verdict_of
+from service.db.session import Store
+from service.failures.records import FailureDetail
+from service.formats import node_events
+from service.logs.fetch import LogFetcher
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.exposure_counts import Tending
+from service.nodes.settings import FleetSettings
+from service.pipeline.diagnose import Diagnose
+from service.recommend import policy
+from service.telemetry import Telemetry
+from tests.service.conftest import FixedClock
+from tests.service.made import NOON
+from tests.service.web.world import GUESS, OPEN
+
+SETTINGS = FleetSettings()
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=12, GPU has fallen off the bus."
+SURE = replace(GUESS, evidence=(Evidence("ModuleNotFoundError: No module named 'x'", "initiating", rank=0),))
+
+
+class Says:
+    """A classifier that always says the same."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+
+    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
+        return [self.verdict for _ in cases]
+
+
+class Bench:
+    def __init__(self, store: Store, clock: FixedClock, verdict: Verdict = OPEN) -> None:
+        self.store = store
+        self.clock = clock
+        self.diagnose = Diagnose(store, LogFetcher(()), Says(verdict), policy.built_in(), clock, Telemetry())
+        self.tending = Tending(store, clock, SETTINGS)
+
+    def say(self, **changes: Any) -> None:
+        plain = {"cluster": "orion", "node": "gpu1", "at": NOON.isoformat(), "text": XID, "gpu": 3}
+        found = node_events.parse(orjson.dumps({**plain, **changes}))
+        assert isinstance(found, node_events.Report)
+        NodeEventIntake(self.store, self.clock, SETTINGS).take(found.said)
+
+    def idle(self) -> int:
+        self.tending()
+        return self.diagnose.revise_late()
+
+    def messages(self) -> list[str]:
+        with self.store.unit_of_work() as work:
+            return [message.type for message in work.outbox.lease("test", limit=500, seconds=0)]
+
+    def failure(self, job: str = "1") -> FailureDetail:
+        with self.store.reading() as reading:
+            [attempt] = reading.jobs.attempts("orion", job)
+            assert attempt.failure_id is not None
+            return reading.failures.get(attempt.failure_id)
+
+
+def ended(number: int = 1, **changes: Any) -> JobCompletion:
+    plain: dict[str, Any] = {
+        "cluster": "orion",
+        "job_id": str(number),
+        "status": "failed",
+        "user": "ana",
+        "nodes": ["gpu1", "gpu2"],
+        "started_at": (NOON - timedelta(hours=1)).isoformat(),
+        "ended_at": NOON.isoformat(),
+    }
+    return from_object({**plain, **changes})
+
+
+def test_what_a_node_said_before_is_heard_at_once(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.say()
+    bench.diagnose([ended()])
+    found = bench.failure()
+    assert (found.row.side, found.row.cause, found.row.suspect_node) == ("hardware", "HW.GPU.2", "gpu1")
+    assert found.verdict is not None
+    assert found.verdict["context"][0]["text"] == XID
+    assert found.verdict["log_said"]["abstained"] is True
+    assert bench.idle() == 0
+    assert bench.messages() == ["failure.diagnosed"]
+
+
+def test_a_log_that_disagrees_with_a_node_is_disputed(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock, SURE)
+    bench.say()
+    bench.diagnose([ended()])
+    verdict = bench.failure().verdict
+    assert verdict is not None
+    assert verdict["disputed"] is True
+    assert (verdict["log_said"]["side"], verdict["context"][0]["side"]) == ("user", "hardware")
+
+
+def test_what_a_node_says_later_makes_a_new_version_once(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    assert bench.idle() == 0
+    assert bench.failure().row.version == 1
+    clock.at = NOON + timedelta(minutes=4)
+    bench.say(at=(NOON - timedelta(seconds=5)).isoformat())
+    assert bench.idle() == 1
+    found = bench.failure()
+    assert (found.row.version, found.row.side, found.row.suspect_node) == (2, "hardware", "gpu1")
+    assert found.versions[1].body is not None
+    assert found.versions[1].body["abstained"] is True
+    assert bench.messages() == ["failure.diagnosed", "failure.revised"]
+    for _ in range(3):
+        clock.at += timedelta(minutes=15)
+        assert bench.idle() == 0
+    assert bench.failure().row.version == 2
+    with store.reading() as reading:
+        assert not reading.fleet_work.any_due()
+
+
+@pytest.mark.parametrize(
+    "said", [{"node": "gpu9"}, {"at": (NOON - timedelta(hours=5)).isoformat()}, {"cluster": "lyra"}, {"text": "hello"}]
+)
+def test_what_has_nothing_to_do_with_it_changes_nothing(store: Store, clock: FixedClock, said: dict[str, str]) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    bench.say(**said)
+    assert bench.idle() == 0
+    clock.at += timedelta(hours=1)
+    assert bench.idle() == 0
+    assert bench.failure().row.version == 1
+
+
+def test_neighbours_in_one_batch_and_those_that_fail_later_are_heard(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended(0, user="u0", nodes=["n0"])])
+    assert bench.failure("0").row.side == "user"
+    bench.diagnose([ended(number, user=f"u{number}", nodes=[f"n{number}"]) for number in range(1, 6)])
+    assert {bench.failure(str(number)).row.side for number in range(1, 6)} == {"system"}
+    assert bench.idle() == 0
+    clock.at += SETTINGS.later
+    assert bench.idle() == 1
+    assert (bench.failure("0").row.side, bench.failure("0").row.version) == ("system", 2)
+
+
+def test_a_person_s_verdict_stands(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    found = bench.failure()
+    assert found.verdict is not None
+    with store.unit_of_work() as work:
+        work.failures.revise(found.row.id, dict(found.verdict), source="person")
+    bench.say()
+    assert bench.idle() == 0
+    assert bench.failure().row.source == "person"
+
+
+def test_a_failure_that_is_gone_meanwhile_is_passed_over(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.diagnose([ended()])
+    bench.tending()
+    store.purge(rows_before=NOON + timedelta(days=1))
+    clock.at += timedelta(days=2)
+    assert bench.idle() == 0
+    with store.reading() as reading:
+        assert not reading.fleet_work.any_due()
+
+
+def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock) -> None:
+    bench = Bench(store, clock)
+    bench.say()
+    bench.diagnose([ended()])
+    body = bench.failure().verdict
+    assert body is not None
+    verdict = verdict_of(body)
+    assert verdict.context[0].at == NOON
+    assert verdict.suspect is not None
+    assert verdict.suspect.gpu == 3
+    assert verdict.log_said is not None
+    assert verdict.log_said.cause == OPEN.cause
+
+
+@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
+def test_clocks_that_are_centuries_off_stop_nothing(store: Store, clock: FixedClock, year: str) -> None:
+    bench = Bench(store, clock)
+    at = f"{year}T00:00:00Z"
+    for kind in ("gpu_lost", "maintenance", "repaired"):
+        bench.say(at=at, until=at, kind=kind)
+        bench.say(at="0001-01-01T00:00:00Z", until="9999-12-31T23:59:59Z", kind=kind)
+    bench.diagnose([ended(ended_at=at, started_at=at), ended(2, ended_at=at, started_at=None), ended(3)])
+    for _ in range(3):
+        bench.idle()
+        clock.at += timedelta(hours=1)
+    with store.reading() as reading:
+        assert not reading.fleet_work.any()
+        assert not reading.fleet_work.any_due()
+        assert reading.suspicion.of("orion", ["gpu1"])["gpu1"].exposure_h <= 1

@@ -1,0 +1,57 @@
+"""The topic of what nodes say: each event is stored once, whatever breaks on the way; what can't be read is kept."""
+
+import orjson
+
+from service.db.session import Store
+from service.errors import Unavailable
+from service.formats import node_events
+from service.messaging.consumer import Consumer
+from service.messaging.memory_source import MemoryBroker, MemorySource
+from service.messaging.record import Place
+from service.nodes.event_intake import NodeEventIntake
+from service.nodes.settings import FleetSettings
+from service.telemetry import Telemetry
+from tests.service.conftest import FixedClock
+from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen
+
+PLACE = Place("nodes", 0)
+
+
+def said(number: int) -> bytes:
+    return orjson.dumps({"node": f"gpu{number}", "at": "2026-11-20T11:59:00Z", "text": "NVRM: Xid (PCI:0): 79, lost"})
+
+
+def test_each_is_stored_once_though_the_database_and_the_offsets_fail(store: Store, clock: FixedClock) -> None:
+    broker = MemoryBroker({"nodes": 1}, {"nodes": "orion"})
+    for value in (said(1), b"{", said(2), said(1), b'{"kind":"Event","involvedObject":{"kind":"Pod"}}', None):
+        broker.put(PLACE, value)
+    intake = NodeEventIntake(store, clock, FleetSettings())
+    falls = [Unavailable("away"), Unavailable("away")]
+
+    def handle(reports: list[node_events.Report], dead: list[object]) -> object:
+        if falls:
+            raise falls.pop()
+        return intake.handle(reports, dead)  # type: ignore[arg-type] # dead letters by construction
+
+    letters = DeadLetterTopic()
+
+    def consume() -> None:
+        ticking = Clock()
+        consumer = Consumer(
+            MemorySource(broker, "a", ["nodes"]),
+            node_events.parse,
+            handle,  # type: ignore[arg-type] # as above
+            letters,
+            clock=ticking,
+            telemetry=Telemetry(),
+        )
+        consumer.run(StopWhen(ticking, lambda: broker.committed(PLACE) == 6))
+
+    consume()
+    broker.group.committed.clear()  # the offsets were lost: everything comes again
+    consume()
+    with store.reading() as reading:
+        found = {node: len(reading.node_events.page("orion", node).items) for node in ("gpu1", "gpu2")}
+        assert len(reading.dead_letters.page().items) == 1
+    assert found == {"gpu1": 1, "gpu2": 1}
+    assert letters.places() == {"nodes/0/1"}

@@ -1,0 +1,44 @@
+"""Which nodes a resubmit leaves out."""
+
+from dataclasses import replace
+
+from classifiers.contracts import Evidence, JobFacts, Suspect
+from service.recommend import node_exclusion, policy
+from service.recommend.facts import Suspicion
+from tests.service.recommend.worlds import FAILED, LOST_GPU, PASSING, TYPO
+
+SETTINGS = policy.built_in().suspicion
+BAD = Suspicion(9.0, 4.0, 15.0)
+
+
+def left_out(verdict: object, job: JobFacts, **suspicion: Suspicion) -> tuple[str, ...]:
+    return node_exclusion.to_leave_out(verdict, job, suspicion, SETTINGS)  # type: ignore[arg-type]
+
+
+def test_only_a_node_of_the_job_is_left_out_by_the_schedulers_name() -> None:
+    assert left_out(LOST_GPU, FAILED) == ("gpu018.orion",)
+    assert left_out(replace(LOST_GPU, suspect=Suspect(node="login2")), FAILED) == ()
+    assert left_out(replace(LOST_GPU, suspect=None), JobFacts(status="failed", nodes=("gpu3",))) == ("gpu3",)
+    assert left_out(replace(LOST_GPU, retry_outlook="helps"), FAILED) == ()
+
+
+def test_evidence_of_one_node_alone_names_it() -> None:
+    line = Evidence("Xid 79", "initiating", node="gpu017")
+    assert left_out(replace(LOST_GPU, suspect=None, evidence=(line,)), FAILED) == ("gpu017",)
+    both = (line, Evidence("Xid 79", "initiating", node="gpu018"))
+    assert left_out(replace(LOST_GPU, suspect=None, evidence=both), FAILED) == ()
+
+
+def test_a_suspected_node_is_left_out_though_the_log_does_not_name_it() -> None:
+    job = replace(FAILED, nodes=("a", "b", "c", "d"))
+    assert left_out(PASSING, job, b=BAD) == ("b",)
+    assert left_out(PASSING, job, b=Suspicion(9.0, 1.5, 30.0)) == ()  # not surely
+    assert left_out(PASSING, job, b=Suspicion(3.0, 2.5, 4.0)) == ()  # not by much
+    assert left_out(replace(LOST_GPU, suspect=Suspect(node="a")), job, b=BAD) == ("a", "b")
+    assert left_out(TYPO, job, b=BAD) == ()
+
+
+def test_the_most_suspected_go_first_and_not_more_than_allowed() -> None:
+    job = replace(FAILED, nodes=("a", "b", "c", "d"))
+    doubted = {name: Suspicion(9.0, low, 20.0) for name, low in (("a", 3.0), ("b", 5.0), ("c", 4.0), ("d", 6.0))}
+    assert left_out(PASSING, job, **doubted) == ("d", "b")

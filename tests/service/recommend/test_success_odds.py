@@ -1,0 +1,19 @@
+"""Chances from counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from service.recommend import success_odds
+from service.recommend.facts import Tally
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.floats(0.01, 0.99))
+def test_the_tail_is_the_beta_distributions(helped: int, failed: int, floor: float) -> None:
+    assert success_odds.below(helped, failed, floor) == pytest.approx(beta(helped + 1, failed + 1).cdf(floor), abs=1e-9)
+
+
+def test_the_prior_weighs_as_much_as_so_many_outcomes() -> None:
+    assert success_odds.mean(Tally(), 0.8, 10) == pytest.approx(0.8)
+    assert success_odds.mean(Tally(0, 10), 0.8, 10) == pytest.approx(0.4)

@@ -1,0 +1,63 @@
+"""Facts by hand for reports."""
+
+from datetime import UTC, datetime, timedelta
+
+from service.reports.weekly_facts import (
+    Amount,
+    AutomationFacts,
+    Facts,
+    GroupFacts,
+    IncidentFacts,
+    NodeFacts,
+    Quality,
+    WeekCounts,
+)
+
+SINCE = datetime(2026, 11, 16, tzinfo=UTC)
+HOSTILE = 'RuntimeError: <script>alert(1)</script> | #eval("x") *b* {{ 7*7 }} \\'
+
+
+def week(number: int, *, finished: int = 1000, user: int = 60, hardware: int = 10, hours: float = 5.0) -> WeekCounts:
+    sides = {
+        "user": Amount(user, user * 1.0, user * 1.0),
+        "hardware": Amount(hardware, hardware * hours, hardware * hours**2),
+    }
+    lost = Amount(
+        user + hardware,
+        sum(one.gpu_hours for one in sides.values()),
+        sum(one.squares for one in sides.values()),
+    )
+    return WeekCounts(f"2026-W{number:02d}", finished, user + hardware, lost, sides)
+
+
+def group(number: int, *, hours: float, side: str = "user", last_before: datetime | None = None) -> GroupFacts:
+    return GroupFacts(
+        f"1:{number}", number, f"{number} {HOSTILE}", side, "USER.1", Amount(4, hours, hours**2), 2, SINCE, last_before
+    )
+
+
+def facts(*weeks: WeekCounts, **changes: object) -> Facts:
+    made: dict[str, object] = {
+        "causes": {"USER.1": Amount(60, 60, 60), "HW.GPU.1": Amount(10, 50, 250)},
+        "categories": {"EE.1": Amount(30, 20, 20), "DL.1": Amount(20, 10, 10)},
+        "symptoms": {"D.1.1": Amount(3, 2, 1)},
+        "groups": (
+            group(1, hours=40, side="hardware"),
+            group(2, hours=30, last_before=SINCE - timedelta(days=30)),
+            group(3, hours=20, last_before=SINCE - timedelta(days=1)),
+        ),
+        "nodes": (NodeFacts("orion", "gpu018", 4.0, 2.0, 7.7, 6, 900, 400),),
+        "incidents": (IncidentFacts(12, "/scratch unreachable", SINCE, SINCE + timedelta(hours=2), 38),),
+        "automation": AutomationFacts({"done": 12}, {"succeeded": 9}, 430, 12, 1),
+        "resubmitted_by_people": 40,
+        "quality": Quality(70, 10, 5, 3, 2, 40, 38, 0.93, (0.4, 12.0), (SINCE,)),
+    }
+    return Facts(
+        week="2026-W47",
+        zone="Europe/Berlin",
+        since=SINCE,
+        until=SINCE + timedelta(days=7),
+        now=SINCE + timedelta(days=8),
+        weeks=weeks or tuple(week(number) for number in range(36, 48)),
+        **(made | changes),  # type: ignore[arg-type]  # by name, as each is declared
+    )

@@ -1,0 +1,90 @@
+"""What a week's report counts, on both databases."""
+
+from datetime import timedelta
+
+from service.db.session import Store
+from service.deliveries.records import OutboxMessage
+from tests.service.made import NOON, job, put, succeeded, verdict
+
+SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
+
+
+def test_counts_of_a_period_by_side_with_squares_for_the_intervals(store: Store) -> None:
+    put(store, [job("a", gpu_hours_lost=3.0), job("b", gpu_hours_lost=4.0), succeeded("c")])
+    put(store, [job("old", ended_at=SINCE - timedelta(hours=1)), job("d", gpu_hours_lost=1.0)], abstained=True)
+    with store.reading() as reading:
+        counts = reading.weekly.counts(SINCE, UNTIL)
+    assert (counts.finished, counts.failed.jobs, counts.failed.gpu_hours) == (4, 3, 8.0)
+    assert counts.failed.squares == 26.0
+    assert counts.by_side["unknown"].jobs == 1
+    assert sum(one.jobs for one in counts.by_side.values()) == 3
+
+
+def test_groups_say_whether_they_are_new_and_how_many_users_they_hit(store: Store) -> None:
+    put(store, [job("old", ended_at=SINCE - timedelta(days=20))], fingerprint="1:back")
+    put(store, [job("a", user="ana", gpu_hours_lost=5.0), job("b", user="bo")], fingerprint="1:back")
+    put(store, [job("c", gpu_hours_lost=10.0)], fingerprint="1:new")
+    with store.reading() as reading:
+        new, back = reading.weekly.groups(SINCE, UNTIL, limit=5)
+        none = reading.weekly.groups(SINCE, UNTIL, limit=5, category=["XX.1"])
+    assert (new.fingerprint, new.last_before, new.sum.gpu_hours) == ("1:new", None, 10.0)
+    assert (back.fingerprint, back.sum.jobs, back.users) == ("1:back", 2, 2)
+    assert back.last_before == SINCE - timedelta(days=20)
+    assert none == ()
+
+
+def test_hours_without_any_job_are_told(store: Store) -> None:
+    put(store, [job("a"), succeeded("b", ended_at=NOON + timedelta(hours=2, minutes=5))])
+    with store.reading() as reading:
+        silent = reading.weekly.silent_hours(NOON, NOON + timedelta(hours=4))
+    assert silent == (NOON + timedelta(hours=1), NOON + timedelta(hours=3))
+
+
+def test_trust_and_time_to_verdict(store: Store) -> None:
+    first, _ = put(store, [job("a"), job("b")])
+    assert first.failure_id is not None
+    with store.unit_of_work() as work:
+        work.failures.revise(first.failure_id, verdict(side="user"), source="person")
+    with store.reading() as reading:
+        trust = reading.weekly.trust(SINCE, UNTIL)
+        seconds = reading.weekly.seconds_to_verdict(SINCE, UNTIL)
+    assert (trust.diagnosed, trust.revised, trust.corrected) == (2, 1, 1)
+    assert len(seconds) == 2
+    assert seconds == sorted(seconds)
+
+
+def test_actions_and_people_of_an_empty_week_are_nothing(store: Store) -> None:
+    with store.reading() as reading:
+        done = reading.weekly_actions.automated(SINCE, UNTIL)
+        assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
+        assert reading.weekly_actions.incidents(SINCE, UNTIL) == ()
+        assert reading.weekly_actions.audited("2026-W47") == (0, 0)
+        assert reading.weekly_actions.contested(SINCE, UNTIL) == 0
+        assert reading.weekly_actions.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
+
+
+def test_one_of_many_does_a_duty_and_one_that_dies_is_replaced(store: Store) -> None:
+    lease = timedelta(minutes=5)
+    with store.unit_of_work() as work:
+        assert work.duties.take("report", "a", due="2026-W47", lease=lease)
+        assert not work.duties.take("report", "b", due="2026-W47", lease=lease)
+        assert not work.duties.done("report", "b", due="2026-W47")
+        assert work.duties.done("report", "a", due="2026-W47")
+        assert not work.duties.take("report", "b", due="2026-W47", lease=lease)
+        assert work.duties.take("report", "b", due="2026-W48", lease=timedelta(0))
+        assert work.duties.take("report", "c", due="2026-W48", lease=lease)
+        assert work.duties.last("report") == "2026-W47"
+
+
+def test_a_published_version_is_kept_once_and_stays(store: Store) -> None:
+    with store.unit_of_work() as work:
+        assert work.reports.add("2026-W47", 1, "ana", {"a": 1})
+        assert not work.reports.add("2026-W47", 1, "bo", {"a": 2})
+        assert work.reports.add("2026-W47", 2, "bo", {"a": 3})
+        work.outbox.add([OutboxMessage("report.published", "report/2026-W47", {})])
+    with store.reading() as reading:
+        first, latest = reading.reports.get("2026-W47", 1), reading.reports.latest("2026-W47")
+        assert first is not None
+        assert latest is not None
+        assert (first.body, latest.body, latest.version) == ({"a": 1}, {"a": 3}, 2)
+        assert [one[:2] for one in reading.reports.list(limit=5)] == [("2026-W47", 2)]

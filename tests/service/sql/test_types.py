@@ -1,0 +1,39 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.dialects import sqlite
+
+from service.sql.types import EARLIEST, LATEST, UtcDateTime, clean, short, utc
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_the_instant_stays_the_same(at: datetime) -> None:
+    found = utc(at)
+    assert found.tzinfo is UTC
+    assert found.timestamp() == at.timestamp() or found in {EARLIEST, LATEST}
+
+
+def test_an_instant_outside_the_calendar_becomes_the_nearest() -> None:
+    assert utc(datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))) == EARLIEST
+    assert utc(datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))) == LATEST
+
+
+def test_a_naive_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="naive"):
+        UtcDateTime().process_bind_param(datetime(2026, 1, 1), sqlite.dialect())  # noqa: DTZ001
+
+
+@given(st.text())
+def test_clean_text_can_be_stored_and_stays_as_long(text: str) -> None:
+    found = clean(text)
+    assert "\0" not in found
+    found.encode("utf-8")
+    assert len(found) == len(text)
+    assert clean(found) == found
+
+
+def test_short_text() -> None:
+    assert short(None) is None
+    assert short("é" * 300) == "é" * 200

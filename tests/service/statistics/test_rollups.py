@@ -1,0 +1,86 @@
+"""Counted hours say what the rows say, whatever came when; hypothesis tries orders and times."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service.db.session import Store
+from service.statistics import rollups
+from service.statistics.records import Stats
+from tests.service.made import NOON, job, put, succeeded, verdict
+
+SINCE, UNTIL = NOON - timedelta(days=20, minutes=17), NOON + timedelta(minutes=5)
+
+
+def fold(store: Store, now: datetime = NOON) -> int:
+    with store.unit_of_work() as work:
+        return work.rollups.fold(now, limit=1_000)
+
+
+def read(store: Store, **scope: str) -> Stats:
+    with store.reading() as reading:
+        return reading.statistics.stats(SINCE, UNTIL, **scope)
+
+
+def plain(store: Store, monkeypatch: pytest.MonkeyPatch, **scope: str) -> Stats:
+    with monkeypatch.context() as patched:
+        patched.setattr(rollups, "SHORT", timedelta(days=10_000))
+        return read(store, **scope)
+
+
+def fill(store: Store) -> None:
+    for number in range(60):
+        ended = NOON - timedelta(hours=7 * number, minutes=number)
+        made = job if number % 3 else succeeded
+        put(store, [made(str(number), ended_at=ended, queue=f"q{number % 2}", gpu_hours_lost=float(number % 3))])
+    put(store, [job("open", ended_at=NOON - timedelta(days=5))], abstained=True)
+
+
+def test_long_periods_say_the_same_folded_half_folded_and_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(store)
+    wanted = plain(store, monkeypatch)
+    before = sum(1 for n in range(60) if n % 3 and NOON - timedelta(hours=7 * n, minutes=n) < SINCE)
+    assert wanted.failed == 41 - before
+    assert fold(store) > 40
+    assert read(store) == wanted
+    assert read(store, queue="q1") == plain(store, monkeypatch, queue="q1")
+    put(store, [job("late", ended_at=NOON - timedelta(days=9))])
+    assert read(store) == plain(store, monkeypatch)
+    assert read(store).failed == wanted.failed + 1
+    assert fold(store) == 1
+    assert read(store) == plain(store, monkeypatch)
+
+
+def test_a_revised_verdict_moves_its_hour(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    [one] = put(store, [job("a", ended_at=NOON - timedelta(days=4))])
+    fold(store)
+    assert [share.key for share in read(store).by_side] == ["user"]
+    with store.unit_of_work() as work:
+        work.failures.revise(one.failure_id or 0, verdict(side="hardware", cause="HW.GPU.1"))
+    for _ in range(2):
+        assert [share.key for share in read(store).by_side] == ["hardware"]
+        assert read(store) == plain(store, monkeypatch)
+        fold(store)
+
+
+def test_an_hour_that_still_fills_is_left_alone(store: Store) -> None:
+    put(store, [job("a", ended_at=NOON - timedelta(minutes=20))])
+    assert fold(store) == 0
+    assert fold(store, NOON + timedelta(hours=1)) == 1
+    assert fold(store, NOON + timedelta(hours=1)) == 0
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(since=st.integers(0, 40_000), length=st.integers(0, 40_000))
+def test_any_period_is_split_without_gap_or_overlap(store: Store, since: int, length: int) -> None:
+    begin = NOON - timedelta(days=28) + timedelta(minutes=since)
+    end = begin + timedelta(minutes=length)
+    with store.unit_of_work() as work:
+        rollups.note(work.rollups._connection, [begin + timedelta(minutes=length // 2)])
+        parts = rollups.split(work.rollups._connection, begin, end)
+    whole = (parts.last - parts.first) // timedelta(hours=1) - len(parts.noted) if parts.first < parts.last else 0
+    covered = sum((until - since for since, until in parts.ranges), timedelta()) + whole * timedelta(hours=1)
+    assert covered == end - begin
+    assert all(one[1] < other[0] for one, other in zip(parts.ranges, parts.ranges[1:], strict=False))

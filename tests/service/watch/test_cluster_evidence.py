@@ -1,0 +1,64 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from service.contracts.event import JobCompletion
+from service.kubernetes.errors import ClusterAway, Refused
+from service.kubernetes.paths import Object
+from service.watch import job_end_mapper
+from service.watch.cluster_evidence import Evidence
+from service.watch.node_watch import Nodes
+from tests.service.watch.objects import pod
+
+
+class Cluster:
+    def __init__(self, *events: Object, job: Object | Exception | None = None) -> None:
+        self.events, self.job = events, job
+        self.selectors: list[str] = []
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
+        if path.endswith("/events"):
+            assert query is not None
+            selector = str(query["fieldSelector"])
+            self.selectors.append(selector)
+            kind = selector.partition(",")[0].partition("=")[2]
+            return {"items": [one for one in self.events if one["involvedObject"]["kind"] == kind]}
+        if isinstance(self.job, Exception):
+            raise self.job
+        assert self.job is not None
+        return self.job
+
+
+def said(kind: str, reason: str, at: str, sort: str = "Warning") -> Object:
+    about = {"kind": kind, "name": "train-p1" if kind == "Pod" else "gpu1"}
+    return {"type": sort, "reason": reason, "message": "m", "lastTimestamp": at, "involvedObject": about}
+
+
+def event() -> JobCompletion:
+    found = job_end_mapper.read("Pod", pod(), "lab")
+    assert isinstance(found, JobCompletion)
+    return found
+
+
+def test_what_was_said_of_pod_and_node_comes_in_order_and_without_what_is_always_said() -> None:
+    cluster = Cluster(
+        said("Node", "NodeNotReady", "2026-11-21T10:58:00Z", "Normal"),
+        said("Node", "RegisteredNode", "2026-11-21T09:00:00Z", "Normal"),
+        said("Pod", "FailedMount", "2026-11-21T10:30:00Z"),
+        said("Pod", "Scheduled", "2026-11-21T10:00:00Z", "Normal"),
+        job=Refused("jobs is forbidden", 403),
+    )
+    told = Evidence(cluster, Nodes(), None).complete(event(), pod())
+    assert [line.text for line in told.node_events] == ["Pod train-p1: FailedMount: m", "NodeNotReady: m"]
+    assert any("involvedObject.uid=p1" in one for one in cluster.selectors)
+
+
+def test_without_the_cluster_s_answer_on_the_job_it_waits() -> None:
+    with pytest.raises(ClusterAway):
+        Evidence(Cluster(job=ClusterAway("no answer")), Nodes(), None).complete(event(), pod())
+
+
+def test_a_job_that_can_t_be_read_leaves_the_pod_s_own_word() -> None:
+    broken = {"metadata": {"name": "train", "labels": []}}
+    assert Evidence(Cluster(job=broken), Nodes(), None).complete(event(), pod()).status == "failed"

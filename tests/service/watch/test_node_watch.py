@@ -1,0 +1,114 @@
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.formats import node_events_kubernetes
+from service.formats.read_outcome import Skipped
+from service.watch import node_watch
+from service.watch.node_watch import Nodes, event_line, told
+from tests.service.watch.objects import NOW, node
+
+
+def known(*objects: dict[str, Any]) -> Nodes:
+    made = Nodes()
+    for one in objects:
+        made.put(one, NOW)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("one", "lost"),
+    [
+        (node(), False),
+        (node(ready="False"), False),
+        (node(ready="Unknown"), True),
+        (node("gpu1", "False", "node.kubernetes.io/out-of-service"), True),
+        (node("gpu1", "True", "team/reserved"), False),
+    ],
+)
+def test_a_node_is_lost_when_its_kubelet_is_silent_or_it_is_given_up(one: dict[str, Any], lost: bool) -> None:
+    assert known(one).lost("gpu1") is lost
+    assert (known(one).silent("gpu1") is not None) is lost
+
+
+def test_what_stands_against_a_node_is_said() -> None:
+    lines = known(node("gpu1", "Unknown", GPUBroken="True", DiskPressure="False")).lines("gpu1")
+    assert [line.text for line in lines] == ["ReadyIsUnknown: m", "GPUBroken: GPUBrokenIsTrue: m"]
+    assert {line.node for line in lines} == {"gpu1"}
+    assert known(node()).lines("gpu1") == []
+    assert known().lines("gpu9") == []
+
+
+def test_a_deleted_node_is_lost_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = known(node())
+    made.gone("gpu1", NOW)
+    assert made.lost("gpu1")
+    assert made.silent("gpu1") == "node gpu1 is gone"
+    assert "deleted" in made.lines("gpu1")[-1].text
+    made.gone("gpu2", NOW + node_watch.GONE_KEPT + timedelta(seconds=1))
+    assert not made.lost("gpu1")
+    monkeypatch.setattr(node_watch, "GONE_MOST", 2)
+    for number in range(5):
+        made.gone(f"n{number}", NOW + node_watch.GONE_KEPT)
+    assert not made.lost("n0")
+    assert made.lost("n4")
+
+
+def only(found: list[Mapping[str, Any]] | Skipped) -> Mapping[str, Any]:
+    assert not isinstance(found, Skipped)
+    [one] = found
+    return one
+
+
+def test_nodes_and_events_are_told_as_the_service_reads_them() -> None:
+    small = told(node(ready="Unknown"), "lab")
+    assert "images" not in small["status"]
+    assert "labels" not in small["metadata"]
+    read = only(node_events_kubernetes.read(small, None))
+    assert (read["cluster"], read["node"]) == ("lab", "gpu1")
+    event = {
+        "metadata": {"name": "x", "uid": "u", "managedFields": [1]},
+        "involvedObject": {"kind": "Node", "name": "gpu1"},
+        "reason": "Rebooted",
+        "message": "boot id",
+        "lastTimestamp": "2026-11-21T11:00:00Z",
+    }
+    read = only(node_events_kubernetes.read(told(event, "lab"), None))
+    assert (read["cluster"], read["node"], read["text"]) == ("lab", "gpu1", "Rebooted: boot id")
+
+
+def test_an_event_s_time_is_the_last_one_that_is_known() -> None:
+    event = {"reason": "Evicted", "message": "low", "involvedObject": {"kind": "Pod", "name": "p"}}
+    times = {"lastTimestamp": None, "eventTime": "2026-11-21T11:00:00.123456789Z", "firstTimestamp": "soon"}
+    found = event_line({**event, **times}, "gpu1")
+    assert found is not None
+    assert found.text == "Pod p: Evicted: low"
+    assert found.at is not None
+    assert found.at.hour == 11
+    untimed = event_line({**event, "lastTimestamp": "soon"})
+    assert untimed is not None
+    assert untimed.at is None
+    assert event_line({"message": "no reason"}) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["metadata", "spec", "status", "involvedObject", "reason", "message", "source", "eventTime"]),
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=5),
+            lambda inner: (
+                st.lists(inner, max_size=2)
+                | st.dictionaries(st.sampled_from(["name", "conditions", "taints", "key", "type", "kind"]), inner)
+            ),
+            max_leaves=8,
+        ),
+    )
+)
+def test_no_object_makes_it_crash(obj: dict[str, Any]) -> None:
+    made = Nodes()
+    made.put(obj, NOW)
+    event_line(obj)

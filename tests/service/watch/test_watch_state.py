@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.errors import ConfigurationError
+from service.watch import watch_state as states
+from service.watch.watch_state import Running, State
+from tests.service.watch.objects import NOW
+
+
+def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "watch.json"
+    state = State("lab", {"jobs|*": "7"}, {"u": Running("Job", "ml", "train", "jobs|*")})
+    state.remember(["a", "b"])
+    states.save(path, state, NOW)
+    assert states.load(path, "lab") == state
+    assert state.at == NOW
+    assert [one.name for one in tmp_path.iterdir()] == ["watch.json"]
+
+
+def test_without_a_file_all_is_new(tmp_path: Path) -> None:
+    assert states.load(tmp_path / "none", "lab") == State("lab")
+
+
+def test_another_cluster_s_file_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "watch.json"
+    states.save(path, State("lab"), NOW)
+    with pytest.raises(ConfigurationError, match="expected the state of cluster other, got that of lab"):
+        states.load(path, "other")
+
+
+def test_a_folder_that_can_t_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="can't be written"):
+        states.save(tmp_path / "no" / "watch.json", State("lab"), NOW)
+
+
+def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "TOLD_MOST", 3)
+    state = State("lab")
+    state.remember("abcde")
+    assert list(state.told) == ["c", "d", "e"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "other"}', b'{"format": "faultline-watch/1"}'])
+def test_a_file_that_is_none_is_kept_beside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "watch.json"
+    path.write_bytes(content)
+    assert states.load(path, "lab") == State("lab")
+    assert path.with_suffix(".json.unusable").read_bytes() == content
+
+
+@given(st.binary(max_size=200))
+def test_no_file_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("state") / "watch.json"
+    path.write_bytes(content)
+    assert states.load(path, "lab") == State("lab")

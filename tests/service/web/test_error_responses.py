@@ -1,0 +1,113 @@
+"""Every error has one shape."""
+
+import logging
+from collections.abc import Sequence
+
+import jsonschema
+import pytest
+from fastapi.testclient import TestClient
+
+from service.contracts.batch_result import BatchOutcome
+from service.contracts.event import JobCompletion
+from service.dead_letters.records import DeadLetter
+from service.errors import Unavailable
+from service.web.error_responses import Problem
+from tests.service.web.world import World, event, lines, make_world
+
+BAD = [
+    ("GET", "/api/v1/nothing", 404, None),
+    ("GET", "/api/v1/failures/999", 404, None),
+    ("GET", "/api/v1/jobs/orion/none", 404, "job_id"),
+    ("GET", "/api/v1/schemas/none", 404, "name"),
+    ("DELETE", "/api/v1/failures", 405, "method"),
+    ("PUT", "/api/v1/events", 405, "method"),
+    ("GET", "/api/v1/failures?limit=0", 422, "limit"),
+    ("GET", "/api/v1/failures?limit=501", 422, "limit"),
+    ("GET", "/api/v1/failures?limit=x", 422, "limit"),
+    ("GET", "/api/v1/failures?cursor=x", 422, "cursor"),
+    ("GET", "/api/v1/failures?sort=x", 422, "sort"),
+    ("GET", "/api/v1/failures?since=yesterday", 422, "since"),
+    ("GET", "/api/v1/failures?until=5", 422, "until"),
+    ("GET", "/api/v1/failures?abstained=perhaps", 422, "abstained"),
+    ("GET", "/api/v1/failures?side=user&side=system", 422, "side"),
+    ("GET", "/api/v1/failures?sidee=user", 422, "sidee"),
+    ("GET", "/api/v1/failures/x", 422, "failure_id"),
+    ("GET", "/api/v1/failures/0", 422, "failure_id"),
+    ("GET", "/api/v1/failures/99999999999999999999", 422, "failure_id"),
+    ("GET", "/api/v1/stats?since=2026-13-01", 422, "since"),
+    ("GET", "/api/v1/dead-letters?cursor=%00", 422, "cursor"),
+    ("POST", "/api/v1/dead-letters/x:resend", 422, "letter_id"),
+    ("POST", "/api/v1/events?wait=long", 422, "wait"),
+    ("GET", "/health/nothing", 404, None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status", "field"), BAD)
+def test_an_error_says_which_field_and_what_was_expected(
+    client: TestClient, method: str, path: str, status: int, field: str | None
+) -> None:
+    answer = client.request(method, path)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    jsonschema.validate(problem, Problem.model_json_schema())
+    assert problem["status"] == status
+    assert problem["detail"]
+    if field is not None:
+        assert problem["errors"][0]["field"] == field
+        assert problem["errors"][0]["expected"]
+
+
+def test_a_405_names_what_is_allowed(client: TestClient) -> None:
+    assert client.put("/api/v1/events").headers["Allow"] == "POST"
+
+
+def test_a_page_tells_people_the_same_in_words(client: TestClient) -> None:
+    for path, status, word in (
+        ("/nothing", 404, "nothing"),
+        ("/failures/999", 404, "no failure 999"),
+        ("/failures?limit=0", 422, "limit"),
+        ("/failures?since=yesterday", 422, "24h"),
+        ("/failures?abstained=perhaps", 422, "true or false"),
+    ):
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert word in answer.text
+
+
+def test_what_goes_wrong_inside_is_logged_and_told_without_details(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        del events, dead
+        raise RuntimeError("hunter2")
+
+    object.__setattr__(world.services, "ingest", broken)
+    with world.client() as client, caplog.at_level(logging.ERROR):
+        answer = client.post("/api/v1/events", content=lines(event()))
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "hunter2" not in answer.text
+    assert "Content-Security-Policy" in answer.headers
+    assert "POST /api/v1/events failed" in caplog.text
+
+
+def test_a_database_that_is_down_is_a_503(world: World) -> None:
+    def down(events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
+        del events, dead
+        raise Unavailable("the database does not answer")
+
+    object.__setattr__(world.services, "ingest", down)
+    with world.client() as client:
+        answer = client.post("/api/v1/events", content=lines(event()))
+    assert (answer.status_code, answer.json()["title"]) == (503, "Unavailable")
+
+
+def test_ready_says_what_is_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    world = make_world(tmp_path_factory.mktemp("unready"), model=None)
+    with world.client() as client:
+        assert client.get("/health/live").json() == {"status": "alive"}
+        answer = client.get("/health/ready")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (503, "model")
+        assert "No model is loaded" in client.get("/model").text
+    world.store.close()

@@ -1,0 +1,65 @@
+"""Bodies: bounded whatever way they come."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.web.request_body import MOST
+from tests.service.web.world import event, lines
+
+EVENTS = "/api/v1/events"
+
+
+def test_a_body_of_a_length_too_large_is_refused(client: TestClient) -> None:
+    answer = client.post(EVENTS, content=b" " * (MOST + 1))
+    assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["errors"][0]["expected"] == f"at most {MOST} bytes"
+
+
+def test_a_chunked_body_is_measured_while_it_comes(client: TestClient) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(17):
+            yield b" " * 1024 * 1024
+
+    assert client.post(EVENTS, content=chunks()).status_code == 413
+
+
+def test_the_largest_body_is_taken(client: TestClient) -> None:
+    padded = lines(event()) + b"\n"
+    answer = client.post(EVENTS, content=padded + b" " * (MOST - len(padded)))
+    assert answer.status_code == 200
+    assert answer.json()["accepted"] == 1
+
+
+def zipped(*members: bytes) -> bytes:
+    return b"".join(gzip.compress(member) for member in members)
+
+
+def test_gzip_is_read_in_one_member_or_several(client: TestClient) -> None:
+    headers = {"Content-Encoding": "gzip"}
+    answer = client.post(EVENTS, content=zipped(lines(event("1")) + b"\n", lines(event("2"))), headers=headers)
+    assert answer.json()["accepted"] == 2
+
+
+def test_a_bomb_goes_off_at_16_mib(client: TestClient) -> None:
+    bomb = zlib.compress(b" " * (256 * 1024 * 1024), level=9, wbits=31)
+    assert len(bomb) < 1024 * 1024
+    answer = client.post(EVENTS, content=bomb, headers={"Content-Encoding": "gzip"})
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("body", [b"not gzip", b"", gzip.compress(b"{}")[:-9], gzip.compress(b"{}") + b"rest"])
+def test_broken_gzip_is_told(client: TestClient, body: bytes) -> None:
+    answer = client.post(EVENTS, content=body, headers={"Content-Encoding": "gzip"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["expected"] == "gzip"
+
+
+def test_another_encoding_is_told(client: TestClient) -> None:
+    answer = client.post(EVENTS, content=b"x", headers={"Content-Encoding": "br"})
+    assert answer.status_code == 415
+    assert answer.json()["errors"] == [{"field": "Content-Encoding", "expected": "gzip or none", "got": "br"}]

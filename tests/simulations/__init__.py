@@ -1,0 +1,1 @@
+"""Simulations with known truth, run by `make simulate` and `make suspicion`."""

@@ -1,0 +1,1 @@
+"""A simulated fleet in which resubmission policies are compared."""

@@ -1,0 +1,102 @@
+"""What the simulated fleet knows beside the log: events of nodes, and who else failed; heard as the service does."""
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+
+from classifiers.contracts import Verdict
+from classifiers.relevance import fleet_evidence
+from classifiers.relevance.evidence_weights import load
+from classifiers.relevance.related_failures import OtherFailure
+from tests.simulations.policy.engine import Work
+from tests.simulations.policy.world import End, World
+
+_STORAGE = "shared_storage"
+
+
+@cache
+def _kind_of(cause: str) -> tuple[str, float] | None:
+    """The kind of event that a cause shows itself by, and how often."""
+    found = [kind for kind in load().kinds.values() if kind.cause == cause]
+    best = max(found, key=lambda kind: kind.seen, default=None)
+    return None if best is None else (best.code, best.seen)
+
+
+@dataclass(slots=True)
+class Seen:
+    """One failure as the fleet knows it: the log's verdict, its signs, and who it was."""
+
+    work: Work
+    at: datetime
+    logged: Verdict
+    nodes: tuple[str, ...]
+    signs: tuple[fleet_evidence.NodeSign, ...]
+    run: int
+
+    @property
+    def as_other(self) -> OtherFailure:
+        """As another failure's neighbour."""
+        suspect = self.logged.suspect
+        return OtherFailure(
+            job=str(self.work.job.number),
+            at=self.at,
+            nodes=self.nodes,
+            user=str(self.work.job.user),
+            fingerprint=self.logged.fingerprint,
+            side=self.logged.side,
+            cause=self.logged.cause,
+            abstained=self.logged.abstained,
+            suspect_node=suspect.node if suspect is not None else None,
+        )
+
+
+class Fleet:
+    """Failures of the last day, by which verdicts are updated."""
+
+    def __init__(self) -> None:
+        self._seen: deque[Seen] = deque()
+
+    def saw(self, world: World, work: Work, end: End, at: datetime, logged: Verdict) -> Seen:
+        """Keep a failure; with some chance its nodes have an event to tell of it."""
+        nodes = tuple(str(node) for node in work.nodes)
+        seen = Seen(work, at, logged, nodes, self._signs(world, work, end, at), work.runs)
+        self._seen.append(seen)
+        while at - self._seen[0].at > timedelta(days=1):
+            self._seen.popleft()
+        return seen
+
+    def _signs(self, world: World, work: Work, end: End, at: datetime) -> tuple[fleet_evidence.NodeSign, ...]:
+        random = world.random(work.job, 5000 + work.runs)
+        assert end.truth is not None
+        found, node = _kind_of(end.truth.cause), end.node
+        if end.root.startswith("storage"):
+            found, node = (_STORAGE, load().kinds[_STORAGE].seen), work.nodes[0]
+        if node is None or found is None or random.random() >= found[1] * world.parameters["node_events"]:
+            return ()
+        return (fleet_evidence.NodeSign(str(node), at, found[0], found[0]),)
+
+    def verdict(self, seen: Seen) -> Verdict:
+        """The verdict with all that is known of its surroundings by now."""
+        others = tuple(
+            other.as_other
+            for other in self._seen
+            if other.work is not seen.work
+            and (other.logged.fingerprint == seen.logged.fingerprint or not set(other.nodes).isdisjoint(seen.nodes))
+        )
+        if not others and not seen.signs:
+            return seen.logged
+        user = str(seen.work.job.user)
+        return fleet_evidence.update(
+            seen.logged, fleet_evidence.FleetEvidence(seen.at, seen.nodes, user, seen.signs, others)
+        )
+
+    def alike(self, seen: Seen) -> list[Seen]:
+        """Earlier failures of other jobs with the same fingerprint within the half hour that counts."""
+        return [
+            other
+            for other in self._seen
+            if other.logged.fingerprint == seen.logged.fingerprint
+            and other.work is not seen.work
+            and seen.at - other.at <= timedelta(minutes=30)
+        ]

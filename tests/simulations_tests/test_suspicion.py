@@ -1,0 +1,49 @@
+"""Ranking nodes by suspicion finds known bad ones better than counting does."""
+
+from statistics import mean
+
+import pytest
+
+from tests.simulations.suspicion import RANKINGS, Fleet, auc, compare, precision
+
+SEEDS = 6
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, tuple[float, float]]:
+    found = compare(SEEDS)
+    return {name: (mean(one.precision for one in runs), mean(one.auc for one in runs)) for name, runs in found.items()}
+
+
+def test_suspicion_beats_counting(results: dict[str, tuple[float, float]]) -> None:
+    assert set(results) == set(RANKINGS)
+    precise, area = results["suspicion"]
+    for counted in ("failed jobs", "hardware failures"):
+        assert precise > results[counted][0] + 0.1
+        assert area > results[counted][1] + 0.1
+    assert precise > results["blame per node-hour"][0]  # a node that ran for a minute is not the worst
+
+
+def test_counting_blames_the_nodes_of_big_jobs() -> None:
+    fleet = Fleet(1)
+    fleet.run()
+    big, small = fleet.nodes[: fleet._big], fleet.nodes[fleet._big :]
+    counted = mean(node.failed for node in big) / mean(node.failed for node in small)
+    blamed = sum(node.blame for node in big) / sum(node.exposure for node in big)
+    others = sum(node.blame for node in small) / sum(node.exposure for node in small)
+    assert counted > 1.5
+    assert blamed / others < counted / 1.3
+
+
+def test_the_same_seed_gives_the_same_fleet() -> None:
+    assert Fleet(3).run() == Fleet(3).run()
+
+
+def test_the_figures_are_what_they_are_called() -> None:
+    bad = [True, True, False, False]
+    assert precision([4, 3, 2, 1], bad) == 1
+    assert auc([4, 3, 2, 1], bad) == 1
+    assert precision([1, 2, 3, 4], bad) == 0
+    assert auc([1, 2, 3, 4], bad) == 0
+    assert precision([1, 1, 1, 1], bad) == 0.5
+    assert auc([1, 1, 1, 1], bad) == 0.5
