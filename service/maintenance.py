@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from service.clock import Clock
 from service.db.retention import Purged
 from service.db.session import Store
-from service.failures import verdict_seals
+from service.failures.repository import verdict_seals
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Retention:
 
 
 class Sealing:
-    """Seals verdicts (`failures.verdict_seals`), some minutes behind, so that no transaction still writes what is sealed."""
+    """Seals verdicts (`failures.verdict_seals`), some minutes behind, so that no open transaction still writes them."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

@@ -14,13 +14,3 @@ def pytest_configure(config: pytest.Config) -> None:
     unconnected = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6, laddr=.'0.0.0.0'"
     config.addinivalue_line("filterwarnings", f"ignore:{unconnected}:ResourceWarning")
     warnings.filterwarnings("ignore", message=unconnected, category=ResourceWarning)  # after the last test too
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test on real servers gets a second try: a machine that stands still for seconds breaks what waits for a clock.
-
-    The summary lists such a try as RERUN; whatever fails twice fails.
-    """
-    for item in items:
-        if item.get_closest_marker("lab") or {"flows", "contracts"} & set(item.path.parts):
-            item.add_marker(pytest.mark.flaky(reruns=1))

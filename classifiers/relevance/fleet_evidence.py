@@ -2,9 +2,8 @@
 
 The text alone can't tell: most symptoms of distributed jobs are those of any job (Liu et al., TOSEM 2023: 80.88 %), and
 time-outs, illegal accesses and exit code 137 show for all three sides. So each sign adds log odds to one side, by the
-data in evidence_weights.toml (each with its source): the more telling, the rarer it is on as many nodes. Signs of one side do not
-add
-up in full, since one fault says many things.
+data in evidence_weights.toml (each with its source): the more telling, the rarer it is on as many nodes. Signs of one
+side do not add up in full, since one fault says many things.
 
 Without evidence, with evidence from other nodes, or from outside its window, a verdict stays as it is; the order of the
 evidence does not matter; and an updated verdict may be updated again with all that is known then.

@@ -11,7 +11,7 @@ from service.db.session import UnitOfWork
 from service.errors import NotFound
 from service.recommend import facts_wire
 from service.recommend.replay import Past
-from service.requests.decision_history import Decided
+from service.requests.repository.decision_history import Decided
 
 
 def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> Past:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
+from service.automation.incident_detection import Folded
 from service.automation.job_ends import Subject
 from service.automation.lineage import Histories, Kin
 from service.automation.success_rates import Figures
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
-from service.incidents.detection import Folded
 from service.incidents.records import Incident
 from service.incidents.shared_resources import Shared, resource
 from service.recommend import event_facts, node_exclusion

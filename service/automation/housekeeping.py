@@ -3,12 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
-from service.automation import leasing, notifications, outcome_matching
+from service.automation import incident_detection, incident_probes, leasing, notifications, outcome_matching
 from service.automation.success_rates import KeptFigures
 from service.automation.time_limits import QUIET_AFTER, SILENT_AFTER, STALE
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
-from service.incidents import detection, probes
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
 from service.requests.records import Awaited, Request
@@ -62,7 +61,9 @@ def _silent(work: UnitOfWork, policy: Policy, clock: Clock, figures: KeptFigures
 def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
     now = clock.now()
     settings = policy.effective(cluster=incident.cluster).incident
-    gathered = detection.gather_in(work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes))
+    gathered = incident_detection.gather_in(
+        work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes)
+    )
     if incident.by_hand or gathered:
         return gathered
     if incident.state == "probing" and incident.probe_row is not None:
@@ -72,14 +73,16 @@ def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock
             return 0
         if row is None or (row.state in _NOTHING_CAME and row.outcome is None):
             name = "?" if row is None else row.public_id
-            probes.hold_on(work, incident, name, "nothing came of it", now)
+            incident_probes.hold_on(work, incident, name, "nothing came of it", now)
             return 1
         return _long_run(work, held, row, timedelta(minutes=settings.probe_wait_minutes), policy, clock)
     quiet = now - max(incident.last_at, incident.opened_at) >= max(
         QUIET_AFTER, timedelta(minutes=2 * settings.window_minutes)
     )
     if quiet and not work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=1):
-        probes.close(work, incident, "nothing is held and nothing new failed", "quiet", policy=policy, clock=clock)
+        incident_probes.close(
+            work, incident, "nothing is held and nothing new failed", "quiet", policy=policy, clock=clock
+        )
         return 1
     return 0
 
@@ -90,11 +93,11 @@ def _long_run(work: UnitOfWork, incident: Incident, row: Any, wait: timedelta, p
         return 0
     if incident.last_at > row.ended_at:
         why = "it has not ended, and others failed over the same thing meanwhile"
-        probes.hold_on(work, incident, row.public_id, why, clock.now())
+        incident_probes.hold_on(work, incident, row.public_id, why, clock.now())
     else:
         minutes = round(wait.total_seconds() / 60)
         why = f"probe {row.public_id} has run for {minutes} minutes without failing, and nothing else failed"
-        probes.close(work, incident, why, "probe", policy=policy, clock=clock)
+        incident_probes.close(work, incident, why, "probe", policy=policy, clock=clock)
     return 1
 
 

@@ -16,7 +16,7 @@ from service.incidents.records import Incident
 from service.recommend import storm_brake
 from service.recommend.policy import Policy
 from service.requests.records import AckResult, Acted, Lease, Request
-from service.requests.repository import keys_of, request_of
+from service.requests.repository.requests import keys_of, request_of
 
 # A lease that ran out leaves the request waiting or held; whoever had it last may still say that it was done.
 _ANSWERABLE = frozenset({"leased", "waiting", "held"})

@@ -11,9 +11,9 @@ from service.automation.job_ends import Subject
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.recommend.facts import Lineage, Outcome, PastResubmit
-from service.requests.leases import LINEAGE_LABEL
-from service.requests.lineages import key_of
 from service.requests.records import Joined, PastAttempt
+from service.requests.repository.leases import LINEAGE_LABEL
+from service.requests.repository.lineages import key_of
 
 _KEY = re.compile(r"l[0-9a-f]{20}")
 _SECONDS_PER_HOUR = 3600.0

@@ -3,18 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-from service.automation import notifications
+from service.automation import incident_probes, notifications
 from service.automation.time_limits import TOO_OLD
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureDetail
-from service.incidents import probes
 from service.incidents.records import Incident, IncidentKind, NewIncident
 from service.incidents.shared_resources import Shared
 from service.recommend.policy import Policy
-from service.requests.lineages import key_of
 from service.requests.records import NewRequest, Request, RequestKind, RequestPlan
+from service.requests.repository.lineages import key_of
 
 _OPEN = frozenset({"held", "waiting", "leased"})
 
@@ -137,7 +136,7 @@ def close_incident(
     with store.unit_of_work() as work:
         incident = _open(work, incident_id)
         work.audit.append(by, "incident.closed", f"incident/{incident.id}", before=incident.state, after=comment)
-        return probes.close(work, incident, _said(by, comment), by, policy=policy, clock=clock)
+        return incident_probes.close(work, incident, _said(by, comment), by, policy=policy, clock=clock)
 
 
 def hold_incident(store: Store, incident_id: int, by: str, comment: str | None) -> Incident:

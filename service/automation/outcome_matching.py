@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from service.automation import notifications
+from service.automation import incident_probes, notifications
 from service.automation.job_ends import Ended
 from service.automation.lineage import Kin, furthest_step, label_of
 from service.automation.success_rates import KeptFigures
@@ -10,12 +10,11 @@ from service.automation.time_limits import OUTCOMES_COUNT
 from service.clock import Clock
 from service.contracts.event import Status
 from service.db.session import UnitOfWork
-from service.incidents import probes
 from service.recommend import success_odds
 from service.recommend.facts import Tally
 from service.recommend.policy import Policy
-from service.requests.leases import REQUEST_LABEL
 from service.requests.records import Awaited, Demotion, PastAttempt, Request, RequestOutcome, TallyRow
+from service.requests.repository.leases import REQUEST_LABEL
 
 GOOD = frozenset({"succeeded", "got_past"})
 BAD = frozenset({"failed_same", "failed_otherwise"})
@@ -56,7 +55,7 @@ def settle(work: UnitOfWork, done: Sequence[tuple[Awaited, Request]], *, policy:
             work.outbox.add([notifications.of_request("resubmission.succeeded", request, request.outcome)])
         elif request.outcome in BAD:
             work.outbox.add([notifications.of_request("resubmission.failed", request, request.outcome)])
-        probes.answered(work, awaited, request, policy=policy, clock=clock)
+        incident_probes.answered(work, awaited, request, policy=policy, clock=clock)
     demote(work, policy, clock)
 
 

@@ -5,7 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from service.automation import housekeeping, leasing, manual_actions, notifications, outcome_matching, verdict_revision
+from service.automation import (
+    housekeeping,
+    incident_detection,
+    leasing,
+    manual_actions,
+    notifications,
+    outcome_matching,
+    verdict_revision,
+)
 from service.automation import lineage as kin
 from service.automation import request_creation as act
 from service.automation.fact_gathering import collect
@@ -15,7 +23,6 @@ from service.automation.success_rates import KeptFigures
 from service.clock import Clock
 from service.contracts.verdict import Advice
 from service.db.session import Store, UnitOfWork
-from service.incidents import detection
 from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import shared
 from service.recommend.advise import advise
@@ -83,7 +90,7 @@ class Automation:
         now = self._clock.now()
         histories = kin.histories(work, subjects, related)
         things = {one.attempt_id: shared(one.event, one.verdict) for one in subjects}
-        folded = detection.fold(work, subjects, things, self._policy, now, again=again)
+        folded = incident_detection.fold(work, subjects, things, self._policy, now, again=again)
         spoken = {joined.lineage for joined in related.of.values()} if work.lineages.any_marks() else set()
         marks = work.lineages.marks(spoken)
         facts = collect(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from service.automation.time_limits import FIGURES_FOR_S, OUTCOMES_COUNT
 from service.clock import Clock
 from service.db.session import UnitOfWork
-from service.feedback.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import MendedCount
 from service.recommend.facts import History, Plan, Tally
 from service.requests.records import TallyRow
 

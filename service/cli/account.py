@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from service import compose, settings
 from service.db.session import Store
 from service.people import passwords
-from service.people.accounts import ROLES
+from service.people.repository.accounts import ROLES
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.db.session import Store
-from service.people.tokens import SCOPES
+from service.people.repository.tokens import SCOPES
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]

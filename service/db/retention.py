@@ -9,12 +9,12 @@ from sqlalchemy import Connection, Select, and_, delete, exists, literal, select
 
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import deliveries, outbox
-from service.failures import search
+from service.failures.repository import search
 from service.failures.tables import failure_nodes, failures, logs, pending_logs, verdicts
 from service.feedback.tables import audits, feedback, labels, mended
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
-from service.jobs.repository import RETIREMENT_LOCK, key_hash
+from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import jobs, retired_events
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk

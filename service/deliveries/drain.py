@@ -12,8 +12,8 @@ from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.channels.channel import Channel, Outcome
 from service.deliveries.config import Sending
-from service.deliveries.endpoints import paused
 from service.deliveries.records import DueDelivery, EndpointState, FailureFacts, NewDelivery, StoredMessage
+from service.deliveries.repository.endpoints import paused
 from service.deliveries.routing import Route
 from service.deliveries.schedule import LONGEST_RETRY_AFTER_S, pause_s
 from service.telemetry import Telemetry

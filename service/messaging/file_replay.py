@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from service.backoff import Backoff
 from service.clock import Clock
-from service.contracts.batch_result import BatchOutcome, Handle
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput, Unavailable, UnreadableRecord
 from service.formats.node_events import Report
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
+from service.messaging.batch_result import BatchOutcome, Handle
 from service.messaging.batching import Item
 from service.messaging.dead_letters import dead_letter
 from service.messaging.json_lines import Line, lines

@@ -9,9 +9,9 @@ from service.db.session import UnitOfWork
 from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
 from service.nodes.records import Blame, DaySums, FleetPrior, Judged, NodeDay, NodeRow, RanJob
+from service.nodes.repository.suspicion import Key
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
-from service.nodes.suspicion_repository import Key
 
 NODES_MOST = 20_000  # of one job
 LONGEST = timedelta(days=60)  # of one attempt: a clock that is decades off must not drown a node

@@ -8,9 +8,9 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.nodes.counting import count, day_of, fit_priors, refresh
 from service.nodes.records import Window
+from service.nodes.repository.suspicion import Key
+from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
-from service.nodes.suspicion_repository import Key
-from service.nodes.work_queue import Work
 
 AT_ONCE = 4  # pieces of work a transaction: others that write wait meanwhile
 ROUNDS = 50

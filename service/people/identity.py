@@ -6,7 +6,7 @@ from typing import Any
 
 from service.db.session import UnitOfWork
 from service.errors import Forbidden, NotFound
-from service.people.accounts import Account, Accounts, AccountSource, Role
+from service.people.repository.accounts import Account, Accounts, AccountSource, Role
 from service.people.roles import RoleMap
 
 

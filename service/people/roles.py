@@ -6,7 +6,7 @@ from typing import get_args
 
 from service.errors import ConfigurationError
 from service.failures.records import Visible
-from service.people.accounts import Account, Role
+from service.people.repository.accounts import Account, Role
 
 # Scopes as of API tokens, and "own": the failures that are shown to their own job's owner.
 SCOPES: Mapping[Role, frozenset[str]] = {

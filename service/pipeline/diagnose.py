@@ -15,7 +15,6 @@ from service.automation.job_ends import Ended
 from service.automation.request_creation import Advised
 from service.automation.service import Automation
 from service.clock import Clock
-from service.contracts.batch_result import BatchOutcome, EventOutcome
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
 from service.contracts.stored_verdict import verdict_of
 from service.contracts.verdict import Diagnosis, to_wire
@@ -28,6 +27,7 @@ from service.failures.records import NewFailure, PendingLog
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
 from service.logs.fetch import Fetched
+from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
 from service.pipeline.event_redaction import cleaned, kept, raw_case, storable

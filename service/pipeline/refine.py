@@ -6,7 +6,7 @@ from dataclasses import replace
 from classifiers.contracts import Verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
-from service.groups.repository import refined
+from service.groups.repository.groups import refined
 
 _MOST_TIMES = 4  # a kind that was split may be split again
 

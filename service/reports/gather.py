@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import Store, UnitOfWork
 from service.formatting import visible, without_colour
-from service.reports.weekly_counts import GroupCount, PeriodCounts, Sum
+from service.reports.repository.weekly_counts import GroupCount, PeriodCounts, Sum
 from service.reports.weekly_facts import (
     Amount,
     AutomationFacts,

@@ -5,7 +5,7 @@ from sqlalchemy import BigInteger, Column, Float, Index, String, Table
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
-# Counted rows of an hour (service.statistics.rollups); `kind` says of which table. "" stands for what is not known.
+# Hourly counts (see repository/rollups.py). `kind` names the table that was counted; "" stands for an unknown value.
 hours = Table(
     "hours",
     metadata,

@@ -11,9 +11,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 
 from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
 from service.failures.records import Visible
-from service.people.accounts import Account
 from service.people.identity import admit, standing
 from service.people.records import Scope, Token
+from service.people.repository.accounts import Account
 from service.people.roles import scopes_of, sees, visible_to
 from service.web.error_responses import for_programs
 from service.web.same_origin import SAFE_METHODS, check_origin

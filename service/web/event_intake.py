@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from service.contracts.batch_result import BatchOutcome
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
 from service.errors import Conflict, FaultlineError, FieldError, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
+from service.messaging.batch_result import BatchOutcome
 from service.messaging.dead_letters import dead_letter
 from service.web.services import Services
 

@@ -11,7 +11,6 @@ from fastapi import Depends, Request
 
 from service.automation.service import Automation
 from service.clock import Clock
-from service.contracts.batch_result import Handle
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.failures.records import Visible
@@ -21,6 +20,7 @@ from service.formats import recognise
 from service.formats.read_outcome import Skipped
 from service.groups.count_updater import Fold
 from service.groups.service import Desk
+from service.messaging.batch_result import Handle
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import People

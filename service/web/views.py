@@ -11,8 +11,8 @@ from service.contracts.page import Page
 from service.dead_letters.records import StoredDeadLetter
 from service.deliveries.records import DeliveryState, EndpointState, StoredDelivery
 from service.errors import FieldError, NotFound
-from service.failures.facets import FacetCounts
 from service.failures.records import FailureDetail, FailureFilter, FailureRow, FailureSort
+from service.failures.repository.facets import FacetCounts
 from service.jobs.records import Attempt
 from service.people.roles import sees
 from service.statistics.records import Health, Stats

@@ -20,7 +20,7 @@ from service.db.session import Store
 from service.groups.count_updater import Fold
 from service.sql import bulk
 from service.sql.packing import pack
-from service.statistics import rollups
+from service.statistics.repository import rollups
 from service.statistics.tables import hour_notes
 from tests.bench import world
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import Store
 from service.failures.records import FailureFilter
-from service.failures.repository import Failures
+from service.failures.repository.failures import Failures
 from service.sql import paging as cursors
 from service.weeks import of as week_of
 

@@ -14,7 +14,7 @@ from typing import Any
 from classifiers import taxonomy
 from classifiers.contracts import Evidence, LogStream
 from service.contracts.verdict import evidence_to_wire
-from service.failures.search import words_of
+from service.failures.repository.search import words_of
 from service.sql.packing import pack, pack_streams
 from tests.bench.workload import SYLLABLES
 

@@ -19,11 +19,11 @@ from fastapi.testclient import TestClient
 
 from classifiers.extraction import training_progress
 from classifiers.redaction import redact
-from service.contracts.batch_result import BatchOutcome
 from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
 from service.errors import UnreadableRecord
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
+from service.messaging.batch_result import BatchOutcome
 from service.messaging.file_replay import Replay
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy

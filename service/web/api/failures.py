@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from service.failures.facets import FacetCounts
 from service.failures.records import FailureDetail, FailureSort
+from service.failures.repository.facets import FacetCounts
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
 from service.web.api.parameters import Cursor, Limit, Since, Text, Until, narrowed

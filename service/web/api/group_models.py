@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from service.feedback.applied_fixes import MendedBy
 from service.feedback.records import Audit, Label, Said
+from service.feedback.repository.applied_fixes import MendedBy
 from service.groups.records import GroupDetail, GroupRow
 from service.web.group_views import Queued
 

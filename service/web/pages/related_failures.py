@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from service.failures.records import FailureDetail, FailureRow
-from service.failures.solved import Solved
-from service.feedback.applied_fixes import MendedBy, MendedNear
+from service.failures.repository.solved import Solved
 from service.feedback.records import Label, Said
+from service.feedback.repository.applied_fixes import MendedBy, MendedNear
 from service.groups.records import GroupRow
 from service.number_format import span
 from service.web import views

@@ -11,8 +11,8 @@ from service.automation.job_ends import Ended
 from service.automation.lineage import Kin
 from service.automation.outcome_matching import answers, outcome, under_floor
 from service.db.session import Store
-from service.requests.lineages import key_of
 from service.requests.records import Awaited, Joined, TallyRow
+from service.requests.repository.lineages import key_of
 from tests.service.automation.world import AUTO, OUTAGE, World, event, job, rules, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW

@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.automation.success_rates import NO_HISTORY, figures
 from service.db.session import Store
 from service.feedback import fix_service
-from service.feedback.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import MendedCount
 from service.recommend.facts import Tally
 from service.requests.records import TallyRow
 from tests.service.automation.world import World, job

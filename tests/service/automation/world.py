@@ -12,11 +12,11 @@ from typing import Any
 
 from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
 from service.automation.service import Automation
-from service.contracts.batch_result import BatchOutcome
 from service.contracts.event import JobCompletion, from_object
 from service.db.session import Store
 from service.deliveries.tables import outbox
 from service.logs.fetch import LogFetcher
+from service.messaging.batch_result import BatchOutcome
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.recommend.policy import Policy

@@ -2,8 +2,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from service.db.session import Store
-from service.deliveries.endpoints import paused
 from service.deliveries.records import EndpointState
+from service.deliveries.repository.endpoints import paused
 from tests.service.conftest import FixedClock
 
 

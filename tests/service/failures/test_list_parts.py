@@ -9,8 +9,8 @@ import pytest
 
 from service.db.session import Store
 from service.errors import InvalidInput
-from service.failures import facets, listing
 from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure, Visible
+from service.failures.repository import facets, listing
 from tests.service.made import NOON, job, verdict
 
 ANA_OR_VISION = Visible(users=((None, "ana"), ("vega", "bob"), ("vega", "bob")), teams=("vision",))

@@ -10,8 +10,8 @@ import pytest
 from service.contracts.page import Page
 from service.db.session import Store
 from service.errors import InvalidInput
-from service.failures import listing
 from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure
+from service.failures.repository import listing
 from service.jobs.records import NewJob
 from tests.service.made import NOON, job, put, verdict
 

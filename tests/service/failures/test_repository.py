@@ -7,7 +7,7 @@ from classifiers.contracts import LogStream
 from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import FailureFilter, NewFailure
-from service.failures.repository import headline
+from service.failures.repository.failures import headline
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, STREAMS, job, put, succeeded, verdict
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.db.session import Store
-from service.feedback.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import MendedCount
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, job, put, verdict
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from service.db.session import Store
-from service.groups import listing
 from service.groups.records import GroupFilter
+from service.groups.repository import listing
 from tests.service.made import NOON, job, put
 
 

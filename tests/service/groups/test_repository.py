@@ -7,8 +7,8 @@ import pytest
 from service.db.session import Store
 from service.errors import InvalidInput, NotFound
 from service.failures.records import FailureFilter
-from service.groups import counts
 from service.groups.records import GroupFilter, GroupRow, Mute
+from service.groups.repository import counts
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, job, put, verdict
 

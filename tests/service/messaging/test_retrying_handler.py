@@ -2,10 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from service.contracts.batch_result import BatchOutcome
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import ConfigurationError, Unavailable
+from service.messaging.batch_result import BatchOutcome
 from service.messaging.batching import Item
 from service.messaging.retrying_handler import Settler
 from tests.service.messaging.fakes import Database, event, parse

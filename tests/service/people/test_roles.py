@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.failures.records import Visible
-from service.people.accounts import Account, Role
+from service.people.repository.accounts import Account, Role
 from service.people.roles import parse_roles, scopes_of, visible_to
 
 

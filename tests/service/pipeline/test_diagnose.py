@@ -246,7 +246,7 @@ def test_a_lost_database_leaves_nothing_half_done(bench: Bench, monkeypatch: pyt
         raise Unavailable("the database does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr("service.deliveries.outbox.Outbox.add", fail)
+        patch.setattr("service.deliveries.repository.outbox.Outbox.add", fail)
         with pytest.raises(Unavailable):
             bench.diagnose.handle([event()])
     assert failures(bench.store) == 0

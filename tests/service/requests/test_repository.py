@@ -9,8 +9,8 @@ import pytest
 
 from service.db.session import Store
 from service.errors import InvalidInput, NotFound
-from service.requests.lineages import key_of
 from service.requests.records import Joined, NewRequest, Request
+from service.requests.repository.lineages import key_of
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON
 

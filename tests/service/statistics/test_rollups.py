@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.db.session import Store
-from service.statistics import rollups
 from service.statistics.records import Stats
+from service.statistics.repository import rollups
 from tests.service.made import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=20, minutes=17), NOON + timedelta(minutes=5)

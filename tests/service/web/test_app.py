@@ -11,7 +11,7 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
-from service.people.tokens import SCOPES
+from service.people.repository.tokens import SCOPES
 from service.web.security_middleware import HEADERS
 from service.web.sessions import FORM_COOKIE
 from tests.service.web.world import World, event, lines, make_world

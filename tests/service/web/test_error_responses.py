@@ -7,10 +7,10 @@ import jsonschema
 import pytest
 from fastapi.testclient import TestClient
 
-from service.contracts.batch_result import BatchOutcome
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable
+from service.messaging.batch_result import BatchOutcome
 from service.web.error_responses import Problem
 from tests.service.web.world import World, event, lines, make_world
 

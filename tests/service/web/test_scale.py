@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Engine, event
 from service.clock import SystemClock
 from service.db.all_tables import metadata
 from service.db.session import Store
-from service.failures import facets
-from service.failures import listing as failure_listing
-from service.groups import listing as group_listing
+from service.failures.repository import facets
+from service.failures.repository import listing as failure_listing
+from service.groups.repository import listing as group_listing
 from service.sql import bounded_count
 from service.telemetry import Telemetry
 from service.web.app import create_app

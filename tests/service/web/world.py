@@ -16,12 +16,12 @@ from fastapi.testclient import TestClient
 
 from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
 from service.automation.service import Automation
-from service.contracts.batch_result import BatchOutcome, Handle
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.groups.count_updater import Fold
 from service.logs.fetch import LogFetcher
+from service.messaging.batch_result import BatchOutcome, Handle
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry

@@ -10,8 +10,8 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from service.contracts.page import Page
-from service.failures import listing
 from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.repository import listing
 from service.groups.tables import group_fingerprints
 
 GROUP_FINGERPRINTS = 50  # of one group, merged by hand

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from service.failures.records import FailureRow
 from service.failures.tables import failures
-from service.jobs.row_mapping import nodes_of
+from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 
 NEAR = 200  # failures of the kind that are looked at, newest first

@@ -9,8 +9,6 @@ from sqlalchemy import Connection, and_, func, insert, select, update
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
-from service.groups import counts as group_fold
-from service.groups.listing import ROW, mute_holds, page
 from service.groups.records import (
     Facet,
     GroupDetail,
@@ -26,6 +24,8 @@ from service.groups.records import (
     Note,
     Split,
 )
+from service.groups.repository import counts as group_fold
+from service.groups.repository.listing import ROW, mute_holds, page
 from service.groups.tables import (
     group_facets,
     group_fingerprints,

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from service.failures import list_parts, listing
 from service.failures.records import FailureFilter
+from service.failures.repository import list_parts, listing
 from service.failures.tables import failures
 from service.sql.types import LATEST
 

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.requests.records import Awaited, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
-from service.requests.repository import request_of
+from service.requests.repository.requests import request_of
 from service.requests.tables import demotions, requests
 from service.sql import bulk
 from service.sql.types import clean, utc

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
+from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
-from service.people.tokens import hashed
 from service.sql import bulk
 from service.sql.types import clean, utc
 

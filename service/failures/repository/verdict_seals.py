@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, models, seals, verdicts
-from service.groups.counts import upsert
-from service.people.audit_log import START
+from service.groups.repository.counts import upsert
+from service.people.repository.audit_log import START
 from service.sql import bulk
 from service.sql.packing import pack, unpack
 from service.sql.types import utc

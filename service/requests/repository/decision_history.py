@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, func, select
 
 from service.failures.tables import failures, logs, verdicts
-from service.jobs.row_mapping import nodes_of
+from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.requests.tables import advices, requests
 from service.sql.packing import unpack

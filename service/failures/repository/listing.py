@@ -21,10 +21,10 @@ from sqlalchemy import (
 
 from service.contracts.page import Page
 from service.errors import FieldError, InvalidInput
-from service.failures import search
 from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.repository import search
 from service.failures.tables import failure_nodes, failures
-from service.jobs.row_mapping import nodes_of
+from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
@@ -96,7 +96,7 @@ def page(
     cursor: str | None,
     sort: FailureSort,
 ) -> Page[FailureRow]:
-    """One part of a filter (service.failures.list_parts), else as `Failures.page`."""
+    """One part of a filter (service.failures.repository.list_parts), else as `Failures.page`."""
     looking = look(connection, filters, said, now=now, cursor=cursor, sort=sort)
     # The page's rows are found in one index first; only they are joined with their attempts.
     found = looking.found(limit + 1)

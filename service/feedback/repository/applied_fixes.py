@@ -9,7 +9,7 @@ from service.clock import Clock
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.feedback.tables import mended
-from service.groups.counts import upsert
+from service.groups.repository.counts import upsert
 from service.jobs.tables import jobs
 from service.requests.tables import requests
 from service.sql.types import clean, utc

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from service.clock import Clock
 from service.requests.records import AckResult, Acted, Lease, Request, RequestState
-from service.requests.repository import DETAIL, OPEN, request_of
+from service.requests.repository.requests import DETAIL, OPEN, request_of
 from service.requests.tables import requests
 from service.sql import bulk
 from service.sql.packing import unpack

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.failures.tables import failure_nodes, failures, verdicts
-from service.jobs.row_mapping import nodes_of
+from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.nodes.records import Blame, Judged, RanJob, Window
 from service.nodes.tables import blames

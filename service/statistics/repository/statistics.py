@@ -15,8 +15,8 @@ from service.jobs.tables import jobs
 from service.number_format import COUNTED
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
-from service.statistics import rollups
 from service.statistics.records import Health, HourCount, Share, Stats
+from service.statistics.repository import rollups
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
-from service.nodes.suspicion_repository import Key, Suspicions
+from service.nodes.repository.suspicion import Key, Suspicions
 from service.nodes.tables import nodes
 from service.sql import bulk
 from service.sql.types import short, utc

@@ -11,9 +11,6 @@ from classifiers.contracts import LogStream
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
-from service.failures import facets, search, solved
-from service.failures.list_parts import page
-from service.failures.listing import JOB_FACTS, row_of
 from service.failures.records import (
     AttemptLogs,
     FailureDetail,
@@ -24,17 +21,20 @@ from service.failures.records import (
     Source,
     VerdictVersion,
 )
+from service.failures.repository import facets, search, solved
+from service.failures.repository.list_parts import page
+from service.failures.repository.listing import JOB_FACTS, row_of
 from service.failures.tables import failure_nodes, failures, logs, verdicts
 from service.groups.tables import group_deltas
 from service.jobs.records import CountedAs
-from service.jobs.repository import Jobs
-from service.jobs.row_mapping import nodes_of
+from service.jobs.repository.jobs import Jobs
+from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
-from service.nodes import work_queue
+from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.packing import pack, pack_streams, unpack, unpack_streams
 from service.sql.types import clean, short, utc
-from service.statistics import rollups
+from service.statistics.repository import rollups
 
 HEADLINE = 300  # characters
 _HIGHEST_ID = 2**63 - 1

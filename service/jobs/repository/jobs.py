@@ -9,12 +9,12 @@ from sqlalchemy import Connection, select, update
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assigned, Member, assign
 from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
-from service.jobs.row_mapping import COLUMNS, POSITION, attempt_of, row_of
+from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, row_of
 from service.jobs.tables import jobs, retired_events
-from service.nodes import work_queue
+from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.types import clean, utc
-from service.statistics import rollups
+from service.statistics.repository import rollups
 
 # Held shared by whoever adds, alone by retention: a key must not slip through between the two tables.
 RETIREMENT_LOCK = 0x726574697265  # "retire"

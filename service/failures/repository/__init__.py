@@ -1,0 +1,1 @@
+"""The SQL of failures, their verdicts, logs and lists."""

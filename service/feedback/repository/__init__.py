@@ -1,0 +1,1 @@
+"""The SQL of feedback and applied fixes."""

@@ -1,0 +1,1 @@
+"""The SQL of accounts, tokens and the audit log."""

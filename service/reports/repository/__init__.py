@@ -1,0 +1,1 @@
+"""The SQL of reports and the counts they are made of."""

@@ -1,0 +1,1 @@
+"""The SQL of resubmission requests, leases and outcomes."""
