@@ -15,7 +15,7 @@ COMPILE_LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 
 	--no-emit-index-url --custom-compile-command 'make lock' --group build pyproject.toml
 RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
-TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \) -not -path "*/faultlab/*")
+TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
 .PHONY: help install demo test test-deps check lint bench bench-pages simulate soak faultlab-check suspicion lock release clean
 

@@ -1,6 +1,6 @@
 """Builds a release: the sdist, the wheel with a trained model inside, and the SBOM (CycloneDX JSON).
 
-usage: python deploy/build_release.py --model FOLDER [--output dist] [--no-isolation] [--wheel-only]
+usage: python deploy/build_release.py --model FOLDER [--output dist] [--no-isolation]
 
 The files are copied to a temporary folder first, so that neither leftovers of earlier builds nor the model ever lie
 in the checkout. The wheel is built from the sdist: what the sdist lacks, the wheel lacks too.
@@ -52,11 +52,10 @@ def stage(folder: Path, model: Path) -> None:
         shutil.copy2(file, target / file.name)
 
 
-def build(staged: Path, output: Path, *, isolated: bool, wheel_only: bool) -> list[Path]:
+def build(staged: Path, output: Path, *, isolated: bool) -> list[Path]:
     """The sdist and the wheel of the staged files, in `output`."""
     command = [sys.executable, "-m", "build", "--outdir", str(output), str(staged)]
     command += [] if isolated else ["--no-isolation"]
-    command += ["--wheel"] if wheel_only else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"build_release: the build failed\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
@@ -91,16 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, required=True, help="folder of the trained model that the wheel carries")
     parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder to write to; emptied first")
     parser.add_argument("--no-isolation", action="store_true", help="build with the setuptools of this environment")
-    parser.add_argument("--wheel-only", action="store_true", help="build no sdist and no SBOM")
     args = parser.parse_args(argv)
     output: Path = args.output.resolve()
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="faultline-release-") as folder:
         stage(Path(folder), args.model)
-        built = build(Path(folder), output, isolated=not args.no_isolation, wheel_only=args.wheel_only)
-    if not args.wheel_only:
-        built.append(write_sbom(output))
+        built = build(Path(folder), output, isolated=not args.no_isolation)
+    built.append(write_sbom(output))
     for file in built:
         print(f"{file.stat().st_size / 1e6:6.1f} MB  {file.name}")
     return 0
