@@ -1,0 +1,221 @@
+"""The documents name commands, options, settings, paths, routes and metrics that exist."""
+
+import argparse
+import importlib.util
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from service.__main__ import COMMANDS, parser_for
+from service.hooks.options import PREFIX as HOOK_PREFIX
+from service.settings import PREFIX, SECRETS, Settings
+from service.web.app import API
+from service.web.app import PREFIX as API_PREFIX
+from tests.architecture import documents
+from tests.architecture.documents import ROOT
+
+ALL = [pytest.param(path, id=str(path)) for path in documents.documents()]
+README = Path("README.md")
+SETTING = re.compile(rf"\b{PREFIX}[A-Z_]*[A-Z]\b")
+METRIC = re.compile(r"\bfaultline_[a-z_]+")
+ROUTE = re.compile(r"\b(GET|POST|PUT|DELETE) (/api/v1/[\w/{}:.-]+)")
+# Environment variables that hooks hand to the programs and jobs they start.
+HANDED_ON = {"FAULTLINE_REQUEST_ID", "FAULTLINE_RESUME_FROM", "FAULTLINE_BATCH_FACTOR"}
+# Options of other programs that documents name on their own.
+OTHER_PROGRAMS = {"--set", "--uid", "--export-file", "--export", "--no-requeue", "--comment", "--no-cache-dir"}
+# Tables of the database and names that are no metrics.
+NOT_METRICS = {"faultline_text"}
+
+
+def choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The subcommands of a parser."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def options(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a parser and of its subcommands."""
+    own = {option for action in parser._actions for option in action.option_strings}
+    return own.union(*(options(one) for one in choices(parser).values()))
+
+
+@cache
+def command_parser(command: str) -> argparse.ArgumentParser:
+    return choices(parser_for(command))[command]
+
+
+def problem(words: list[str]) -> str | None:
+    """What is wrong with the words after `faultline`, None if nothing is."""
+    if not words or words[0].startswith("-"):
+        return None if set(words) <= options(parser_for(None)) else f"no option {words}"
+    names = words[0].split("|")
+    if missing := set(names) - set(COMMANDS):
+        return f"no command {missing}"
+    for name in names:
+        parser = command_parser(name)
+        rest = words[1:]
+        positional = {choice for action in parser._actions for choice in (action.choices or ()) if not action.option_strings}
+        if rest and positional:
+            wanted = set(rest[0].split("|"))
+            if not wanted <= positional and re.fullmatch(r"[a-z|]+", rest[0]):
+                return f"no subcommand {wanted - positional} of {name}"
+            parser = choices(parser).get(rest[0], parser)
+        used = {part for word in rest for part in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", word)}
+        ended = rest.index("--") if "--" in rest else len(rest)
+        used = {part for word in rest[:ended] for part in re.findall(r"(?<![\w-])--[a-z][a-z-]*", word)}
+        if unknown := used - options(parser):
+            return f"no option {unknown} of {name}"
+    return None
+
+
+@cache
+def every_option() -> frozenset[str]:
+    """Every option of the `faultline` commands and of the benchmark of pages."""
+    own = frozenset().union(*(options(command_parser(name)) for name in COMMANDS))
+    bench = (ROOT / "tests" / "bench" / "page.py").read_text(encoding="utf-8")
+    return own | set(re.findall(r"\"(--[a-z-]+)\"", bench))
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_commands_exist(document: Path) -> None:
+    found = {" ".join(words): problem(words) for words in documents.commands(document, "faultline")}
+    assert {command: wrong for command, wrong in found.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_options_named_alone_exist(document: Path) -> None:
+    alone = {span.split()[0].split("=")[0] for span in documents.spans(document) if re.match(r"--[a-z]", span)}
+    assert alone - every_option() - OTHER_PROGRAMS == set()
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_make_targets_exist(document: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = {words[0] for words in documents.commands(document, "make") if words}
+    assert named - targets == set()
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_python_modules_that_are_run_exist(document: Path) -> None:
+    for words in documents.commands(document, "python"):
+        if words[:1] == ["-m"] and words[1].split(".")[0] in {"classifiers", "service", "tests"}:
+            assert importlib.util.find_spec(words[1]) is not None, words
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_settings_exist(document: Path) -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known |= {f"{PREFIX}{name.upper()}_FILE" for name in SECRETS}
+    hook = command_parser("hook")
+    known |= {HOOK_PREFIX + option.removeprefix("--").replace("-", "_").upper() for option in options(hook)}
+    families = {name for name in SETTING.findall(documents.text_of(document)) if f"{name}_*" in documents.text_of(document)}
+    named = set(SETTING.findall(documents.text_of(document)))
+    assert named - known - HANDED_ON - families == set()
+
+
+@cache
+def tracked() -> frozenset[str]:
+    """Files under version control and their folders."""
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    return frozenset(files) | {str(parent) for name in files for parent in Path(name).parents}
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_paths_exist(document: Path) -> None:
+    tops = {path.name for path in ROOT.iterdir() if path.is_dir()} & {name.split("/")[0] for name in tracked()}
+    named = {span for span in documents.spans(document) if re.fullmatch(r"[\w.<>*/-]+", span) and "/" in span}
+    local = {span for span in named if span.split("/")[0] in tops and "://" not in span}
+    missing = {span for span in local if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", span.rstrip("/"))))}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_links_inside_the_project_resolve(document: Path) -> None:
+    broken = []
+    for target in documents.LINK.findall(documents.prose(document)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (ROOT / document).parent / name if name else ROOT / document
+        if not path.exists():
+            broken.append(target)
+        elif anchor and anchor not in documents.anchors(path.resolve().relative_to(ROOT)):
+            broken.append(target)
+    assert broken == []
+
+
+@cache
+def routes() -> frozenset[tuple[str, str]]:
+    """Method and path of every route of the API, placeholders as `{}`."""
+    app = FastAPI()
+    for module in API:
+        app.include_router(module.router, prefix=API_PREFIX)
+    paths = app.openapi()["paths"]
+    return frozenset((method.upper(), re.sub(r"\{[^}]*\}", "{}", path)) for path in paths for method in paths[path])
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_routes_exist(document: Path) -> None:
+    named = {(method, path.rstrip(".")) for method, path in ROUTE.findall(documents.prose(document))}
+    given = {("GET", "/api/v1/schemas/{}") if "/schemas/" in path else (method, path) for method, path in named}
+    assert {(method, re.sub(r"\{[^}]*\}", "{}", path)) for method, path in given} - routes() == set()
+
+
+@pytest.mark.parametrize("document", ALL)
+def test_metrics_exist(document: Path) -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "service").rglob("*.py"))
+    known = set(METRIC.findall(source))
+    named = set(METRIC.findall(documents.text_of(document))) - NOT_METRICS
+    assert {name for name in named if name not in known and name.removesuffix("_total") not in known} == set()
+
+
+def test_the_readme_is_short() -> None:
+    lines = documents.text_of(README).splitlines()
+    assert len(lines) <= 120
+    assert [line for line in lines if len(line) > 120] == []
+
+
+def test_the_readme_has_one_screenshot_and_names_the_two_commands() -> None:
+    text = documents.text_of(README)
+    assert text.count("![") == 1
+    assert "\nmake demo" in text
+    assert "\nmake test" in text
+
+
+def test_each_figure_of_the_readme_names_its_command() -> None:
+    named = 0
+    for section in documents.sections(README):
+        if section.title in {"How good it is", "How fast it is"}:
+            for row in section.rows:
+                assert re.search(r"`(make|faultline) [^`]+`", row[-1]), row
+                named += 1
+    assert named > 0
+
+
+@pytest.mark.parametrize("document", ["docs/quality.md", "docs/performance.md", "docs/experiments.md"])
+def test_each_table_of_figures_stands_with_its_command(document: str) -> None:
+    for section in documents.sections(Path(document)):
+        if any(re.search(r"\d", cell) for row in section.rows for cell in row):
+            assert re.search(r"`[^`]*(make|faultline|python -m) [^`]+`|outside the repository", section.text + section.title), (
+                section.title
+            )
+
+
+def test_each_record_has_its_parts_and_fits_a_page() -> None:
+    index = documents.text_of(Path("docs/adr/README.md"))
+    for path in sorted((ROOT / "docs" / "adr").glob("[0-9]*.md")):
+        text = path.read_text(encoding="utf-8")
+        assert re.match(rf"# {path.name[:4]}: ", text), path
+        assert re.search(r"^- Status: (accepted|superseded by \d{4})$", text, re.MULTILINE), path
+        assert re.search(r"^- Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), path
+        heads = [head.group(2) for head in documents.HEADING.finditer(text)][1:]
+        assert heads == ["Context", "Decision", "Consequences"], path
+        assert len(text.splitlines()) <= 70, path
+        assert f"({path.name})" in index, path
