@@ -42,7 +42,7 @@ _NO_SYMPTOM: Final = 0.6
 # all that is known or by the words alone, which tell a standing fault from a passing one better than its cause does.
 _REPAIR: Final = 0.5
 _RETRY_VOTES: Final = 0.3
-# An entry tells what failed, seldom at which stage: symptoms are left to the words (classifiers/COMPARISON.md).
+# An entry tells what failed, seldom at which stage: symptoms are left to the words (docs/experiments.md).
 _SYMPTOM_VOTES: Final = 0.6
 # Nor is it tried again where all causes together, or the words alone, make this likely that it fails again for good.
 _FUTILE: Final = 0.35

@@ -15,7 +15,9 @@ HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 def documents() -> list[Path]:
     """Every document that people read, relative to the root."""
-    named = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "deploy/RUNBOOK.md")]
+    named = [
+        ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "deploy/RUNBOOK.md")
+    ]
     found = [*named, *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("README.md")]
     return sorted({path.relative_to(ROOT) for path in found})
 
