@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from classifiers import dataset
+from classifiers.data import labelled_cases
 from service.settings import default_model_dir
 from tests.architecture.test_dependencies import locked
 from tests.labs.need import missing
@@ -149,8 +149,8 @@ def test_an_installed_wheel_diagnoses_without_training(environment: Environment)
 
 
 def test_an_installed_wheel_has_the_training_data_of_the_checkout(environment: Environment) -> None:
-    code = "from classifiers import dataset; print(dataset.digest(dataset.packaged()))"
-    assert environment.run(environment.python, "-c", code).strip() == dataset.digest(dataset.packaged())
+    code = "from classifiers.data import labelled_cases; print(labelled_cases.digest(labelled_cases.packaged()))"
+    assert environment.run(environment.python, "-c", code).strip() == labelled_cases.digest(labelled_cases.packaged())
 
 
 def test_an_installed_wheel_migrates_and_serves(environment: Environment) -> None:
