@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import re
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from service.web.app import PREFIX as API_PREFIX
 from tests.architecture import documents
 from tests.architecture.documents import ROOT
 
-ALL = [pytest.param(path, id=str(path)) for path in documents.documents()]
 README = Path("README.md")
 SETTING = re.compile(rf"\b{PREFIX}[A-Z_]*[A-Z]\b")
 METRIC = re.compile(r"\bfaultline_[a-z_]+")
@@ -29,8 +29,6 @@ HANDED_ON = {"FAULTLINE_REQUEST_ID", "FAULTLINE_RESUME_FROM", "FAULTLINE_BATCH_F
 OTHER_PROGRAMS = {"--set", "--uid", "--export-file", "--export", "--no-requeue", "--comment", "--no-cache-dir"}
 # Paths that an operator or a release makes.
 MADE_LATER = {"deploy/secrets/", "classifiers/trained_model"}
-# Tables of the database and names that are no metrics.
-NOT_METRICS = {"faultline_text"}
 
 
 def choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -85,99 +83,114 @@ def every_option() -> frozenset[str]:
     return own | set(re.findall(r"\"(--[a-z-]+)\"", bench))
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_commands_exist(document: Path) -> None:
-    found = {" ".join(words): problem(words) for words in documents.commands(document, "faultline")}
-    assert {command: wrong for command, wrong in found.items() if wrong} == {}
+def wrong(check: Callable[[Path], set[str]]) -> dict[str, set[str]]:
+    """What a check finds in each document, documents without a finding left out."""
+    found = {str(document): check(document) for document in documents.documents()}
+    return {document: names for document, names in found.items() if names}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_options_named_alone_exist(document: Path) -> None:
-    alone = {span.split()[0].split("=")[0] for span in documents.spans(document) if re.match(r"--[a-z]", span)}
-    assert alone - every_option() - OTHER_PROGRAMS == set()
+def test_commands_exist() -> None:
+    def check(document: Path) -> set[str]:
+        return {found for words in documents.commands(document, "faultline") if (found := problem(words))}
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_make_targets_exist(document: Path) -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    named = {words[0] for words in documents.commands(document, "make") if words}
-    assert named - targets == set()
+def test_options_named_alone_exist() -> None:
+    known = every_option() | OTHER_PROGRAMS
+
+    def check(document: Path) -> set[str]:
+        alone = {span.split()[0].split("=")[0] for span in documents.spans(document) if re.match(r"--[a-z]", span)}
+        return alone - known
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_python_modules_that_are_run_exist(document: Path) -> None:
-    for words in documents.commands(document, "python"):
-        if words[:1] == ["-m"] and words[1].split(".")[0] in {"classifiers", "service", "tests"}:
-            assert importlib.util.find_spec(words[1]) is not None, words
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+    def check(document: Path) -> set[str]:
+        return {words[0] for words in documents.commands(document, "make") if words} - targets
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_settings_exist(document: Path) -> None:
+def test_python_modules_that_are_run_exist() -> None:
+    def check(document: Path) -> set[str]:
+        run = {words[1] for words in documents.commands(document, "python") if words[:1] == ["-m"]}
+        own = {name for name in run if name.split(".")[0] in {"classifiers", "service", "tests"}}
+        return {name for name in own if importlib.util.find_spec(name) is None}
+
+    assert wrong(check) == {}
+
+
+def test_settings_exist() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     known |= {f"{PREFIX}{name.upper()}_FILE" for name in SECRETS}
-    hook = command_parser("hook")
-    known |= {HOOK_PREFIX + option.removeprefix("--").replace("-", "_").upper() for option in options(hook)}
-    families = {
-        name for name in SETTING.findall(documents.text_of(document)) if f"{name}_*" in documents.text_of(document)
-    }
-    named = set(SETTING.findall(documents.text_of(document)))
-    assert named - known - HANDED_ON - families == set()
+    hook = options(command_parser("hook"))
+    known |= {HOOK_PREFIX + option.removeprefix("--").replace("-", "_").upper() for option in hook}
+
+    def check(document: Path) -> set[str]:
+        text = documents.text_of(document)
+        return {name for name in SETTING.findall(text) if f"{name}_*" not in text} - known - HANDED_ON
+
+    assert wrong(check) == {}
 
 
-@cache
-def tracked() -> frozenset[str]:
-    """Files under version control and their folders."""
+def test_paths_exist() -> None:
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    return frozenset(files) | {str(parent) for name in files for parent in Path(name).parents}
+    tops = {path.name for path in ROOT.iterdir() if path.is_dir()} & {name.split("/")[0] for name in files}
+
+    def check(document: Path) -> set[str]:
+        named = {span for span in documents.spans(document) if re.fullmatch(r"[\w.<>*/-]+", span) and "/" in span}
+        local = {span for span in named if span.split("/")[0] in tops} - MADE_LATER
+        return {span for span in local if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", span.rstrip("/"))))}
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_paths_exist(document: Path) -> None:
-    tops = {path.name for path in ROOT.iterdir() if path.is_dir()} & {name.split("/")[0] for name in tracked()}
-    named = {span for span in documents.spans(document) if re.fullmatch(r"[\w.<>*/-]+", span) and "/" in span}
-    local = {span for span in named if span.split("/")[0] in tops and "://" not in span}
-    missing = {span for span in local - MADE_LATER if not any(ROOT.glob(re.sub(r"<[^>]*>", "*", span.rstrip("/"))))}
-    assert missing == set()
+def test_links_inside_the_project_resolve() -> None:
+    def check(document: Path) -> set[str]:
+        broken = set()
+        for target in documents.LINK.findall(documents.prose(document)):
+            name, _, anchor = target.partition("#")
+            path = (ROOT / document).parent / name if name else ROOT / document
+            known = documents.anchors(path.resolve().relative_to(ROOT)) if anchor and path.is_file() else set()
+            if not re.match(r"[a-z]+:", target) and (not path.exists() or (anchor and anchor not in known)):
+                broken.add(target)
+        return broken
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_links_inside_the_project_resolve(document: Path) -> None:
-    broken = []
-    for target in documents.LINK.findall(documents.prose(document)):
-        if re.match(r"[a-z]+:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        path = (ROOT / document).parent / name if name else ROOT / document
-        known = documents.anchors(path.resolve().relative_to(ROOT)) if anchor and path.is_file() else set()
-        if not path.exists() or (anchor and anchor not in known):
-            broken.append(target)
-    assert broken == []
-
-
-@cache
-def routes() -> frozenset[tuple[str, str]]:
-    """Method and path of every route of the API, placeholders as `{}`."""
+def test_routes_exist() -> None:
     app = FastAPI()
     for module in API:
         app.include_router(module.router, prefix=API_PREFIX)
-    paths = app.openapi()["paths"]
-    return frozenset((method.upper(), re.sub(r"\{[^}]*\}", "{}", path)) for path in paths for method in paths[path])
+    known = {(method.upper(), plain(path)) for path, methods in app.openapi()["paths"].items() for method in methods}
+
+    def check(document: Path) -> set[str]:
+        found = ROUTE.findall(documents.prose(document))
+        named = {(method, plain(re.sub(r"/schemas/.+", "/schemas/{name}", path).rstrip("."))) for method, path in found}
+        return {f"{method} {path}" for method, path in named - known}
+
+    assert wrong(check) == {}
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_routes_exist(document: Path) -> None:
-    named = {(method, path.rstrip(".")) for method, path in ROUTE.findall(documents.prose(document))}
-    given = {("GET", "/api/v1/schemas/{}") if "/schemas/" in path else (method, path) for method, path in named}
-    assert {(method, re.sub(r"\{[^}]*\}", "{}", path)) for method, path in given} - routes() == set()
+def plain(path: str) -> str:
+    """A path with placeholders that have no name."""
+    return re.sub(r"\{[^}]*\}", "{}", path)
 
 
-@pytest.mark.parametrize("document", ALL)
-def test_metrics_exist(document: Path) -> None:
+def test_metrics_exist() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "service").rglob("*.py"))
     known = set(METRIC.findall(source))
-    named = set(METRIC.findall(documents.text_of(document))) - NOT_METRICS
-    assert {name for name in named if name not in known and name.removesuffix("_total") not in known} == set()
+
+    def check(document: Path) -> set[str]:
+        named = set(METRIC.findall(documents.text_of(document)))
+        return {name for name in named if name not in known and name.removesuffix("_total") not in known}
+
+    assert wrong(check) == {}
 
 
 def test_the_readme_is_short() -> None:
