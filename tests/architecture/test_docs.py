@@ -1,6 +1,7 @@
 """The documents name commands, options, settings, paths, routes and metrics that exist."""
 
 import argparse
+import ast
 import importlib.util
 import re
 import subprocess
@@ -27,6 +28,8 @@ ROUTE = re.compile(r"\b(GET|POST|PUT|DELETE) (/api/v1/[\w/{}:.-]+)")
 HANDED_ON = {"FAULTLINE_REQUEST_ID", "FAULTLINE_RESUME_FROM", "FAULTLINE_BATCH_FACTOR"}
 # Options of other programs that documents name on their own.
 OTHER_PROGRAMS = {"--set", "--uid", "--export-file", "--export", "--no-requeue", "--comment", "--no-cache-dir"}
+# Shorter parts of a message occur by chance.
+LONG_ENOUGH = 8
 # Paths that an operator or a release makes.
 MADE_LATER = {"deploy/secrets/", "classifiers/trained_model"}
 
@@ -191,6 +194,25 @@ def test_metrics_exist() -> None:
         return {name for name in named if name not in known and name.removesuffix("_total") not in known}
 
     assert wrong(check) == {}
+
+
+def messages() -> str:
+    """Every text constant of the service, one a line."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "service").rglob("*.py")]
+    constants = [node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return "\n".join(value for value in constants if isinstance(value, str))
+
+
+def test_the_messages_that_the_runbook_explains_exist() -> None:
+    texts = messages()
+    explained = 0
+    for section in documents.sections(Path("deploy/RUNBOOK.md")):
+        for row in section.rows:
+            for message in re.findall(r'"([^"]+)"', row[0]):
+                parts = [part.strip() for part in message.split("...")]
+                assert [part for part in parts if len(part) >= LONG_ENOUGH and part not in texts] == [], message
+                explained += 1
+    assert explained > 0
 
 
 def test_the_readme_is_short() -> None:
