@@ -215,6 +215,13 @@ def test_the_messages_that_the_runbook_explains_exist() -> None:
     assert explained > 0
 
 
+def test_the_alerts_name_sections_of_the_runbook() -> None:
+    alerts = (ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text(encoding="utf-8")
+    named = re.findall(r'runbook: deploy/RUNBOOK.md, "([^"]+)"', alerts)
+    assert named
+    assert set(named) <= {section.title for section in documents.sections(Path("deploy/RUNBOOK.md"))}
+
+
 def test_the_readme_is_short() -> None:
     lines = documents.text_of(README).splitlines()
     assert len(lines) <= 120
