@@ -10,11 +10,11 @@ from service.contracts.stored_verdict import verdict_of
 from service.db.session import UnitOfWork
 from service.errors import NotFound
 from service.recommend import facts_wire
-from service.recommend.replay import Past
-from service.requests.repository.decision_history import Decided
+from service.recommend.replay import PastDecision
+from service.requests.repository.decision_history import StoredDecision
 
 
-def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> Past:
+def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> PastDecision:
     """The decision on a failure: the newest, or that on one version of its verdict.
 
     Raises:
@@ -29,7 +29,7 @@ def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -
         if body is None:
             continue
         event = _event(body, [one.event for one in detail.logs])
-        return Past(
+        return PastDecision(
             failure_id=failure_id,
             at=at,
             cluster=event.cluster,
@@ -52,14 +52,14 @@ def _event(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> JobC
     return next((event for event in read if event.key() == body["event_id"]), read[-1])
 
 
-def past(rows: Iterable[Decided]) -> Iterator[Past]:
+def past(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
     """Decisions for a replay, with what the rules read of verdict and job; rows without a body are left out."""
     for row in rows:
         if row.body is None or row.facts is None:
             continue
         body = row.body
         event = row.event or {}
-        yield Past(
+        yield PastDecision(
             failure_id=row.failure_id,
             at=row.at,
             cluster=row.cluster,

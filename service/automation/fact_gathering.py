@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
-from service.automation.incident_detection import Folded
-from service.automation.job_ends import Subject
-from service.automation.lineage import Histories, Kin
-from service.automation.success_rates import Figures
+from service.automation.incident_detection import IncidentAssignment
+from service.automation.job_ends import DiagnosedAttempt
+from service.automation.lineage import LineageHistories, LineageAssignment
+from service.automation.success_rates import SuccessRates
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
-from service.incidents.shared_resources import Shared, resource
+from service.incidents.shared_resources import SharedResource, storm_resource
 from service.recommend import event_facts, node_exclusion
 from service.recommend.facts import (
     ActionRate,
@@ -25,7 +25,7 @@ from service.recommend.facts import (
     SwitchState,
 )
 from service.recommend.policy import Policy
-from service.requests.records import Acted, Mark, StormHeld
+from service.requests.records import RecentResubmit, Mark, HeldStorm
 
 _HELPED = frozenset({"succeeded", "got_past"})
 _FAILED = frozenset({"failed_same", "failed_otherwise"})
@@ -34,11 +34,11 @@ _NO_RATE = ActionRate()
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What is known around the jobs of one cluster: what was let go lately, and what the brake holds."""
+class ClusterActivity:
+    """What is known cluster_activity the jobs of one cluster: what was let go lately, and what the brake holds."""
 
-    acted: Sequence[Acted]
-    storms: Mapping[str, StormHeld]
+    acted: Sequence[RecentResubmit]
+    storms: Mapping[str, HeldStorm]
 
     def storm(self, key: str, cause: str, thing: str, since: datetime) -> StormState:
         """The state of one key of the brake."""
@@ -72,21 +72,21 @@ def storm_key(cluster: str, cause: str, thing: str) -> str:
     return f"{cause}|{cluster}|{thing}"
 
 
-def around(work: UnitOfWork, cluster: str, policy: Policy, now: datetime) -> Around:
+def cluster_activity(work: UnitOfWork, cluster: str, policy: Policy, now: datetime) -> ClusterActivity:
     """What advice on failures of a cluster reads of it."""
     span = max(policy.storm.window_minutes, policy.limits.rate_minutes)
-    return Around(work.leases.acted(cluster, now - timedelta(minutes=span)), work.storms.held(cluster))
+    return ClusterActivity(work.leases.acted(cluster, now - timedelta(minutes=span)), work.storms.held(cluster))
 
 
-def collect(
+def gather_facts(
     work: UnitOfWork,
-    subjects: Sequence[Subject],
+    subjects: Sequence[DiagnosedAttempt],
     *,
-    kin: Kin,
-    histories: Histories,
-    things: Mapping[int, tuple[Shared, ...]],
-    folded: Folded,
-    figures: Figures,
+    kin: LineageAssignment,
+    histories: LineageHistories,
+    things: Mapping[int, tuple[SharedResource, ...]],
+    incidents: IncidentAssignment,
+    success_rates: SuccessRates,
     marks: Mapping[str, tuple[Mark, str, datetime]],
     policy: Policy,
     now: datetime,
@@ -95,7 +95,7 @@ def collect(
     turned = work.switch.get()
     switch = SwitchState(turned.stopped, turned.by, turned.at, turned.reason)
     clusters = {one.event.cluster for one in subjects}
-    near = {cluster: around(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}
+    near = {cluster: cluster_activity(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}
     suspicion = _suspicion(work, subjects)
 
     @cache
@@ -108,7 +108,7 @@ def collect(
     for one in subjects:
         event, cause = one.event, one.verdict.cause
         own, storm_since, rate_since = rules(event.cluster, event.queue, event.team)
-        thing = resource(things[one.attempt_id])
+        thing = storm_resource(things[one.attempt_id])
         lineage = histories.of.get(one.attempt_id, Lineage())
         known = suspicion[event.cluster]
         suspected = {node: known[node] for node in event.nodes if node in known} if known else {}
@@ -118,9 +118,9 @@ def collect(
             now,
             own,
             lineage=lineage,
-            history=figures.history(event.cluster, cause, policy.version),
+            history=success_rates.history(event.cluster, cause, policy.version),
             suspicion=suspected,
-            incident=_incident(one, folded.of.get(one.attempt_id), own, suspected),
+            incident=_incident(one, incidents.by_attempt.get(one.attempt_id), own, suspected),
             storm=near[event.cluster].storm(storm_key(event.cluster, cause, thing), cause, thing, storm_since),
             rate=near[event.cluster].rate(event.user, rate_since),
             switch=switch,
@@ -140,7 +140,7 @@ def dependents(event: JobCompletion) -> tuple[str, ...]:
     return tuple(str(one)[:200] for one in told[:DEPENDENTS_SHOWN] if isinstance(one, str | int))
 
 
-def _suspicion(work: UnitOfWork, subjects: Sequence[Subject]) -> dict[str, dict[str, Suspicion]]:
+def _suspicion(work: UnitOfWork, subjects: Sequence[DiagnosedAttempt]) -> dict[str, dict[str, Suspicion]]:
     """Of the nodes of failures that somebody but the user can mend; elsewhere it decides nothing."""
     wanted: dict[str, set[str]] = {one.event.cluster: set() for one in subjects}
     for one in subjects:
@@ -157,13 +157,13 @@ def _suspicion(work: UnitOfWork, subjects: Sequence[Subject]) -> dict[str, dict[
 
 
 def _incident(
-    one: Subject, incident: Incident | None, policy: Policy, suspicion: Mapping[str, Suspicion]
+    one: DiagnosedAttempt, incident: Incident | None, policy: Policy, suspicion: Mapping[str, Suspicion]
 ) -> OpenIncident | None:
     """What holds this job; an incident of one node holds nobody who leaves that node out."""
     if incident is None:
         return None
     if incident.kind == "node":
-        left_out = node_exclusion.to_leave_out(one.verdict, one.event.facts(), suspicion, policy.suspicion)
+        left_out = node_exclusion.nodes_to_exclude(one.verdict, one.event.facts(), suspicion, policy.suspicion)
         if incident.value in left_out:
             return None
     return OpenIncident(

@@ -4,20 +4,20 @@ from datetime import timedelta
 from typing import Any
 
 from service.automation import incident_detection, incident_probes, leasing, notifications, outcome_matching
-from service.automation.success_rates import KeptFigures
-from service.automation.time_limits import QUIET_AFTER, SILENT_AFTER, STALE
+from service.automation.success_rates import SuccessRateCache
+from service.automation.time_limits import QUIET_AFTER, SILENT_AFTER, INCIDENT_FAILURE_AGE
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
-from service.requests.records import Awaited, Request
+from service.requests.records import AwaitedRequest, Request
 
 _NOTHING_CAME = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
 # Held for something that passes by itself; asked again when it may have passed.
 _ASKED_AGAIN = ("rate", "window", "not yet", "policy")
 
 
-def tick(store: Store, policy: Policy, clock: Clock, figures: KeptFigures) -> int:
+def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateCache) -> int:
     """Do what is due; how many things were. Safe to call from any number of processes at once."""
     with store.reading() as reading:
         if not _due(reading, clock):
@@ -28,11 +28,11 @@ def tick(store: Store, policy: Policy, clock: Clock, figures: KeptFigures) -> in
         for one in gone:
             row = work.requests.row(one.request_id)
             leasing.nothing_came(work, row, "it was not done in time", clock)
-        count = len(gone) + _silent(work, policy, clock, figures)
+        count = len(gone) + _silent(work, policy, clock, success_rates)
         for incident in work.incidents.opened():
             count += _incident(work, incident, policy, clock)
         count += _asked_again(work, policy, clock)
-        count += work.signals.forget(clock.now() - 2 * STALE)
+        count += work.signals.forget(clock.now() - 2 * INCIDENT_FAILURE_AGE)
         return count
 
 
@@ -42,30 +42,30 @@ def _due(reading: UnitOfWork, clock: Clock) -> bool:
         reading.requests.any_open()
         or reading.outcomes.any_awaited()
         or bool(reading.incidents.opened())
-        or reading.signals.any_before(clock.now() - 2 * STALE)
+        or reading.signals.any_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
     )
 
 
-def _silent(work: UnitOfWork, policy: Policy, clock: Clock, figures: KeptFigures) -> int:
-    done: list[tuple[Awaited, Request]] = []
+def _silent(work: UnitOfWork, policy: Policy, clock: Clock, success_rates: SuccessRateCache) -> int:
+    done: list[tuple[AwaitedRequest, Request]] = []
     for awaited in work.outcomes.silent(clock.now() - SILENT_AFTER):
         request = work.outcomes.record(awaited, "unknown")
         if request is not None:
             done.append((awaited, request))
     if done:
         outcome_matching.settle(work, done, policy=policy, clock=clock)
-        figures.forget()
+        success_rates.forget()
     return len(done)
 
 
 def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
     now = clock.now()
     settings = policy.effective(cluster=incident.cluster).incident
-    gathered = incident_detection.gather_in(
+    added = incident_detection.add_missed_failures(
         work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes)
     )
-    if incident.by_hand or gathered:
-        return gathered
+    if incident.by_hand or added:
+        return added
     if incident.state == "probing" and incident.probe_row is not None:
         held = work.incidents.hold(incident.id)
         row = work.requests.by_number(incident.probe_row)

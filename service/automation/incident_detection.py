@@ -1,176 +1,222 @@
-"""Folding: many jobs of several users over one shared thing, within a window, are one incident."""
+"""Assigns failures to incidents: many jobs of several users over one shared resource, within a window, are one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from service.automation import notifications
-from service.automation.job_ends import Subject
-from service.automation.time_limits import STALE
+from service.automation.job_ends import DiagnosedAttempt
+from service.automation.time_limits import INCIDENT_FAILURE_AGE
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident, NewIncident, NewSignal, Signal
-from service.incidents.shared_resources import ORDER, Shared
+from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource
+from service.recommend.incident_rules import RecentFailure, SharedFailures, detect_incidents
 from service.recommend.policy import Policy
 
-_FOR_LESS = frozenset({"repair", "rate", "window", "storm"})
-_ORDER = {kind: place for place, kind in enumerate(ORDER)}
+# A request that is held for one of these reasons is held by the incident instead.
+_REPLACED_HOLDS = frozenset({"repair", "rate", "window", "storm"})
+_RANK = {kind: rank for rank, kind in enumerate(RESOURCE_ORDER)}
 
 
 @dataclass(slots=True)
-class Folded:
-    """The open incident of each attempt that is in one, by attempt id; and those that this batch opened."""
+class IncidentAssignment:
+    """The open incident of each attempt that belongs to one, by attempt id; `opened`: those that this batch opened."""
 
-    of: dict[int, Incident] = field(default_factory=dict)
+    by_attempt: dict[int, Incident] = field(default_factory=dict)
     opened: list[Incident] = field(default_factory=list)
 
 
-def fold(
+def assign_incidents(
     work: UnitOfWork,
-    subjects: Sequence[Subject],
-    things: Mapping[int, tuple[Shared, ...]],
+    attempts: Sequence[DiagnosedAttempt],
+    resources: Mapping[int, tuple[SharedResource, ...]],
     policy: Policy,
     now: datetime,
     *,
-    again: bool = False,
-) -> Folded:
-    """Count what these failures point at, open what became an incident, and put each failure into its own.
+    revised: bool = False,
+) -> IncidentAssignment:
+    """Store the shared resources of these failures, open new incidents, and assign each failure to its incident.
 
-    `again`: their verdicts were revised, so that what they point at may be counted already.
+    Args:
+        work: the open transaction.
+        attempts: the diagnosed attempts of the batch.
+        resources: the shared resources of each attempt, by attempt id.
+        policy: the policy in force.
+        now: the current time.
+        revised: the verdicts were revised, so that some of their signals may be stored already.
     """
-    recent = [one for one in subjects if things[one.attempt_id] and now - one.event.ended_at <= STALE]
+    recent = [one for one in attempts if resources[one.attempt_id] and now - one.event.ended_at <= INCIDENT_FAILURE_AGE]
     if not recent:
-        return Folded()
-    new = [one for one in recent if again or one.attempt_id == one.failure_id]
+        return IncidentAssignment()
+    new = [one for one in recent if revised or one.attempt_id == one.failure_id]
     work.signals.add(
         [
-            NewSignal(thing.key, one.failure_id, min(one.event.ended_at, now), one.event.user)
+            NewSignal(resource.key, one.failure_id, min(one.event.ended_at, now), one.event.user)
             for one in new
-            for thing in things[one.attempt_id]
+            for resource in resources[one.attempt_id]
         ],
-        again=again,
+        again=revised,
     )
-    known = {incident.key: incident for incident in work.incidents.opened()}
-    folded = Folded()
-    loose: list[Subject] = []
+    open_incidents = {incident.key: incident for incident in work.incidents.opened()}
+    assignment = IncidentAssignment()
+    unassigned: list[DiagnosedAttempt] = []
     for one in recent:
-        incident = next((known[thing.key] for thing in things[one.attempt_id] if thing.key in known), None)
+        keys = (resource.key for resource in resources[one.attempt_id])
+        incident = next((open_incidents[key] for key in keys if key in open_incidents), None)
         if incident is None:
-            loose.append(one)
+            unassigned.append(one)
         else:
-            folded.of[one.attempt_id] = incident
-    earlier = _open(work, loose, things, policy, now, folded) if loose else {}
-    _put(work, recent, folded, earlier, now)
-    return folded
+            assignment.by_attempt[one.attempt_id] = incident
+    earlier = _open_incidents(work, unassigned, resources, policy, now, assignment) if unassigned else {}
+    _store_assignment(work, recent, assignment, earlier, now)
+    return assignment
 
 
-def _open(
+def _open_incidents(
     work: UnitOfWork,
-    loose: Sequence[Subject],
-    things: Mapping[int, tuple[Shared, ...]],
+    unassigned: Sequence[DiagnosedAttempt],
+    resources: Mapping[int, tuple[SharedResource, ...]],
     policy: Policy,
     now: datetime,
-    folded: Folded,
+    assignment: IncidentAssignment,
 ) -> dict[int, list[Signal]]:
-    """Open what has become one; the earlier failures of each new incident."""
-    pointing: dict[Shared, list[Subject]] = {}
-    for one in loose:
-        for thing in things[one.attempt_id]:
-            pointing.setdefault(thing, []).append(one)
-    settings = {thing: policy.effective(cluster=thing.cluster).incident for thing in pointing}
-    since = {
-        thing.key: min(max(one.event.ended_at for one in ones), now) - timedelta(minutes=settings[thing].window_minutes)
-        for thing, ones in pointing.items()
-    }
-    counted = work.signals.latest(since)
-    many = [thing for thing in pointing if _enough(counted[thing.key], settings[thing].jobs, settings[thing].users)]
-    if not many:
-        return {}
-    elsewhere = set(work.incidents.folded({signal.failure_id for thing in many for signal in counted[thing.key]}))
+    """Open the incidents that these failures complete; the counted failures of each, by incident id."""
+    by_resource: dict[SharedResource, list[DiagnosedAttempt]] = {}
+    for one in unassigned:
+        for resource in resources[one.attempt_id]:
+            by_resource.setdefault(resource, []).append(one)
+    signals = _recent_signals(work, by_resource, policy, now)
     earlier: dict[int, list[Signal]] = {}
-    # In one order for all, so that two who open the same ones wait for each other in turn and never in a circle.
-    for thing in sorted(many, key=lambda one: (_ORDER[one.kind], one.key)):
-        left = [signal for signal in counted[thing.key] if signal.failure_id not in elsewhere]
-        if not _enough(left, settings[thing].jobs, settings[thing].users):
-            continue
-        causes = [one.verdict.cause for one in pointing[thing]]
-        incident, made = work.incidents.open(
+    for resource, members in _detected(work, signals, policy):
+        attempts = by_resource[resource]
+        settings = policy.effective(cluster=resource.cluster).incident
+        causes = [one.verdict.cause for one in attempts]
+        incident, created = work.incidents.open(
             NewIncident(
-                key=thing.key,
-                kind=thing.kind,
-                value=thing.value,
-                cluster=thing.cluster,
+                key=resource.key,
+                kind=resource.kind,
+                value=resource.value,
+                cluster=resource.cluster,
                 cause=max(sorted(set(causes)), key=causes.count),
-                title=_title(thing, pointing[thing]),
+                title=_title(resource, attempts),
                 by="policy",
-                probe_at=now + timedelta(minutes=settings[thing].probe_minutes),
+                probe_at=now + timedelta(minutes=settings.probe_minutes),
             )
         )
-        if made:
-            folded.opened.append(incident)
-        earlier[incident.id] = left
-        elsewhere |= {signal.failure_id for signal in left}
-        for one in pointing[thing]:
-            folded.of.setdefault(one.attempt_id, incident)
+        if created:
+            assignment.opened.append(incident)
+        earlier[incident.id] = members
+        for one in attempts:
+            assignment.by_attempt.setdefault(one.attempt_id, incident)
     return earlier
 
 
-def _put(
+def _recent_signals(
     work: UnitOfWork,
-    recent: Sequence[Subject],
-    folded: Folded,
+    by_resource: Mapping[SharedResource, Sequence[DiagnosedAttempt]],
+    policy: Policy,
+    now: datetime,
+) -> dict[SharedResource, list[Signal]]:
+    """The signals within each resource's window; resources with too few for an incident are left out."""
+    settings = {resource: policy.effective(cluster=resource.cluster).incident for resource in by_resource}
+    since = {
+        resource.key: min(max(one.event.ended_at for one in attempts), now)
+        - timedelta(minutes=settings[resource].window_minutes)
+        for resource, attempts in by_resource.items()
+    }
+    latest = work.signals.latest(since)
+    return {
+        resource: latest[resource.key]
+        for resource, limits in settings.items()
+        if len(latest[resource.key]) >= limits.jobs
+        and len({signal.user for signal in latest[resource.key]}) >= limits.users
+    }
+
+
+def _detected(
+    work: UnitOfWork, signals: Mapping[SharedResource, Sequence[Signal]], policy: Policy
+) -> list[tuple[SharedResource, list[Signal]]]:
+    """The resources over which an incident has to be opened, with the signals of its failures."""
+    if not signals:
+        return []
+    failure_ids = {signal.failure_id for members in signals.values() for signal in members}
+    lineages = work.lineages.of_failures(failure_ids)
+    # The same order in every transaction: two that open the same incidents wait for each other without a deadlock.
+    ordered = sorted(signals, key=lambda resource: (_RANK[resource.kind], resource.key))
+    candidates = [
+        SharedFailures(
+            resource.key,
+            policy.effective(cluster=resource.cluster).incident,
+            [
+                RecentFailure(signal.failure_id, signal.user, lineages.get(signal.failure_id, str(signal.failure_id)))
+                for signal in signals[resource]
+            ],
+        )
+        for resource in ordered
+    ]
+    found = {one.key: set(one.failure_ids) for one in detect_incidents(candidates, work.incidents.folded(failure_ids))}
+    return [
+        (resource, [signal for signal in signals[resource] if signal.failure_id in found[resource.key]])
+        for resource in ordered
+        if resource.key in found
+    ]
+
+
+def _store_assignment(
+    work: UnitOfWork,
+    recent: Sequence[DiagnosedAttempt],
+    assignment: IncidentAssignment,
     earlier: Mapping[int, Sequence[Signal]],
     now: datetime,
 ) -> None:
-    """Write down who is in which incident, and hold what waits of those who were there before."""
-    into: dict[int, dict[int, tuple[datetime, str | None]]] = {}
+    """Store which failures belong to which incident, and hold the requests of the earlier ones that still wait."""
+    members: dict[int, dict[int, tuple[datetime, str | None]]] = {}
     for one in recent:
-        incident = folded.of.get(one.attempt_id)
+        incident = assignment.by_attempt.get(one.attempt_id)
         if incident is not None:
-            into.setdefault(incident.id, {})[one.failure_id] = (min(one.event.ended_at, now), one.event.user)
+            members.setdefault(incident.id, {})[one.failure_id] = (min(one.event.ended_at, now), one.event.user)
     for incident_id, signals in earlier.items():
         for signal in signals:
-            into.setdefault(incident_id, {}).setdefault(signal.failure_id, (signal.at, signal.user or None))
-    for incident_id in sorted(into):
-        work.incidents.fold(incident_id, into[incident_id])
+            members.setdefault(incident_id, {}).setdefault(signal.failure_id, (signal.at, signal.user or None))
+    for incident_id in sorted(members):
+        work.incidents.fold(incident_id, members[incident_id])
     for incident_id, signals in sorted(earlier.items()):
-        _hold_waiting(work, incident_id, {signal.failure_id for signal in signals})
-    if folded.opened:
-        now_open = {incident.id: incident for incident in work.incidents.opened()}
-        for attempt_id, incident in folded.of.items():
-            folded.of[attempt_id] = now_open.get(incident.id, incident)
+        _hold_requests(work, incident_id, {signal.failure_id for signal in signals})
+    if assignment.opened:
+        current = {incident.id: incident for incident in work.incidents.opened()}
+        for attempt_id, incident in assignment.by_attempt.items():
+            assignment.by_attempt[attempt_id] = current.get(incident.id, incident)
         work.outbox.add(
-            [notifications.of_incident("incident.opened", now_open.get(one.id, one)) for one in folded.opened]
+            [notifications.of_incident("incident.opened", current.get(one.id, one)) for one in assignment.opened]
         )
 
 
-def _hold_waiting(work: UnitOfWork, incident_id: int, failure_ids: set[int]) -> None:
+def _hold_requests(work: UnitOfWork, incident_id: int, failure_ids: set[int]) -> None:
     waiting = [
         one.request_id
         for one in work.requests.of_failures(failure_ids)
-        if one.origin == "policy" and (one.state == "waiting" or (one.state == "held" and one.held_by in _FOR_LESS))
+        if one.origin == "policy"
+        and (one.state == "waiting" or (one.state == "held" and one.held_by in _REPLACED_HOLDS))
     ]
     held = work.requests.shelve(waiting, "incident", incident_id=incident_id)
     work.outbox.add(notifications.of_requests("resubmission.suppressed", held, f"held by incident {incident_id}"))
 
 
-def gather_in(work: UnitOfWork, incident: Incident, since: datetime) -> int:
-    """Put in what another transaction stored at the moment the incident was opened; how many that were."""
+def add_missed_failures(work: UnitOfWork, incident: Incident, since: datetime) -> int:
+    """Add failures that another transaction stored while the incident was being opened; returns their number."""
     signals = work.signals.latest({incident.key: since})[incident.key]
-    known = work.incidents.folded({signal.failure_id for signal in signals})
-    missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in known}
+    assigned = work.incidents.folded({signal.failure_id for signal in signals})
+    missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in assigned}
     if not missed:
         return 0
     work.incidents.fold(incident.id, missed)
-    _hold_waiting(work, incident.id, set(missed))
+    _hold_requests(work, incident.id, set(missed))
     return len(missed)
 
 
-def _enough(signals: Sequence[Signal], jobs: int, users: int) -> bool:
-    return len(signals) >= jobs and len({signal.user for signal in signals}) >= users
-
-
-def _title(thing: Shared, ones: Sequence[Subject]) -> str:
-    if thing.kind != "fingerprint":
-        return thing.title
-    first = next((line.text for line in ones[0].verdict.evidence if line.role == "initiating"), ones[0].verdict.cause)
-    return thing.title.replace(thing.value, first.strip()[:120])
+def _title(resource: SharedResource, attempts: Sequence[DiagnosedAttempt]) -> str:
+    if resource.kind != "fingerprint":
+        return resource.title
+    verdict = attempts[0].verdict
+    first = next((line.text for line in verdict.evidence if line.role == "initiating"), verdict.cause)
+    return resource.title.replace(resource.value, first.strip()[:120])

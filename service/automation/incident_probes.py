@@ -10,14 +10,14 @@ from service.automation.time_limits import HELD_FOR
 from service.clock import Clock
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
+from service.recommend.incident_rules import release_times
 from service.recommend.policy import Policy
-from service.recommend.rules.pause import spread
-from service.requests.records import Awaited, Request
+from service.requests.records import AwaitedRequest, Request
 
 _GOOD = frozenset({"succeeded", "got_past"})
 
 
-def answered(work: UnitOfWork, awaited: Awaited, request: Request, *, policy: Policy, clock: Clock) -> None:
+def answered(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
     """An outcome is known: where it was a probe's or a trial's, it decides."""
     _trial_answered(work, awaited, request, policy=policy, clock=clock)
     for incident in work.incidents.opened(awaited.cluster):
@@ -56,18 +56,15 @@ def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Po
 def release(work: UnitOfWork, rows: Sequence[Any], cluster: str, *, policy: Policy, now: datetime) -> int:
     """Let held requests go at the policy's pace, each at a time of its own; how many that were."""
     settings = policy.effective(cluster=cluster).incident
-    step = 60.0 / settings.pace_per_minute
-    times: dict[str, datetime] = {}
-    for place, row in enumerate(rows):
-        jitter = settings.pace_jitter * spread(row.lineage, place)
-        times[row.public_id] = now + timedelta(seconds=max(0.0, (place + jitter) * step))
+    planned = release_times([row.lineage for row in rows], settings, now)
+    times = {row.public_id: at for row, at in zip(rows, planned, strict=True)}
     latest = max(times.values(), default=now)
     gone = work.requests.let_go(times, expires_at=latest + HELD_FOR)
     work.outbox.add(notifications.of_requests("resubmission.requested", gone))
     return len(gone)
 
 
-def _trial_answered(work: UnitOfWork, awaited: Awaited, request: Request, *, policy: Policy, clock: Clock) -> None:
+def _trial_answered(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
     key = storm_key(awaited.cluster, awaited.cause, awaited.resource)
     held = work.storms.held(awaited.cluster).get(key)
     if held is None or held.trial != awaited.id:

@@ -7,7 +7,7 @@ from service.contracts.event import JobCompletion
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class DiagnosedAttempt:
     """A diagnosed attempt: `attempt_id` is its row, `failure_id` the failure it opens or joins."""
 
     attempt_id: int
@@ -17,7 +17,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedAttempt:
     """An attempt that ended, however; `verdict` and `failure_id` where it was diagnosed."""
 
     attempt_id: int

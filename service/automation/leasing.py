@@ -7,15 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from service.automation import lineage, notifications, outcome_matching
-from service.automation.fact_gathering import Around, around, storm_key
+from service.automation.fact_gathering import ClusterActivity, cluster_activity, storm_key
 from service.automation.time_limits import MOST_TRIES
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.incidents.records import Incident
 from service.recommend import storm_brake
+from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
-from service.requests.records import AckResult, Acted, Lease, Request
+from service.requests.records import AckResult, RecentResubmit, Lease, Request
 from service.requests.repository.requests import keys_of, request_of
 
 # A lease that ran out leaves the request waiting or held; whoever had it last may still say that it was done.
@@ -33,7 +34,7 @@ class _Round:
     now: datetime
     policy: Policy
     open: dict[str, Incident]
-    near: Around
+    near: ClusterActivity
     room: int
     room_of_user: Counter[str] = field(default_factory=Counter)
     taken: list[Any] = field(default_factory=list)
@@ -53,7 +54,7 @@ def lease(
         work.leases.alone_on(cluster)
         now = clock.now()
         own = policy.effective(cluster=cluster)
-        near = around(work, cluster, own, now)
+        near = cluster_activity(work, cluster, own, now)
         rate = near.rate(None, now - timedelta(minutes=own.limits.rate_minutes))
         opened = {incident.key: incident for incident in work.incidents.opened(cluster)}
         current = _Round(work, cluster, now, own, opened, near, min(limit, own.limits.rate_per_cluster - rate.cluster))
@@ -91,16 +92,17 @@ def _probes(current: _Round) -> None:
         if held.state != "holding" or held.by_hand or held.probe_row is not None:
             continue
         rows = current.work.leases.held_by(current.cluster, "incident", incident_id=incident.id, limit=_LOOKED_AT)
-        if not rows:
-            continue
         tried = current.work.leases.tried(incident.id)
-        probe = next((row for row in rows if row.lineage not in tried), rows[0])
+        chosen = choose_probe([row.lineage for row in rows], tried)
+        if chosen is None:
+            continue
+        probe = rows[chosen]
         current.work.incidents.change(incident.id, state="probing", probe_id=probe.id, probes=held.probes + 1)
         current.work.incidents.note(
             incident.id,
             "policy",
             "probe",
-            f"job {rows[0].job_id} is let go first, to see (request {rows[0].public_id})",
+            f"job {probe.job_id} is released as the probe (request {probe.public_id})",
         )
         _take(current, probe)
 
@@ -127,7 +129,7 @@ def _stormy(current: _Round, row: Any) -> bool:
         return False
     settings = current.policy.storm
     state = current.near.storm(key, row.cause, row.resource, current.now - timedelta(minutes=settings.window_minutes))
-    found = storm_brake.judge(state, settings, current.now)
+    found = storm_brake.assess(state, settings, current.now)
     if found in {"many", "failing"}:
         why = (
             f"{state.resubmits} resubmits in {settings.window_minutes:g} minutes"
@@ -135,7 +137,7 @@ def _stormy(current: _Round, row: Any) -> bool:
             else f"{state.failed} of {state.failed + state.helped} resubmits failed again"
         )
         current.work.storms.hold(key, current.cluster, why)
-        current.near = Around(current.near.acted, current.work.storms.held(current.cluster))
+        current.near = ClusterActivity(current.near.acted, current.work.storms.held(current.cluster))
         return True
     return found in {"held", "trial"}
 
@@ -152,10 +154,10 @@ def _room_for(current: _Round, user: str) -> bool:
 
 def _take(current: _Round, row: Any) -> None:
     current.taken.append(row)
-    gone = Acted(row.id, row.cause, row.resource, row.user_name, current.now, None)
+    gone = RecentResubmit(row.id, row.cause, row.resource, row.user_name, current.now, None)
     # A lease that ran out and is given again is no further resubmit.
     acted = [one for one in current.near.acted if one.id != row.id]
-    current.near = Around([*acted, gone], current.near.storms)
+    current.near = ClusterActivity([*acted, gone], current.near.storms)
 
 
 def _shelve(current: _Round, row: Any, held_by: str, incident: Incident | None) -> None:

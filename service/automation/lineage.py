@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from service.automation.job_ends import Subject
+from service.automation.job_ends import DiagnosedAttempt
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
 from service.recommend.facts import Lineage, Outcome, PastResubmit
-from service.requests.records import Joined, PastAttempt
+from service.requests.records import LineageMember, PastAttempt
 from service.requests.repository.leases import LINEAGE_LABEL
 from service.requests.repository.lineages import key_of
 
@@ -22,11 +22,11 @@ _RESUBMITTED = frozenset({"leased", "done", "unknown"})
 
 
 @dataclass(slots=True)
-class Kin:
+class LineageAssignment:
     """The lineages of a batch. `of` by attempt id; `joins`: jobs that are to be remembered as having come of others."""
 
-    of: dict[int, Joined] = field(default_factory=dict)
-    joins: dict[tuple[str, str], Joined] = field(default_factory=dict)
+    of: dict[int, LineageMember] = field(default_factory=dict)
+    joins: dict[tuple[str, str], LineageMember] = field(default_factory=dict)
 
 
 def label_of(event: JobCompletion) -> str | None:
@@ -35,7 +35,7 @@ def label_of(event: JobCompletion) -> str | None:
     return told if told is not None and _KEY.fullmatch(told) else None
 
 
-def resolve(work: UnitOfWork, events: Mapping[int, JobCompletion]) -> Kin:
+def resolve(work: UnitOfWork, events: Mapping[int, JobCompletion]) -> LineageAssignment:
     """Whose piece of work each of these attempts is (by attempt id), from labels, `resubmit_of` and what is stored."""
     wanted: set[tuple[str, str]] = set()
     for event in events.values():
@@ -43,19 +43,19 @@ def resolve(work: UnitOfWork, events: Mapping[int, JobCompletion]) -> Kin:
         if event.resubmit_of:
             wanted.add((event.cluster, event.resubmit_of[:200]))
     known = work.lineages.find(wanted) if wanted else {}
-    kin = Kin()
+    kin = LineageAssignment()
     for attempt_id, event in events.items():
         own = (event.cluster, event.job_id)
         told = label_of(event)
         if own in known:
             joined = known[own]
         elif told is not None:
-            joined = Joined(told, event.resubmit_of[:200] if event.resubmit_of else event.job_id)
+            joined = LineageMember(told, event.resubmit_of[:200] if event.resubmit_of else event.job_id)
         elif event.resubmit_of:
             before = event.resubmit_of[:200]
-            joined = known.get((event.cluster, before)) or Joined(key_of(event.cluster, before), before)
+            joined = known.get((event.cluster, before)) or LineageMember(key_of(event.cluster, before), before)
         else:
-            joined = Joined(key_of(*own), event.job_id)
+            joined = LineageMember(key_of(*own), event.job_id)
         kin.of[attempt_id] = joined
         if own not in known and joined.lineage != key_of(*own):
             kin.joins[own] = known[own] = joined
@@ -69,18 +69,18 @@ def adopt(work: UnitOfWork, row: Any, new_job_id: str | None) -> None:
     own = (row.cluster, row.job_id)
     before = work.lineages.find([own]).get(own)
     root = row.job_id if before is None else before.root_job_id
-    work.lineages.join({(row.cluster, new_job_id): Joined(row.lineage, root)})
+    work.lineages.join({(row.cluster, new_job_id): LineageMember(row.lineage, root)})
 
 
 @dataclass(slots=True)
-class Histories:
+class LineageHistories:
     """The lineage of each subject by attempt id; `superseded`: a later attempt of the same work has ended already."""
 
     of: dict[int, Lineage] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
 
 
-def histories(work: UnitOfWork, subjects: Sequence[Subject], kin: Kin) -> Histories:
+def histories(work: UnitOfWork, subjects: Sequence[DiagnosedAttempt], kin: LineageAssignment) -> LineageHistories:
     """What happened to each subject's piece of work before, its own failure counted in."""
     of_job: dict[tuple[str, str], str] = {}
     moved: set[str] = set()
@@ -97,7 +97,7 @@ def histories(work: UnitOfWork, subjects: Sequence[Subject], kin: Kin) -> Histor
     if past or moved:
         for row in work.requests.of_lineages(set(past) | moved):
             asked.setdefault(row.lineage, []).append(row)
-    found = Histories()
+    found = LineageHistories()
     here = Counter(kin.of[one.attempt_id].lineage for one in subjects)
     for one in sorted(subjects, key=lambda subject: (subject.event.ended_at, subject.attempt_id)):
         key = kin.of[one.attempt_id].lineage
@@ -112,7 +112,7 @@ def histories(work: UnitOfWork, subjects: Sequence[Subject], kin: Kin) -> Histor
 
 
 def _past(
-    work: UnitOfWork, of_job: dict[tuple[str, str], str], subjects: Sequence[Subject], moved: set[str]
+    work: UnitOfWork, of_job: dict[tuple[str, str], str], subjects: Sequence[DiagnosedAttempt], moved: set[str]
 ) -> dict[str, list[PastAttempt]]:
     """Stored attempts by lineage; `of_job` learns the jobs of the lineages `moved`."""
     for key, members in (work.lineages.members(moved) if moved else {}).items():
@@ -123,7 +123,7 @@ def _past(
     return found
 
 
-def lineage(key: str, before: Sequence[PastAttempt], now: Subject, asked: Sequence[Any]) -> Lineage:
+def lineage(key: str, before: Sequence[PastAttempt], now: DiagnosedAttempt, asked: Sequence[Any]) -> Lineage:
     """A piece of work with this failure counted in. Pure.
 
     Args:
@@ -161,7 +161,7 @@ def lineage(key: str, before: Sequence[PastAttempt], now: Subject, asked: Sequen
     )
 
 
-def step_of(subject: Subject) -> int | None:
+def step_of(subject: DiagnosedAttempt) -> int | None:
     """How far an attempt came, as its log or its scheduler tells."""
     return furthest_step(subject.event, subject.verdict.progress.step if subject.verdict.progress else None)
 
@@ -174,7 +174,7 @@ def furthest_step(event: JobCompletion, told: int | None) -> int | None:
     return max(told, saved)
 
 
-def checkpoint_of(subject: Subject) -> str | None:
+def checkpoint_of(subject: DiagnosedAttempt) -> str | None:
     """The last checkpoint that the log or the event tells."""
     progress, known = subject.verdict.progress, subject.event.checkpoint
     return (progress.checkpoint if progress else None) or (known.uri if known else None)
@@ -191,7 +191,7 @@ def _in_a_row(before: Sequence[PastAttempt], fingerprint: str, step: int | None)
     return count
 
 
-def _as_past(one: Subject) -> PastAttempt:
+def _as_past(one: DiagnosedAttempt) -> PastAttempt:
     event = one.event
     return PastAttempt(
         id=one.attempt_id,

@@ -10,7 +10,7 @@ from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.failures.records import FailureDetail
 from service.incidents.records import Incident, IncidentKind, NewIncident
-from service.incidents.shared_resources import Shared
+from service.incidents.shared_resources import SharedResource
 from service.recommend.policy import Policy
 from service.requests.records import NewRequest, Request, RequestKind, RequestPlan
 from service.requests.repository.lineages import key_of
@@ -100,7 +100,7 @@ def open_incident(store: Store, cluster: str, kind: IncidentKind, value: str, by
     Raises:
         Conflict: it is open already.
     """
-    thing = Shared(kind, value, cluster)
+    thing = SharedResource(kind, value, cluster)
     with store.unit_of_work() as work:
         incident, made = work.incidents.open(
             NewIncident(

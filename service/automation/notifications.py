@@ -7,7 +7,7 @@ from service.deliveries.records import OutboxMessage
 from service.incidents.records import Incident
 from service.requests.records import Request
 
-Told = Literal[
+MessageKind = Literal[
     "resubmission.requested",
     "resubmission.done",
     "resubmission.suppressed",
@@ -19,7 +19,7 @@ Told = Literal[
 ]
 
 
-def of_request(kind: Told, request: Request, why: str | None = None) -> OutboxMessage:
+def of_request(kind: MessageKind, request: Request, why: str | None = None) -> OutboxMessage:
     """What became of one request; `why` in plain words."""
     return OutboxMessage(
         kind,
@@ -39,12 +39,12 @@ def of_request(kind: Told, request: Request, why: str | None = None) -> OutboxMe
     )
 
 
-def of_requests(kind: Told, requests: Iterable[Request], why: str | None = None) -> list[OutboxMessage]:
+def of_requests(kind: MessageKind, requests: Iterable[Request], why: str | None = None) -> list[OutboxMessage]:
     """The same of several."""
     return [of_request(kind, one, why) for one in requests]
 
 
-def of_incident(kind: Told, incident: Incident, why: str | None = None) -> OutboxMessage:
+def of_incident(kind: MessageKind, incident: Incident, why: str | None = None) -> OutboxMessage:
     """That one was opened or closed."""
     return OutboxMessage(
         kind,
@@ -68,12 +68,12 @@ def of_incident(kind: Told, incident: Incident, why: str | None = None) -> Outbo
     )
 
 
-def of_demotion(cluster: str, cause: str, plan: str, policy: str, figures: Mapping[str, Any]) -> OutboxMessage:
+def of_demotion(cluster: str, cause: str, plan: str, policy: str, success_rates: Mapping[str, Any]) -> OutboxMessage:
     """That resubmits of a kind are advice only from now on."""
     return OutboxMessage(
         "resubmission.demoted",
         f"{cluster}/{cause}/{plan}",
-        {"cause": cause, "plan": plan, "policy": policy, **figures, "verdict": {"cluster": cluster, "cause": cause}},
+        {"cause": cause, "plan": plan, "policy": policy, **success_rates, "verdict": {"cluster": cluster, "cause": cause}},
     )
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from service.automation import incident_probes, notifications
-from service.automation.job_ends import Ended
-from service.automation.lineage import Kin, furthest_step, label_of
-from service.automation.success_rates import KeptFigures
+from service.automation.job_ends import EndedAttempt
+from service.automation.lineage import LineageAssignment, furthest_step, label_of
+from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import OUTCOMES_COUNT
 from service.clock import Clock
 from service.contracts.event import Status
@@ -13,7 +13,7 @@ from service.db.session import UnitOfWork
 from service.recommend import success_odds
 from service.recommend.facts import Tally
 from service.recommend.policy import Policy
-from service.requests.records import Awaited, Demotion, PastAttempt, Request, RequestOutcome, TallyRow
+from service.requests.records import AwaitedRequest, Demotion, PastAttempt, Request, RequestOutcome, TallyRow
 from service.requests.repository.leases import REQUEST_LABEL
 
 GOOD = frozenset({"succeeded", "got_past"})
@@ -21,7 +21,7 @@ BAD = frozenset({"failed_same", "failed_otherwise"})
 
 
 def ended(
-    work: UnitOfWork, ends: Sequence[Ended], kin: Kin, *, policy: Policy, clock: Clock, figures: KeptFigures
+    work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment, *, policy: Policy, clock: Clock, success_rates: SuccessRateCache
 ) -> None:
     """Match ends to requests, write down the outcomes, and let what hung on them go on.
 
@@ -31,7 +31,7 @@ def ended(
     # Incidents before requests: everybody takes them in this order.
     for incident_id in sorted({one.incident_id for one, _ in matched if one.incident_id is not None}):
         work.incidents.hold(incident_id)
-    done: list[tuple[Awaited, Request]] = []
+    done: list[tuple[AwaitedRequest, Request]] = []
     for awaited, end in matched:
         request = work.outcomes.record(
             awaited,
@@ -45,10 +45,10 @@ def ended(
     _overtaken(work, ends, kin)
     if done:
         settle(work, done, policy=policy, clock=clock)
-        figures.forget()
+        success_rates.forget()
 
 
-def settle(work: UnitOfWork, done: Sequence[tuple[Awaited, Request]], *, policy: Policy, clock: Clock) -> None:
+def settle(work: UnitOfWork, done: Sequence[tuple[AwaitedRequest, Request]], *, policy: Policy, clock: Clock) -> None:
     """Tell of outcomes that were just written down; probes and trials decide, credibly bad actions are demoted."""
     for awaited, request in done:
         if request.outcome in GOOD:
@@ -77,7 +77,7 @@ def ended_before_the_answer(work: UnitOfWork, request: Request, *, policy: Polic
         return
 
 
-def stored_outcome(request: Awaited, attempt: PastAttempt) -> RequestOutcome:
+def stored_outcome(request: AwaitedRequest, attempt: PastAttempt) -> RequestOutcome:
     """As `outcome`, of an attempt that was stored before. Pure."""
     if attempt.status == Status.SUCCEEDED:
         return "succeeded"
@@ -88,7 +88,7 @@ def stored_outcome(request: Awaited, attempt: PastAttempt) -> RequestOutcome:
     return "failed_same" if attempt.fingerprint == request.fingerprint else "failed_otherwise"
 
 
-def outcome(request: Awaited, end: Ended) -> RequestOutcome:
+def outcome(request: AwaitedRequest, end: EndedAttempt) -> RequestOutcome:
     """How a resubmitted job ended, next to the failure that it answers. Pure."""
     if end.event.status is Status.SUCCEEDED:
         return "succeeded"
@@ -103,7 +103,7 @@ def outcome(request: Awaited, end: Ended) -> RequestOutcome:
     return "failed_otherwise"
 
 
-def _matched(work: UnitOfWork, ends: Sequence[Ended], kin: Kin) -> list[tuple[Awaited, Ended]]:
+def _matched(work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment) -> list[tuple[AwaitedRequest, EndedAttempt]]:
     if not work.outcomes.any_awaited():
         return []
     jobs: set[tuple[str, str]] = set()
@@ -119,7 +119,7 @@ def _matched(work: UnitOfWork, ends: Sequence[Ended], kin: Kin) -> list[tuple[Aw
         if label_of(event) is not None:
             lineages.add(kin.of[end.attempt_id].lineage)
     waiting = work.outcomes.awaited(jobs, request_ids=told, lineages=lineages)
-    taken: dict[int, tuple[Awaited, Ended]] = {}
+    taken: dict[int, tuple[AwaitedRequest, EndedAttempt]] = {}
     used: set[int] = set()
     for end in sorted(ends, key=lambda one: (one.event.ended_at, one.attempt_id)):
         for request in sorted(waiting, key=lambda one: -one.id):  # the latest request of a job first
@@ -129,7 +129,7 @@ def _matched(work: UnitOfWork, ends: Sequence[Ended], kin: Kin) -> list[tuple[Aw
     return [taken[number] for number in sorted(taken)]
 
 
-def answers(request: Awaited, end: Ended, kin: Kin) -> bool:
+def answers(request: AwaitedRequest, end: EndedAttempt, kin: LineageAssignment) -> bool:
     """Whether this end is of the job that the request started."""
     event = end.event
     if event.cluster != request.cluster or end.attempt_id == request.attempt_id:
@@ -141,7 +141,7 @@ def answers(request: Awaited, end: Ended, kin: Kin) -> bool:
     return _later(request, end) and _named(request, end, kin)
 
 
-def _named(request: Awaited, end: Ended, kin: Kin) -> bool:
+def _named(request: AwaitedRequest, end: EndedAttempt, kin: LineageAssignment) -> bool:
     event = end.event
     if event.job_id == request.job_id:
         return request.kind == "requeue" or request.new_job_id == event.job_id
@@ -152,7 +152,7 @@ def _named(request: Awaited, end: Ended, kin: Kin) -> bool:
     return label_of(event) is not None and kin.of[end.attempt_id].lineage == request.lineage
 
 
-def _later(request: Awaited, end: Ended) -> bool:
+def _later(request: AwaitedRequest, end: EndedAttempt) -> bool:
     """Whether an attempt began after the one that failed; where no start is told, whether it ended after the lease."""
     event = end.event
     if event.started_at is not None and request.began is not None:
@@ -160,11 +160,11 @@ def _later(request: Awaited, end: Ended) -> bool:
     return event.ended_at >= request.leased_at
 
 
-def _overtaken(work: UnitOfWork, ends: Sequence[Ended], kin: Kin) -> None:
+def _overtaken(work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment) -> None:
     """Withdraw what still waits of work that has ended again meanwhile."""
     if not work.requests.any_open():
         return
-    by_lineage: dict[str, list[Ended]] = {}
+    by_lineage: dict[str, list[EndedAttempt]] = {}
     for end in ends:
         by_lineage.setdefault(kin.of[end.attempt_id].lineage, []).append(end)
     gone: list[str] = []
@@ -184,7 +184,7 @@ def _overtaken(work: UnitOfWork, ends: Sequence[Ended], kin: Kin) -> None:
 
 
 def demote(work: UnitOfWork, policy: Policy, clock: Clock) -> None:
-    """Note which actions are credibly under their floor (advice reads the same figures), and which no longer are."""
+    """Note which actions are credibly under their floor (advice reads the same success_rates), and which no longer are."""
     now = clock.now()
     rows = work.outcomes.tallies(now - OUTCOMES_COUNT)
     standing = {(one.cluster, one.cause, one.plan, one.policy): one for one in work.outcomes.demotions()}

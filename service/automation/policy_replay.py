@@ -11,7 +11,7 @@ from service.automation import decision_records
 from service.db.session import Store
 from service.recommend import policy
 from service.recommend.policy import Policy
-from service.recommend.replay import Compared, compare, merged
+from service.recommend.replay import ReplayComparison, compare, merged
 
 PART = 50_000  # failures a part: enough to be worth a process's while
 
@@ -21,7 +21,7 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
         yield begin, min(high, begin + PART - 1)
 
 
-def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[int, int]) -> Compared:
+def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[int, int]) -> ReplayComparison:
     store = Store(database_url)
     try:
         with store.reading() as reading:
@@ -30,8 +30,8 @@ def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[i
         store.close()
 
 
-def replayed(database_url: str, asked: Policy, file: Path | None, since: datetime, workers: int = 1) -> Compared:
-    """What `asked` (read from `file`, which each process reads again) changes in the decisions since a time.
+def replayed(database_url: str, other: Policy, file: Path | None, since: datetime, workers: int = 1) -> ReplayComparison:
+    """What `other` (read from `file`, which each process reads again) changes in the decisions since a time.
 
     Raises:
         Unavailable: the database does not answer.
@@ -43,7 +43,7 @@ def replayed(database_url: str, asked: Policy, file: Path | None, since: datetim
     finally:
         store.close()
     if span is None:
-        return Compared(asked.version)
+        return ReplayComparison(other.version)
     ask = partial(_part, database_url, file, since)
     parts = list(_parts(*span))
     if workers <= 1 or len(parts) == 1:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from service.automation.job_ends import Subject
+from service.automation.job_ends import DiagnosedAttempt
 from service.automation.lineage import checkpoint_of, step_of
 from service.automation.time_limits import HELD_FOR, TOO_OLD
 from service.contracts.verdict import Action, Advice
-from service.incidents.shared_resources import Shared, resource
+from service.incidents.shared_resources import SharedResource, storm_resource
 from service.jobs.new_job import gpu_hours_lost
 from service.recommend import facts_wire
 from service.recommend.advise import advise
@@ -18,14 +18,14 @@ from service.requests.records import NewAdvice, NewRequest, RequestState
 
 
 @dataclass(frozen=True, slots=True)
-class Advised:
+class AdvisedFailure:
     """Advice on one subject, with what it stood on; `lineage` is its work's key, `superseded`: it ended again since."""
 
-    subject: Subject
+    subject: DiagnosedAttempt
     advice: Advice
     facts: Facts
     lineage: str
-    things: tuple[Shared, ...]
+    things: tuple[SharedResource, ...]
     policy: Policy
     superseded: bool = False
     person_holds: bool = False
@@ -39,7 +39,7 @@ class _Wanted:
     reasons: tuple[str, ...] = ()
 
 
-def stored(advised: Advised, version: int) -> NewAdvice:
+def stored(advised: AdvisedFailure, version: int) -> NewAdvice:
     """The advice as its own record, with the facts known at the time."""
     facts = advised.facts
     checkpoint = checkpoint_of(advised.subject)
@@ -56,7 +56,7 @@ def stored(advised: Advised, version: int) -> NewAdvice:
     )
 
 
-def request(advised: Advised, version: int, now: datetime) -> NewRequest | None:
+def request(advised: AdvisedFailure, version: int, now: datetime) -> NewRequest | None:
     """What the advice asks for; None where nothing is to be done by itself, or it is too late for it."""
     wanted = _wanted(advised)
     event, verdict = advised.subject.event, advised.subject.verdict
@@ -78,7 +78,7 @@ def request(advised: Advised, version: int, now: datetime) -> NewRequest | None:
         side=verdict.side,
         cause=verdict.cause,
         fingerprint=verdict.fingerprint,
-        resource=resource(advised.things),
+        resource=storm_resource(advised.things),
         state=wanted.state,
         origin="policy",
         kind=wanted.action.kind,
@@ -100,7 +100,7 @@ def request(advised: Advised, version: int, now: datetime) -> NewRequest | None:
     )
 
 
-def _wanted(advised: Advised) -> _Wanted | None:
+def _wanted(advised: AdvisedFailure) -> _Wanted | None:
     advice = advised.advice
     if advice.decision in RESUBMITTING and advice.action is not None:
         if advice.mode == "act":
@@ -115,7 +115,7 @@ def _wanted(advised: Advised) -> _Wanted | None:
     return _after_repair(advised)
 
 
-def _after_repair(advised: Advised) -> _Wanted | None:
+def _after_repair(advised: AdvisedFailure) -> _Wanted | None:
     """What waits for a repair is kept, to be let go by a person or with its incident.
 
     It is asked what would be decided were the repair made: every other rule has its say (consent, ceilings, cost).

@@ -16,15 +16,15 @@ from service.automation import (
 )
 from service.automation import lineage as kin
 from service.automation import request_creation as act
-from service.automation.fact_gathering import collect
-from service.automation.job_ends import Ended, Subject
-from service.automation.request_creation import Advised
-from service.automation.success_rates import KeptFigures
+from service.automation.fact_gathering import gather_facts
+from service.automation.job_ends import EndedAttempt, DiagnosedAttempt
+from service.automation.request_creation import AdvisedFailure
+from service.automation.success_rates import SuccessRateCache
 from service.clock import Clock
 from service.contracts.verdict import Advice
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident, IncidentKind
-from service.incidents.shared_resources import shared
+from service.incidents.shared_resources import shared_resources_of
 from service.recommend.advise import advise
 from service.recommend.policy import Policy
 from service.requests.records import AckResult, Lease, Request, Switch
@@ -51,14 +51,14 @@ class Automation:
         self._policy = policy
         self._clock = clock
         self._telemetry = telemetry
-        self._figures = KeptFigures(clock)
+        self._figures = SuccessRateCache(clock)
 
     @property
     def policy(self) -> Policy:
         """The policy in force."""
         return self._policy
 
-    def advise(self, work: UnitOfWork, ends: Sequence[Ended]) -> dict[int, Advised]:
+    def advise(self, work: UnitOfWork, ends: Sequence[EndedAttempt]) -> dict[int, AdvisedFailure]:
         """Match these ends to what was resubmitted before, and advise on those that were diagnosed, by attempt id.
 
         Opens incidents. A failure whose advice can't be made gets a person's decision, and is not lost.
@@ -68,39 +68,39 @@ class Automation:
         related = kin.resolve(work, {end.attempt_id: end.event for end in ends})
         if related.joins:
             work.lineages.join(related.joins)
-        outcome_matching.ended(work, ends, related, policy=self._policy, clock=self._clock, figures=self._figures)
+        outcome_matching.ended(work, ends, related, policy=self._policy, clock=self._clock, success_rates=self._figures)
         subjects = [
-            Subject(end.attempt_id, end.failure_id, end.event, end.verdict)
+            DiagnosedAttempt(end.attempt_id, end.failure_id, end.event, end.verdict)
             for end in ends
             if end.verdict is not None and end.failure_id is not None
         ]
         return self._advised(work, subjects, related) if subjects else {}
 
-    def advise_again(self, work: UnitOfWork, end: Ended) -> Advised | None:
+    def advise_again(self, work: UnitOfWork, end: EndedAttempt) -> AdvisedFailure | None:
         """Advice on a failure whose verdict is another one now; its end was told before."""
         if end.verdict is None or end.failure_id is None:
             return None
-        subject = Subject(end.attempt_id, end.failure_id, end.event, end.verdict)
+        subject = DiagnosedAttempt(end.attempt_id, end.failure_id, end.event, end.verdict)
         related = kin.resolve(work, {end.attempt_id: end.event})
         return self._advised(work, [subject], related, again=True)[end.attempt_id]
 
     def _advised(
-        self, work: UnitOfWork, subjects: Sequence[Subject], related: kin.Kin, *, again: bool = False
-    ) -> dict[int, Advised]:
+        self, work: UnitOfWork, subjects: Sequence[DiagnosedAttempt], related: kin.LineageAssignment, *, again: bool = False
+    ) -> dict[int, AdvisedFailure]:
         now = self._clock.now()
         histories = kin.histories(work, subjects, related)
-        things = {one.attempt_id: shared(one.event, one.verdict) for one in subjects}
-        folded = incident_detection.fold(work, subjects, things, self._policy, now, again=again)
+        things = {one.attempt_id: shared_resources_of(one.event, one.verdict) for one in subjects}
+        incidents = incident_detection.assign_incidents(work, subjects, things, self._policy, now, revised=again)
         spoken = {joined.lineage for joined in related.of.values()} if work.lineages.any_marks() else set()
         marks = work.lineages.marks(spoken)
-        facts = collect(
+        facts = gather_facts(
             work,
             subjects,
             kin=related,
             histories=histories,
             things=things,
-            folded=folded,
-            figures=self._figures.get(work),
+            incidents=incidents,
+            success_rates=self._figures.get(work),
             marks=marks,
             policy=self._policy,
             now=now,
@@ -110,12 +110,12 @@ class Automation:
         def effective(cluster: str, queue: str | None, team: str | None) -> Policy:
             return self._policy.effective(cluster=cluster, queue=queue, team=team)
 
-        found: dict[int, Advised] = {}
+        found: dict[int, AdvisedFailure] = {}
         for one in subjects:
             event, lineage = one.event, related.of[one.attempt_id].lineage
             own = effective(event.cluster, event.queue, event.team)
             known = facts[one.attempt_id]
-            found[one.attempt_id] = Advised(
+            found[one.attempt_id] = AdvisedFailure(
                 subject=one,
                 advice=self._safely(
                     lambda one=one, known=known, own=own: advise(  # type: ignore[misc]  # bound at once
@@ -132,7 +132,7 @@ class Automation:
             )
         return found
 
-    def _safely(self, make: Callable[[], Advice], one: Subject) -> Advice:
+    def _safely(self, make: Callable[[], Advice], one: DiagnosedAttempt) -> Advice:
         try:
             return make()
         except Exception:  # a rule that fails on one failure must not lose the batch: a person decides on this one
@@ -145,7 +145,7 @@ class Automation:
                 policy=self._policy.version,
             )
 
-    def act(self, work: UnitOfWork, advised: Sequence[tuple[Advised, int]], *, again: bool = False) -> list[Request]:
+    def act(self, work: UnitOfWork, advised: Sequence[tuple[AdvisedFailure, int]], *, again: bool = False) -> list[Request]:
         """Store the advice beside its verdict's version, and ask for what it says; the requests that were made.
 
         Args:

@@ -5,16 +5,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.automation.time_limits import FIGURES_FOR_S, OUTCOMES_COUNT
+from service.automation.time_limits import SUCCESS_RATES_FOR_S, OUTCOMES_COUNT
 from service.clock import Clock
 from service.db.session import UnitOfWork
-from service.feedback.repository.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import FixCount
 from service.recommend.facts import History, Plan, Tally
 from service.requests.records import TallyRow
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class SuccessRates:
     """Tallies by (cluster, cause), each by plan: under any policy, and by policy.
 
     `mended`: by (cluster, cause), how many failures each mitigation ended, as people said.
@@ -41,7 +41,7 @@ class Figures:
 NO_HISTORY = History()
 
 
-def figures(rows: list[TallyRow], counts: Sequence[MendedCount] = ()) -> Figures:
+def success_rates(rows: list[TallyRow], counts: Sequence[FixCount] = ()) -> SuccessRates:
     """From the store's tallies and counts."""
     overall: dict[tuple[str, str], dict[Plan, Tally]] = defaultdict(dict)
     by_policy: dict[tuple[str, str, str], dict[Plan, Tally]] = defaultdict(dict)
@@ -54,26 +54,26 @@ def figures(rows: list[TallyRow], counts: Sequence[MendedCount] = ()) -> Figures
     mended: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for count in counts:
         mended[count.cluster, count.cause][count.code] = count.many
-    return Figures(dict(overall), dict(by_policy), dict(mended))
+    return SuccessRates(dict(overall), dict(by_policy), dict(mended))
 
 
-class KeptFigures:
-    """The figures, read again when they are some seconds old or an outcome came in here."""
+class SuccessRateCache:
+    """The success_rates, read again when they are some seconds old or an outcome came in here."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: Figures | None = None
+        self._kept: SuccessRates | None = None
         self._read_at = 0.0
 
-    def get(self, work: UnitOfWork) -> Figures:
-        """The figures as this transaction may use them."""
+    def get(self, work: UnitOfWork) -> SuccessRates:
+        """The success_rates as this transaction may use them."""
         now = self._clock.monotonic()
         with self._lock:
-            if self._kept is not None and 0 <= now - self._read_at < FIGURES_FOR_S:
+            if self._kept is not None and 0 <= now - self._read_at < SUCCESS_RATES_FOR_S:
                 return self._kept
         since = self._clock.now() - OUTCOMES_COUNT
-        found = figures(work.outcomes.tallies(since), work.mended.counts(since))
+        found = success_rates(work.outcomes.tallies(since), work.mended.counts(since))
         with self._lock:
             self._kept, self._read_at = found, now
         return found

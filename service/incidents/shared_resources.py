@@ -13,7 +13,7 @@ from service.contracts.event import JobCompletion
 from service.incidents.records import IncidentKind
 
 # Of several kinds the first that many jobs share names the incident: the nearer to what has to be mended, the earlier.
-ORDER: tuple[IncidentKind, ...] = (
+RESOURCE_ORDER: tuple[IncidentKind, ...] = (
     *("storage_host", "file_system", "registry", "image", "node", "switch", "rack", "fingerprint"),
 )
 _PLACES: tuple[IncidentKind, ...] = ("switch", "rack")
@@ -23,7 +23,7 @@ _NAME = 150  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedResource:
     """One shared thing on one cluster."""
 
     kind: IncidentKind
@@ -67,8 +67,8 @@ def _data() -> _Data:
     return _Data(resources, frozenset(raw["mounts"]["below"]), frozenset(raw["mounts"]["local"]), raw["titles"])
 
 
-def shared(event: JobCompletion, verdict: Verdict) -> tuple[Shared, ...]:
-    """The shared things that this failure points at, in `ORDER`; none where it is the user's own, or a preemption."""
+def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedResource, ...]:
+    """The shared things that this failure points at, in `RESOURCE_ORDER`; none where it is the user's own, or a preemption."""
     if verdict.side == "user" or event.status in {"preempted", "cancelled"}:
         return ()
     found: dict[tuple[IncidentKind, str], None] = {}
@@ -84,11 +84,11 @@ def shared(event: JobCompletion, verdict: Verdict) -> tuple[Shared, ...]:
         if named is not None:
             found.setdefault((place, named))
     found.setdefault(("fingerprint", verdict.fingerprint[:_NAME]))
-    ordered = sorted(found, key=lambda one: ORDER.index(one[0]))
-    return tuple(Shared(kind, value, event.cluster) for kind, value in ordered)
+    ordered = sorted(found, key=lambda one: RESOURCE_ORDER.index(one[0]))
+    return tuple(SharedResource(kind, value, event.cluster) for kind, value in ordered)
 
 
-def resource(things: Sequence[Shared]) -> str:
+def storm_resource(things: Sequence[SharedResource]) -> str:
     """The one thing that the storm brake counts by; "" where only the kind of failure is shared."""
     first = things[0] if things else None
     return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"

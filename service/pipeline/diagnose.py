@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from classifiers.contracts import RawCase, Verdict
-from service.automation.job_ends import Ended
-from service.automation.request_creation import Advised
+from service.automation.job_ends import EndedAttempt
+from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
@@ -218,19 +218,19 @@ class Diagnose:
 
     def _advised(
         self, work: UnitOfWork, diagnosed: Mapping[str, _Item], items: Sequence[_Item], outcomes: Sequence[JobOutcome]
-    ) -> dict[int, Advised]:
+    ) -> dict[int, AdvisedFailure]:
         """Advice with all that is known, by attempt id; every new end is told, those of jobs that went well too."""
         if self._automation is None:
             return {}
         ends = [
-            Ended(outcome.id, item.event, item.verdict, outcome.failure_id)
+            EndedAttempt(outcome.id, item.event, item.verdict, outcome.failure_id)
             for given, outcome in zip(items, outcomes, strict=True)
             if outcome.kind == "new" and outcome.id is not None and (item := diagnosed.get(given.key)) is not None
         ]
         return self._automation.advise(work, ends)
 
     def _join(
-        self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any], advised: Advised | None
+        self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any], advised: AdvisedFailure | None
     ) -> Mapping[str, Any] | None:
         """Another attempt of a job that has a failure: it speaks for the job only where it knows better.
 
@@ -244,7 +244,7 @@ class Diagnose:
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
         if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
             said = verdict_of(standing.verdict)
-            advised = self._automation.advise_again(work, Ended(outcome.id, item.event, said, failure_id))
+            advised = self._automation.advise_again(work, EndedAttempt(outcome.id, item.event, said, failure_id))
             told = self._wire(item, said, advised)
             better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
             wire = told
@@ -255,7 +255,7 @@ class Diagnose:
         return wire if self._stands(work, failure_id, wire, advised, version) else None
 
     def _stands(
-        self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any], advised: Advised | None, version: int | None
+        self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any], advised: AdvisedFailure | None, version: int | None
     ) -> bool:
         """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
         if version is not None and self._automation is not None:
@@ -266,13 +266,13 @@ class Diagnose:
 
     def _again(
         self, work: UnitOfWork, failure_id: int, attempt_id: int, event: JobCompletion, verdict: Verdict
-    ) -> tuple[dict[str, Any], Advised | None]:
+    ) -> tuple[dict[str, Any], AdvisedFailure | None]:
         """A verdict made again, as it is told, with the advice on it."""
-        end = Ended(attempt_id, event, verdict, failure_id)
+        end = EndedAttempt(attempt_id, event, verdict, failure_id)
         advised = None if self._automation is None else self._automation.advise_again(work, end)
         return self._wire(_Item(event.key(), event, b""), verdict, advised), advised
 
-    def _wire(self, item: _Item, verdict: Verdict, advised: Advised | None = None) -> dict[str, Any]:
+    def _wire(self, item: _Item, verdict: Verdict, advised: AdvisedFailure | None = None) -> dict[str, Any]:
         if advised is None:
             known = event_facts.alone(item.event, self._clock.now(), self._policy)
             advice = advise(verdict, item.event.facts(), known, self._policy)

@@ -7,7 +7,7 @@ from service.contracts.verdict import Action, Advice, Mitigation
 from service.recommend import ranking, reasons, resource_changes
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, Asked, Rule, Standing, Trace, ask_all
+from service.recommend.rule_chain import RESUBMITTING, RuleContext, Rule, DecisionState, Trace, evaluate_rules
 from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window
@@ -15,10 +15,10 @@ from service.recommend.rules.never import NeverAutomatic
 from service.recommend.rules.pause import Pause
 from service.recommend.rules.shared import InIncident, Rate, StormBrake
 from service.recommend.rules.worth import CostGate, Demoted
-from service.recommend.wording import Words, worked_here
+from service.recommend.wording import MitigationWording, worked_here
 
-# Asked after the policy's own rules, as long as a resubmit is what would be done.
-MAY_OBJECT: tuple[Rule, ...] = (
+# RuleContext after the policy's own rules, as long as a resubmit is what would be done.
+OBJECTION_RULES: tuple[Rule, ...] = (
     NeverAutomatic(),
     InIncident(),
     SameFailure(),
@@ -31,42 +31,42 @@ MAY_OBJECT: tuple[Rule, ...] = (
     Rate(),
     Pause(),
 )
-# Asked last, where something would be done now or later: whether it may be done automatically.
-MAY_FORBID: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
+# RuleContext last, where something would be done now or later: whether it may be done automatically.
+CONSENT_RULES: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
 
 
-def decide(asked: Asked, trace: Trace | None = None) -> Standing:
+def decide(context: RuleContext, trace: Trace | None = None) -> DecisionState:
     """Ask the rules in order; without `trace` no words are kept (for replaying many failures)."""
-    standing = Standing()
-    outlook.ask(asked, standing, trace)
-    if standing.decision == "hold":
-        _hold(asked, standing, trace)
-    if standing.decision in RESUBMITTING:
-        ask_all(MAY_OBJECT, asked, standing, trace)
-    if standing.decision in RESUBMITTING or standing.held_by is not None:
-        ask_all(MAY_FORBID, asked, standing, trace)
+    state = DecisionState()
+    outlook.evaluate(context, state, trace)
+    if state.decision == "hold":
+        _hold(context, state, trace)
+    if state.decision in RESUBMITTING:
+        evaluate_rules(OBJECTION_RULES, context, state, trace)
+    if state.decision in RESUBMITTING or state.held_by is not None:
+        evaluate_rules(CONSENT_RULES, context, state, trace)
     else:
-        standing.mode = "advise"
-    return standing
+        state.mode = "advise"
+    return state
 
 
-def _hold(asked: Asked, standing: Standing, trace: Trace | None) -> None:
+def _hold(context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
     """A rule holds for a repair: with an incident the job waits for that, and goes when its turn has come."""
-    incident = asked.facts.incident
+    incident = context.facts.incident
     if incident is not None and incident.turn_at is not None:
-        standing.decision = "resubmit_after"  # the probe has shown that the repair is done; every rule is asked
+        state.decision = "resubmit_after"  # the probe has shown that the repair is done; every rule is context
         return
-    standing.held_by = "repair"
-    ask_all((NeverAutomatic(), InIncident()), asked, standing, trace)
+    state.held_by = "repair"
+    evaluate_rules((NeverAutomatic(), InIncident()), context, state, trace)
 
 
-def would_resubmit(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
+def would_resubmit_without_history(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
     """Whether this event without any history, as if its job had opted in, is resubmitted."""
     if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed:
-        return False  # as `NeverAutomatic` would say: most failures are such, and need not be asked about twice
+        return False  # as `NeverAutomatic` would say: most failures are such, and need not be context about twice
     if not facts.suspicion:  # then the policy's own rules say the same of this event without history
-        by_policy = Standing()
-        outlook.ask(Asked(verdict, job, facts, policy), by_policy, None)
+        by_policy = DecisionState()
+        outlook.evaluate(RuleContext(verdict, job, facts, policy), by_policy, None)
         if by_policy.decision not in RESUBMITTING:
             return False
     alone = replace(
@@ -81,8 +81,8 @@ def would_resubmit(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy
         opt_in=OptIn("auto", "assumed"),
         retrier=None,
     )
-    standing = decide(Asked(verdict, job, alone, policy))
-    return standing.decision in RESUBMITTING and standing.mode == "act"
+    state = decide(RuleContext(verdict, job, alone, policy))
+    return state.decision in RESUBMITTING and state.mode == "act"
 
 
 def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Advice:
@@ -90,10 +90,10 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
 
     `policy` is the effective one for the job's cluster, queue and team (`Policy.effective`).
     """
-    asked, trace = Asked(verdict, job, facts, policy), Trace()
-    standing = decide(asked, trace)
+    context, trace = RuleContext(verdict, job, facts, policy), Trace()
+    state = decide(context, trace)
     changes = resource_changes.changes(verdict, job, facts, policy.request)
-    acting = standing.decision in RESUBMITTING
+    acting = state.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
     worked = facts.history.resolved_by
     rules_asked = reasons.in_words(trace)
@@ -104,46 +104,46 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         "user": job.user or "",
         **resource_changes.in_words(changes, facts, job),
     }
-    words = Words(verdict, asked.leave_out, slots)
+    words = MitigationWording(verdict, context.excluded_nodes, slots)
     ranked = ranking.shown(
         verdict,
         facts.history,
         policy.prior_weight,
         resubmitting=acting,
-        stopped=standing.decision == "stop",
+        stopped=state.decision == "stop",
         larger_request=bool({"memory_bytes", "time_limit_s"} & changes.keys()),
     )
     return Advice(
         mitigations=tuple(
             Mitigation(code, share, words.mitigation(code, worked.get(code, 0))) for code, share in ranked
         ),
-        decision=standing.decision,
-        resubmit=would_resubmit(verdict, job, facts, policy),
+        decision=state.decision,
+        resubmit=would_resubmit_without_history(verdict, job, facts, policy),
         reasons=tuple(f"{one.name}: {one.said}" for one in rules_asked),
         policy=policy.version,
-        exclude_nodes=asked.leave_out,
-        action=action(asked, standing, changes, checkpoint) if acting or standing.held_by is not None else None,
-        mode=standing.mode,
+        exclude_nodes=context.excluded_nodes,
+        action=action(context, state, changes, checkpoint) if acting or state.held_by is not None else None,
+        mode=state.mode,
         incident=None if facts.incident is None else facts.incident.id,
-        held_by=standing.held_by,
-        rule=standing.rule,
+        held_by=state.held_by,
+        rule=state.rule,
         rules_asked=rules_asked,
-        ask_whom=words.whom(),
+        ask_whom=words.contact(),
         changes=changes,
-        figures=asked.figures,
+        figures=context.figures,
     )
 
 
-def action(asked: Asked, standing: Standing, changes: dict[str, int | float], checkpoint: str | None) -> Action:
+def action(context: RuleContext, state: DecisionState, changes: dict[str, int | float], checkpoint: str | None) -> Action:
     """What a hook would do. A Kubernetes Job can't be started again: a new one is made from it."""
     return Action(
-        kind="submit" if asked.job.scheduler == "kubernetes" else "requeue",
-        plan=asked.plan,
-        exclude_nodes=asked.leave_out,
+        kind="submit" if context.job.scheduler == "kubernetes" else "requeue",
+        plan=context.plan,
+        exclude_nodes=context.excluded_nodes,
         resume_from=checkpoint,
         changes=changes,
-        not_before=standing.not_before,
-        ask_scheduler=asked.facts.opt_in.mode == "scheduler",
+        not_before=state.not_before,
+        ask_scheduler=context.facts.opt_in.mode == "scheduler",
     )
 
 

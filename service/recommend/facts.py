@@ -40,7 +40,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class PastResubmit:
-    """One resubmit of this lineage that was asked for automatically (withdrawn and refused ones are no resubmits).
+    """One resubmit of this lineage that was context for automatically (withdrawn and refused ones are no resubmits).
 
     `side` is the side of the verdict that led to it: hardware and system count on the infrastructure's ceiling, user
     on the user's. `outcome` is None while the job has not ended.

@@ -1,4 +1,4 @@
-"""Facts as plain JSON and back: stored beside the advice that stood on them, so that it can be asked again later.
+"""Facts as plain JSON and back: stored beside the advice that stood on them, so that it can be context again later.
 
 A part that is the same as knowing nothing is left out.
 """

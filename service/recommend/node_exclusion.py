@@ -40,7 +40,7 @@ def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: Suspi
     return tuple(node for _, node in sorted(bad)[:most])
 
 
-def to_leave_out(
+def nodes_to_exclude(
     verdict: Verdict, job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings
 ) -> tuple[str, ...]:
     """The nodes that a resubmit leaves out, the one that the evidence is bound to first.

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 from service.contracts.verdict import RuleAsked
-from service.recommend.rule_chain import Ruling, Trace
+from service.recommend.rule_chain import RuleResult, Trace
 
 
 @cache
@@ -13,7 +13,7 @@ def _texts() -> dict[str, dict[str, str]]:
     return tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
 
 
-def said(name: str, ruling: Ruling) -> str:
+def said(name: str, result: RuleResult) -> str:
     """What a rule said, in words.
 
     Raises:
@@ -21,18 +21,18 @@ def said(name: str, ruling: Ruling) -> str:
     """
     texts = _texts()
     of_all = texts["*"]
-    text = of_all.get(ruling.text) or texts[name][ruling.text]
-    return text.format_map(ruling.slots) if ruling.slots else text
+    text = of_all.get(result.text) or texts[name][result.text]
+    return text.format_map(result.slots) if result.slots else text
 
 
 def in_words(trace: Trace) -> tuple[RuleAsked, ...]:
-    """Every rule that was asked, what it said, and whether it set the decision or the mode."""
+    """Every rule that was context, what it said, and whether it set the decision or the mode."""
     return tuple(
-        RuleAsked(name, said(name, ruling), decided) if ruling.slots else _plain(name, ruling.text, decided)
-        for name, ruling, decided in trace
+        RuleAsked(name, said(name, result), decided) if result.slots else _plain(name, result.text, decided)
+        for name, result, decided in trace
     )
 
 
 @cache
 def _plain(name: str, text: str, decided: bool) -> RuleAsked:  # noqa: FBT001 - a key
-    return RuleAsked(name, said(name, Ruling(text)), decided)
+    return RuleAsked(name, said(name, RuleResult(text)), decided)

@@ -1,6 +1,6 @@
 """What another policy would have decided: the pure rules over stored history, in time order. Pure.
 
-Each failure is asked about with the version of the verdict and the facts that were known when it was decided, under
+Each failure is decided again with the version of the verdict and the facts that were known when it was decided, under
 the other policy. What really happened to a resubmit is known only where one was made: where the other policy would not
 have made it, its recorded end says what that gains or loses; where it would have made one more, nobody knows how that
 would have ended, and it is counted as unknown, never guessed.
@@ -17,7 +17,7 @@ from service.contracts.verdict import Mode
 from service.recommend.advise import advise, decide
 from service.recommend.facts import Facts, OptIn, Outcome
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, Asked
+from service.recommend.rule_chain import RESUBMITTING, RuleContext
 
 SHOWN = 200
 _BY_POLICY = frozenset({"policy", "nobody opted in"})
@@ -26,7 +26,7 @@ _LOST: frozenset[Outcome] = frozenset({"succeeded", "got_past"})
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastDecision:
     """One decision as it was made.
 
     `outcome` is how its resubmit ended, None where none was made or its end is not known; `gpu_hours` are those that
@@ -49,7 +49,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedDecision:
     """One decision that changes, with the reasons that the other policy gives."""
 
     failure_id: int
@@ -64,7 +64,7 @@ class Changed:
 
 
 @dataclass(slots=True)
-class Compared:
+class ReplayComparison:
     """What changes. `more` and `fewer` count resubmits; GPU-hours are of runs whose end was recorded.
 
     `saved`: of resubmits that failed and would not be made. `lost`: of resubmits that helped and would not be made.
@@ -72,7 +72,7 @@ class Compared:
     """
 
     policy: str
-    asked: int = 0
+    decisions: int = 0
     changed: int = 0
     more: int = 0
     fewer: int = 0
@@ -86,7 +86,7 @@ class Compared:
     last: datetime | None = None
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     causes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    shown: list[Changed] = field(default_factory=list)
+    shown: list[ChangedDecision] = field(default_factory=list)
 
 
 def named(decision: str, mode: str) -> str:
@@ -105,29 +105,29 @@ def _resubmits(decision: str, mode: str) -> bool:
     return decision in RESUBMITTING and mode != "advise"
 
 
-def compare(history: Iterable[Past], policy: Policy, *, shown: int = SHOWN) -> Compared:
+def compare(history: Iterable[PastDecision], policy: Policy, *, shown: int = SHOWN) -> ReplayComparison:
     """Ask the other policy about every decision; reasons are worded for the first `shown` that change only."""
-    found = Compared(policy.version)
+    found = ReplayComparison(policy.version)
     for past in history:
         effective = policy.effective(cluster=past.cluster, queue=past.queue, team=past.team)
         facts = _consent(past.facts, effective)
-        standing = decide(Asked(past.verdict, past.job, facts, effective))
-        found.asked += 1
+        state = decide(RuleContext(past.verdict, past.job, facts, effective))
+        found.decisions += 1
         found.first = past.at if found.first is None else min(found.first, past.at)
         found.last = past.at if found.last is None else max(found.last, past.at)
-        if standing.decision == past.decision and standing.mode == past.mode:
+        if state.decision == past.decision and state.mode == past.mode:
             continue
-        _note(found, past, standing.decision, standing.mode)
+        _note(found, past, state.decision, state.mode)
         if len(found.shown) < shown:
             reasons = advise(past.verdict, past.job, facts, effective).reasons
             found.shown.append(
-                Changed(
+                ChangedDecision(
                     past.failure_id,
                     past.at,
                     past.cluster,
                     past.verdict.cause,
                     named(past.decision, past.mode),
-                    named(standing.decision, standing.mode),
+                    named(state.decision, state.mode),
                     past.outcome,
                     past.gpu_hours,
                     reasons,
@@ -136,7 +136,7 @@ def compare(history: Iterable[Past], policy: Policy, *, shown: int = SHOWN) -> C
     return found
 
 
-def _note(found: Compared, past: Past, decision: Decision, mode: Mode) -> None:
+def _note(found: ReplayComparison, past: PastDecision, decision: Decision, mode: Mode) -> None:
     found.changed += 1
     found.kinds[named(past.decision, past.mode), named(decision, mode)] += 1
     before, after = _resubmits(past.decision, past.mode), _resubmits(decision, mode)
@@ -150,7 +150,7 @@ def _note(found: Compared, past: Past, decision: Decision, mode: Mode) -> None:
         _fewer(found, past)
 
 
-def _fewer(found: Compared, past: Past) -> None:
+def _fewer(found: ReplayComparison, past: PastDecision) -> None:
     if not past.made or past.outcome is None or past.outcome == "unknown" or past.gpu_hours is None:
         found.unknown_fewer += 1
     elif past.outcome in _GAINED:
@@ -161,13 +161,13 @@ def _fewer(found: Compared, past: Past) -> None:
         found.lost_gpu_hours += past.gpu_hours
 
 
-def merged(parts: Iterable[Compared], *, shown: int = SHOWN) -> Compared:
+def merged(parts: Iterable[ReplayComparison], *, shown: int = SHOWN) -> ReplayComparison:
     """Several comparisons of one policy, made in parts, as one.
 
     Raises:
         ValueError: there is no part.
     """
-    whole: Compared | None = None
+    whole: ReplayComparison | None = None
     for part in parts:
         if whole is None:
             whole = part
@@ -186,6 +186,6 @@ def merged(parts: Iterable[Compared], *, shown: int = SHOWN) -> Compared:
 
 
 _SUMMED = (
-    *("asked", "changed", "more", "fewer", "saved_gpu_hours", "lost_gpu_hours"),
+    *("decisions", "changed", "more", "fewer", "saved_gpu_hours", "lost_gpu_hours"),
     *("failed_avoided", "helped_lost", "unknown_more", "unknown_fewer"),
 )

@@ -4,19 +4,19 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from service.recommend.replay import Changed, Compared
+from service.recommend.replay import ChangedDecision, ReplayComparison
 
 
 def _day(at: datetime | None) -> str:
     return "–" if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
-def rows(found: Compared) -> list[tuple[str, str]]:
+def rows(found: ReplayComparison) -> list[tuple[str, str]]:
     """The figures by name, in the order that they are shown."""
-    share = found.changed / found.asked if found.asked else 0.0
+    share = found.changed / found.decisions if found.decisions else 0.0
     return [
         ("policy", found.policy),
-        ("decisions asked again", f"{found.asked:,}, {_day(found.first)} to {_day(found.last)} UTC"),
+        ("decisions replayed", f"{found.decisions:,}, {_day(found.first)} to {_day(found.last)} UTC"),
         ("decisions that change", f"{found.changed:,} ({share:.1%})"),
         ("resubmits more", f"{found.more:,} (how they would have ended is not known)"),
         ("resubmits fewer", f"{found.fewer:,}"),
@@ -26,11 +26,11 @@ def rows(found: Compared) -> list[tuple[str, str]]:
     ]
 
 
-def as_json(found: Compared) -> dict[str, Any]:
+def as_json(found: ReplayComparison) -> dict[str, Any]:
     """The comparison as JSON has it."""
     return {
         "policy": found.policy,
-        "asked": found.asked,
+        "asked": found.decisions,
         "changed": found.changed,
         "resubmits": {"more": found.more, "fewer": found.fewer},
         "gpu_hours": {"saved": round(found.saved_gpu_hours, 3), "lost": round(found.lost_gpu_hours, 3)},
@@ -44,7 +44,7 @@ def as_json(found: Compared) -> dict[str, Any]:
     }
 
 
-def _changed(one: Changed) -> dict[str, Any]:
+def _changed(one: ChangedDecision) -> dict[str, Any]:
     return {
         "failure_id": one.failure_id,
         "at": one.at.isoformat(),
@@ -58,7 +58,7 @@ def _changed(one: Changed) -> dict[str, Any]:
     }
 
 
-def as_text(found: Compared) -> str:
+def as_text(found: ReplayComparison) -> str:
     """The comparison for a terminal."""
     told = rows(found)
     width = max(len(name) for name, _ in told)
@@ -74,7 +74,7 @@ def as_text(found: Compared) -> str:
     return "\n".join(lines)
 
 
-def as_html(found: Compared) -> str:
+def as_html(found: ReplayComparison) -> str:
     """The comparison as a page that needs nothing else."""
     figures = "".join(f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows(found))
     kinds = "".join(

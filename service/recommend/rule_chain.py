@@ -1,4 +1,4 @@
-"""How the rules are asked: in order, each once, until one ends the matter. Pure; words are made elsewhere."""
+"""How the rules are context: in order, each once, until one ends the matter. Pure; words are made elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ _CARE: Mapping[Mode, int] = {"act": 0, "would_have": 1, "advise": 2}
 
 
 @dataclass(slots=True)
-class Asked:
-    """What is asked about: one failure, all that is known of it, and the policy that is effective for its job."""
+class RuleContext:
+    """What is context about: one failure, all that is known of it, and the policy that is effective for its job."""
 
     verdict: Verdict
     job: JobFacts
     facts: Facts
     policy: Policy
-    leave_out: tuple[str, ...] = ()
+    excluded_nodes: tuple[str, ...] = ()
     figures: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.leave_out = node_exclusion.to_leave_out(
+        self.excluded_nodes = node_exclusion.nodes_to_exclude(
             self.verdict, self.job, self.facts.suspicion, self.policy.suspicion
         )
 
@@ -45,11 +45,11 @@ class Asked:
     @property
     def plan(self) -> Plan:
         """Elsewhere where a node can be left out, else again."""
-        return "elsewhere" if self.leave_out else "again"
+        return "elsewhere" if self.excluded_nodes else "again"
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class RuleResult:
     """What one rule said: `text` names its words in reasons.toml, `slots` fill them. Nothing else set: no objection.
 
     `decision` replaces the decision so far; `cap` lets the mode be no bolder than this; `held_by` says what a hold
@@ -64,12 +64,12 @@ class Ruling:
     not_before: datetime | None = None
 
 
-FINE = Ruling()
+NO_OBJECTION = RuleResult()
 
 
 @dataclass(slots=True)
-class Standing:
-    """Where the matter stands while the rules are asked. `rule` decided the decision, `mode_rule` the mode."""
+class DecisionState:
+    """Where the matter stands while the rules are context. `rule` decided the decision, `mode_rule` the mode."""
 
     decision: Decision = "ask"
     rule: str = ""
@@ -84,37 +84,37 @@ class Rule(Protocol):
 
     name: str
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:
-        """What the rule says; reads only, changes nothing but `asked.figures`."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:
+        """What the rule says; reads only, changes nothing but `context.figures`."""
         ...
 
 
-Trace = list[tuple[str, Ruling, bool]]
+Trace = list[tuple[str, RuleResult, bool]]
 
 
-def apply(name: str, ruling: Ruling, standing: Standing) -> bool:
-    """Put a ruling into effect; whether it changed decision or mode."""
+def apply(name: str, result: RuleResult, state: DecisionState) -> bool:
+    """Put a result into effect; whether it changed decision or mode."""
     decided = False
-    if ruling.decision is not None:
-        standing.decision, standing.rule, standing.held_by = ruling.decision, name, ruling.held_by
+    if result.decision is not None:
+        state.decision, state.rule, state.held_by = result.decision, name, result.held_by
         decided = True
-        if ruling.decision not in RESUBMITTING:
-            standing.not_before = None
-    if ruling.not_before is not None:
-        standing.not_before = ruling.not_before
-    if ruling.cap is not None and _CARE[ruling.cap] > _CARE[standing.mode]:
-        standing.mode, standing.mode_rule = ruling.cap, name
+        if result.decision not in RESUBMITTING:
+            state.not_before = None
+    if result.not_before is not None:
+        state.not_before = result.not_before
+    if result.cap is not None and _CARE[result.cap] > _CARE[state.mode]:
+        state.mode, state.mode_rule = result.cap, name
         decided = True
     return decided
 
 
-def ask_all(rules: tuple[Rule, ...], asked: Asked, standing: Standing, trace: Trace | None) -> None:
-    """Ask rules in order until one decides against a resubmit; each asked leaves a link in `trace`, if there is one."""
-    before = standing.decision in RESUBMITTING
+def evaluate_rules(rules: tuple[Rule, ...], context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
+    """Ask rules in order until one decides against a resubmit; each context leaves a link in `trace`, if there is one."""
+    before = state.decision in RESUBMITTING
     for rule in rules:
-        ruling = rule.ask(asked, standing)
-        decided = ruling is not FINE and apply(rule.name, ruling, standing)
+        result = rule.evaluate(context, state)
+        decided = result is not NO_OBJECTION and apply(rule.name, result, state)
         if trace is not None:
-            trace.append((rule.name, ruling, decided))
-        if before and standing.decision not in RESUBMITTING:
+            trace.append((rule.name, result, decided))
+        if before and state.decision not in RESUBMITTING:
             return

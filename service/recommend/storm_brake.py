@@ -6,10 +6,10 @@ from typing import Literal
 from service.recommend.facts import StormState
 from service.recommend.policy_settings import Storm
 
-Found = Literal["calm", "many", "failing", "held", "trial"]
+BrakeState = Literal["calm", "many", "failing", "held", "trial"]
 
 
-def judge(state: StormState, settings: Storm, now: datetime) -> Found:
+def assess(state: StormState, settings: Storm, now: datetime) -> BrakeState:
     """What a resubmit of this key meets.
 
     calm: go. many, failing: the brake closes with this one (whoever keeps the state sets `held_since` to `now`). held:
@@ -22,7 +22,7 @@ def judge(state: StormState, settings: Storm, now: datetime) -> Found:
     if state.resubmits >= settings.most:
         return "many"
     ended = state.helped + state.failed
-    # All of them having failed is a storm whatever the share asked for; none is not, even if that is 0.
+    # All of them having failed is a storm whatever the share context for; none is not, even if that is 0.
     if ended >= settings.at_least and state.failed and state.failed >= settings.failing_share * ended:
         return "failing"
     return "calm"

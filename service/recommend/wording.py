@@ -51,7 +51,7 @@ def _data() -> dict[str, Any]:
 @cache
 def _texts() -> dict[str, list[_Text]]:
     data = _data()
-    texts: dict[str, list[_Text]] = {"whom": [_row(row) for row in data["whom"]]}
+    texts: dict[str, list[_Text]] = {"contact": [_row(row) for row in data["contact"]]}
     for row in data["text"]:
         texts.setdefault(row["code"], []).append(_row(row))
     return texts
@@ -72,7 +72,7 @@ def worked_here(resolved_by: Mapping[str, int]) -> RuleAsked:
     return RuleAsked("worked here", _worked()["reason"].format(what=what), decided=False)
 
 
-class Words:
+class MitigationWording:
     """The words for one verdict; `nodes` are those to leave out, `slots` what else is known."""
 
     def __init__(self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str]) -> None:
@@ -103,9 +103,9 @@ class Words:
             _worked()["once" if worked == 1 else "often"].format(text=found, count=f"{worked:,}") if worked else found
         )
 
-    def whom(self) -> str | None:
+    def contact(self) -> str | None:
         """Whom to ask, in a few words."""
-        return self._first("whom", self._slots)
+        return self._first("contact", self._slots)
 
     def _first(self, code: str, slots: Mapping[str, str]) -> str | None:
         for text in _texts().get(code, ()):

@@ -189,7 +189,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class LineageMember:
     """Whose piece of work a job is: the lineage's key and its first job."""
 
     lineage: str
@@ -228,7 +228,7 @@ class NewAdvice:
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class AwaitedRequest:
     """A request whose job's end is still to come, as matching needs it.
 
     `began` is when the attempt it answers began, `step` how far that came.
@@ -285,7 +285,7 @@ class Demotion:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class RecentResubmit:
     """A resubmit that was let go, and how it ended (None: not known yet)."""
 
     id: int
@@ -297,7 +297,7 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True)
-class StormHeld:
+class HeldStorm:
     """A key that the brake holds. `trial` is the request that was let go since, at `trial_at`."""
 
     key: str

@@ -39,7 +39,7 @@ class MendedNear:
 
 
 @dataclass(frozen=True, slots=True)
-class MendedCount:
+class FixCount:
     """How many failures of a cause on a cluster one mitigation mended."""
 
     cluster: str
@@ -77,7 +77,7 @@ class Mended:
                 return MendedNear(found[0], found[1], found[2], alike)
         return None
 
-    def counts(self, since: datetime) -> list[MendedCount]:
+    def counts(self, since: datetime) -> list[FixCount]:
         """By cluster, cause and mitigation, of what was said since; causes as the verdicts have them now.
 
         A resubmit whose good end is known as such is counted there, and left out here.
@@ -91,7 +91,7 @@ class Mended:
             .where(mended.c.at >= utc(since), ~known)
             .group_by(failures.c.cluster, failures.c.cause, mended.c.code)
         )
-        return [MendedCount(row.cluster, row.cause, row.code, row.many) for row in found]
+        return [FixCount(row.cluster, row.cause, row.code, row.many) for row in found]
 
     def between(self, since: datetime, until: datetime) -> dict[str, int]:
         """By mitigation: failures that ended in [since, until) and were mended by it, as people said.

@@ -1,6 +1,6 @@
 """Whether anything may be done automatically: another retrier, the owner's word, the kill switch."""
 
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
 
 class OwnRetrier:
@@ -8,10 +8,10 @@ class OwnRetrier:
 
     name = "own retrier"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Caps the mode at advice."""
-        who = asked.facts.retrier
-        return FINE if who is None else Ruling("has one", {"who": who}, cap="advise")
+        who = context.facts.retrier
+        return NO_OBJECTION if who is None else RuleResult("has one", {"who": who}, cap="advise")
 
 
 class ArrayTask:
@@ -19,9 +19,9 @@ class ArrayTask:
 
     name = "array task"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Says so; decides nothing."""
-        return Ruling("alone") if asked.facts.array_task else FINE
+        return RuleResult("alone") if context.facts.array_task else NO_OBJECTION
 
 
 class Dependents:
@@ -29,10 +29,10 @@ class Dependents:
 
     name = "waiting jobs"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Names them; decides nothing."""
-        waiting = asked.facts.dependents
-        return Ruling("named", {"jobs": ", ".join(waiting)}) if waiting else FINE
+        waiting = context.facts.dependents
+        return RuleResult("named", {"jobs": ", ".join(waiting)}) if waiting else NO_OBJECTION
 
 
 class Consent:
@@ -40,15 +40,15 @@ class Consent:
 
     name = "opt-in"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Caps the mode at what was consented to."""
-        opt_in = asked.facts.opt_in
+        opt_in = context.facts.opt_in
         slots = {"source": opt_in.source}
         if opt_in.mode == "shadow":
-            return Ruling("shadow", slots, cap="would_have")
+            return RuleResult("shadow", slots, cap="would_have")
         if opt_in.mode in {"auto", "scheduler"}:
-            return Ruling(opt_in.mode, slots)
-        return Ruling(opt_in.mode, slots, cap="advise")
+            return RuleResult(opt_in.mode, slots)
+        return RuleResult(opt_in.mode, slots, cap="advise")
 
 
 class KillSwitch:
@@ -56,10 +56,10 @@ class KillSwitch:
 
     name = "kill switch"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Caps the mode at advice."""
-        switch = asked.facts.switch
+        switch = context.facts.switch
         if not switch.stopped:
-            return FINE
+            return NO_OBJECTION
         slots = {"by": switch.by or "an operator", "reason": switch.reason or "no reason given"}
-        return Ruling("on", slots, cap="advise")
+        return RuleResult("on", slots, cap="advise")

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
 
 class SameFailure:
@@ -14,14 +14,14 @@ class SameFailure:
 
     name = "same failure again"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Progress resets the count: it is taken in the lineage."""
-        lineage, most = asked.facts.lineage, asked.policy.limits.same_failure
-        if asked.in_turn:
-            return FINE
+        lineage, most = context.facts.lineage, context.policy.limits.same_failure
+        if context.in_turn:
+            return NO_OBJECTION
         if lineage.progressed or lineage.same_fingerprint_without_progress < most:
-            return FINE
-        return Ruling("reached", {"count": lineage.same_fingerprint_without_progress}, decision="stop")
+            return NO_OBJECTION
+        return RuleResult("reached", {"count": lineage.same_fingerprint_without_progress}, decision="stop")
 
 
 class Ceiling:
@@ -29,15 +29,15 @@ class Ceiling:
 
     name = "resubmits of this job"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Stops at the ceiling."""
-        limits = asked.policy.limits
-        most = limits.user_per_lineage if asked.user_side else limits.infra_per_lineage
-        count = asked.facts.lineage.resubmitted(user=asked.user_side)
+        limits = context.policy.limits
+        most = limits.user_per_lineage if context.user_side else limits.infra_per_lineage
+        count = context.facts.lineage.resubmitted(user=context.user_side)
         if count < most:
-            return FINE
-        side = "user's" if asked.user_side else "platform's"
-        return Ruling("reached", {"count": count, "most": most, "side": side}, decision="stop")
+            return NO_OBJECTION
+        side = "user's" if context.user_side else "platform's"
+        return RuleResult("reached", {"count": count, "most": most, "side": side}, decision="stop")
 
 
 class Window:
@@ -45,16 +45,16 @@ class Window:
 
     name = "resubmits of this job in a while"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
-        """Holds, to be asked again."""
-        limits = asked.policy.limits
-        most = limits.user_per_window if asked.user_side else limits.infra_per_window
-        since = asked.facts.now - timedelta(hours=limits.window_hours)
-        count = asked.facts.lineage.resubmitted(user=asked.user_side, since=since)
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
+        """Holds, to be context again."""
+        limits = context.policy.limits
+        most = limits.user_per_window if context.user_side else limits.infra_per_window
+        since = context.facts.now - timedelta(hours=limits.window_hours)
+        count = context.facts.lineage.resubmitted(user=context.user_side, since=since)
         if count < most:
-            return FINE
+            return NO_OBJECTION
         slots = {"count": count, "most": most, "hours": limits.window_hours}
-        return Ruling("reached", slots, decision="hold", held_by="window")
+        return RuleResult("reached", slots, decision="hold", held_by="window")
 
 
 class TimeBudget:
@@ -62,12 +62,12 @@ class TimeBudget:
 
     name = "time budget"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Stops when the budget is used up."""
-        first, hours = asked.facts.lineage.first_at, asked.policy.limits.total_hours
+        first, hours = context.facts.lineage.first_at, context.policy.limits.total_hours
         if first is None:
-            return FINE
-        spent = (asked.facts.now - first).total_seconds() / 3600
+            return NO_OBJECTION
+        spent = (context.facts.now - first).total_seconds() / 3600
         if spent < hours:
-            return FINE
-        return Ruling("spent", {"spent": spent, "hours": hours}, decision="stop")
+            return NO_OBJECTION
+        return RuleResult("spent", {"spent": spent, "hours": hours}, decision="stop")

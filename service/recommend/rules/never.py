@@ -1,12 +1,12 @@
 """What no policy can make automatic, whatever its rules say."""
 
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
-_CANCELLED = Ruling("cancelled", cap="advise")
-_ABSTAINED = Ruling("abstained", cap="advise")
-_DISPUTED = Ruling("disputed", cap="advise")
-_FUTILE = Ruling("futile", cap="advise")
-_USER = Ruling("user", cap="advise")
+_CANCELLED = RuleResult("cancelled", cap="advise")
+_ABSTAINED = RuleResult("abstained", cap="advise")
+_DISPUTED = RuleResult("disputed", cap="advise")
+_FUTILE = RuleResult("futile", cap="advise")
+_USER = RuleResult("user", cap="advise")
 
 
 class NeverAutomatic:
@@ -14,10 +14,10 @@ class NeverAutomatic:
 
     name = "never automatic"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Caps the mode at advice."""
-        verdict = asked.verdict
-        if asked.job.status == "cancelled":
+        verdict = context.verdict
+        if context.job.status == "cancelled":
             return _CANCELLED
         if verdict.abstained:
             return _ABSTAINED
@@ -27,4 +27,4 @@ class NeverAutomatic:
             return _FUTILE
         if verdict.side == "user" and verdict.retry_outlook != "helps":
             return _USER
-        return FINE
+        return NO_OBJECTION

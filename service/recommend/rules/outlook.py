@@ -1,11 +1,11 @@
-"""Whether this kind of failure is worth trying again: the policy's own rules, asked from the top."""
+"""Whether this kind of failure is worth trying again: the policy's own rules, context from the top."""
 
 from classifiers.contracts import JobFacts, Verdict
 from service.recommend.policy_settings import Conditions, Rule
-from service.recommend.rule_chain import Asked, Ruling, Standing, Trace, apply
+from service.recommend.rule_chain import RuleContext, RuleResult, DecisionState, Trace, apply
 
-PASSED = Ruling("passed")
-NONE_APPLIES = Ruling("none applies", decision="ask")
+PASSED = RuleResult("passed")
+NONE_APPLIES = RuleResult("none applies", decision="ask")
 
 
 def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
@@ -37,21 +37,21 @@ def holds(when: Conditions, verdict: Verdict, job: JobFacts, *, suspect_node: bo
     )
 
 
-def ask(asked: Asked, standing: Standing, trace: Trace | None) -> None:
+def evaluate(context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
     """The first rule whose conditions hold decides; where none does a person decides."""
-    suspect_node = bool(asked.leave_out)
-    for rule in asked.policy.rule:
-        if holds(rule.when, asked.verdict, asked.job, suspect_node=suspect_node):
-            _decide(rule, standing, trace)
+    suspect_node = bool(context.excluded_nodes)
+    for rule in context.policy.rule:
+        if holds(rule.when, context.verdict, context.job, suspect_node=suspect_node):
+            _decide(rule, state, trace)
             return
         if trace is not None:
             trace.append((rule.name, PASSED, False))
-    apply("no rule", NONE_APPLIES, standing)
+    apply("no rule", NONE_APPLIES, state)
     if trace is not None:
         trace.append(("no rule", NONE_APPLIES, True))
 
 
-def _decide(rule: Rule, standing: Standing, trace: Trace | None) -> None:
-    standing.decision, standing.rule = rule.decision, rule.name
+def _decide(rule: Rule, state: DecisionState, trace: Trace | None) -> None:
+    state.decision, state.rule = rule.decision, rule.name
     if trace is not None:
-        trace.append((rule.name, Ruling("says", {"says": rule.says}, decision=rule.decision), True))
+        trace.append((rule.name, RuleResult("says", {"says": rule.says}, decision=rule.decision), True))

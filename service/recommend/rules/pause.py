@@ -4,7 +4,7 @@ from datetime import timedelta
 from hashlib import blake2b
 
 from service.recommend.policy_settings import Backoff
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
 _SCALE = 2**64
 
@@ -29,16 +29,16 @@ class Pause:
 
     name = "pause"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:
         """Sets the time before which nothing starts."""
-        lineage = asked.facts.lineage
-        if asked.in_turn:
-            return FINE  # an incident that is over lets its jobs go at a pace of its own
+        lineage = context.facts.lineage
+        if context.in_turn:
+            return NO_OBJECTION  # an incident that is over lets its jobs go at a pace of its own
         tries = 0 if lineage.progressed else len(lineage.resubmits)
-        if standing.decision == "resubmit_now" and asked.leave_out and tries == 0:
-            return Ruling("at once")
-        seconds = pause_s(asked.policy.backoff, tries, lineage.key, lineage.attempts)
-        not_before = asked.facts.now + timedelta(seconds=seconds)
-        if standing.decision == "resubmit_after":
-            return Ruling("wait", {"seconds": seconds}, not_before=not_before)
-        return Ruling("wait", {"seconds": seconds}, decision="resubmit_after", not_before=not_before)
+        if state.decision == "resubmit_now" and context.excluded_nodes and tries == 0:
+            return RuleResult("at once")
+        seconds = pause_s(context.policy.backoff, tries, lineage.key, lineage.attempts)
+        not_before = context.facts.now + timedelta(seconds=seconds)
+        if state.decision == "resubmit_after":
+            return RuleResult("wait", {"seconds": seconds}, not_before=not_before)
+        return RuleResult("wait", {"seconds": seconds}, decision="resubmit_after", not_before=not_before)

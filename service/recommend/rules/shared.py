@@ -1,7 +1,7 @@
 """What happens around the job: an incident that many jobs share, a storm of resubmits, too many of them at all."""
 
 from service.recommend import storm_brake
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
 
 class InIncident:
@@ -9,18 +9,18 @@ class InIncident:
 
     name = "incident"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Holds while the incident does; a closed one no longer speaks."""
-        incident = asked.facts.incident
+        incident = context.facts.incident
         if incident is None:
-            return FINE
+            return NO_OBJECTION
         slots = {"id": incident.id, "jobs": incident.jobs, "users": incident.users}
         if incident.turn_at is not None:
             text = "probe" if incident.is_probe else "turn"
-            return Ruling(text, slots, decision="resubmit_after", not_before=incident.turn_at)
+            return RuleResult(text, slots, decision="resubmit_after", not_before=incident.turn_at)
         if incident.state == "closed":
-            return FINE
-        return Ruling("held", slots, decision="hold", held_by="incident")
+            return NO_OBJECTION
+        return RuleResult("held", slots, decision="hold", held_by="incident")
 
 
 class StormBrake:
@@ -28,19 +28,19 @@ class StormBrake:
 
     name = "storm brake"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Holds, and after a while lets one through to see."""
-        if asked.in_turn:
-            return FINE  # let go one by one already
-        storm = asked.facts.storm
-        found = storm_brake.judge(storm, asked.policy.storm, asked.facts.now)
+        if context.in_turn:
+            return NO_OBJECTION  # let go one by one already
+        storm = context.facts.storm
+        found = storm_brake.assess(storm, context.policy.storm, context.facts.now)
         if found == "calm":
-            return FINE
+            return NO_OBJECTION
         ended = storm.failed + storm.helped
         slots = {"key": storm.key, "count": storm.resubmits, "failed": storm.failed, "ended": ended}
         if found == "trial":
-            return Ruling("trial", slots)
-        return Ruling(found, slots, decision="hold", held_by="storm")
+            return RuleResult("trial", slots)
+        return RuleResult(found, slots, decision="hold", held_by="storm")
 
 
 class Rate:
@@ -48,12 +48,12 @@ class Rate:
 
     name = "rate"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
-        """Holds, to be asked again."""
-        rate, limits = asked.facts.rate, asked.policy.limits
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
+        """Holds, to be context again."""
+        rate, limits = context.facts.rate, context.policy.limits
         if rate.cluster >= limits.rate_per_cluster:
             slots = {"count": rate.cluster, "minutes": limits.rate_minutes}
-            return Ruling("cluster", slots, decision="hold", held_by="rate")
+            return RuleResult("cluster", slots, decision="hold", held_by="rate")
         if rate.user >= limits.rate_per_user:
-            return Ruling("user", {"count": rate.user, "minutes": limits.rate_minutes}, decision="hold", held_by="rate")
-        return FINE
+            return RuleResult("user", {"count": rate.user, "minutes": limits.rate_minutes}, decision="hold", held_by="rate")
+        return NO_OBJECTION

@@ -2,7 +2,7 @@
 
 from service.recommend import success_odds
 from service.recommend.facts import Tally
-from service.recommend.rule_chain import FINE, Asked, Ruling, Standing
+from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
 
 _NONE = Tally()
 
@@ -12,18 +12,18 @@ class Demoted:
 
     name = "measured success"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """Caps the mode at advice. An incident's jobs go by what its probe showed, not by what failed before it."""
-        if asked.in_turn:
-            return FINE
-        settings = asked.policy.demotion
-        tally = asked.facts.history.under_policy.get(asked.plan, _NONE)
+        if context.in_turn:
+            return NO_OBJECTION
+        settings = context.policy.demotion
+        tally = context.facts.history.under_policy.get(context.plan, _NONE)
         if tally.helped + tally.failed < settings.at_least:
-            return FINE
+            return NO_OBJECTION
         if success_odds.below(tally.helped, tally.failed, settings.floor) < settings.credible:
-            return FINE
+            return NO_OBJECTION
         slots = {"helped": tally.helped, "ended": tally.helped + tally.failed, "floor": settings.floor}
-        return Ruling("demoted", slots, cap="advise")
+        return RuleResult("demoted", slots, cap="advise")
 
 
 class CostGate:
@@ -31,43 +31,43 @@ class CostGate:
 
     name = "cost"
 
-    def ask(self, asked: Asked, standing: Standing) -> Ruling:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
         """A person decides where it does not pay. The figures are given either way."""
-        incident = asked.facts.incident
-        if asked.in_turn and incident is not None and not incident.is_probe:
-            return Ruling("shown")
-        settings, job = asked.policy.cost, asked.job
+        incident = context.facts.incident
+        if context.in_turn and incident is not None and not incident.is_probe:
+            return RuleResult("shown")
+        settings, job = context.policy.cost, context.job
         if not settings.enabled:
-            return FINE
+            return NO_OBJECTION
         if not job.gpus or job.started_at is None or job.ended_at is None:
-            return Ruling("not known")
-        elsewhere = asked.verdict.retry_outlook == "helps_elsewhere" or bool(asked.leave_out)
+            return RuleResult("not known")
+        elsewhere = context.verdict.retry_outlook == "helps_elsewhere" or bool(context.excluded_nodes)
         prior = settings.prior_helps_elsewhere if elsewhere else settings.prior_helps
-        tally = asked.facts.history.resubmits.get(asked.plan, _NONE)
-        chance = success_odds.mean(tally, prior * asked.verdict.confidence, settings.prior_weight)
+        tally = context.facts.history.resubmits.get(context.plan, _NONE)
+        chance = success_odds.mean(tally, prior * context.verdict.confidence, settings.prior_weight)
         ran = max(0.0, (job.ended_at - job.started_at).total_seconds() / 3600)
-        lost = self._lost(asked, ran)
+        lost = self._lost(context, ran)
         again = max(settings.least_run_hours, lost)
         left = settings.person_hours if job.time_limit_s is None else job.time_limit_s / 3600 - (ran - lost)
-        waits = settings.person_hours + (asked.facts.queue_wait_s or 0.0) / 3600
+        waits = settings.person_hours + (context.facts.queue_wait_s or 0.0) / 3600
         saved = chance * job.gpus * max(settings.least_run_hours, min(left, waits))
         wasted = (1 - chance) * job.gpus * again
         figures = {"success": chance, "saved_gpu_hours": saved, "wasted_gpu_hours": wasted, "redone_hours": lost}
-        asked.figures.update(figures)
+        context.figures.update(figures)
         slots = {**figures, "gpus": job.gpus, "most": settings.most_waste_gpu_hours}
         if wasted > settings.most_waste_gpu_hours:
-            return Ruling("too much at stake", slots, decision="ask")
+            return RuleResult("too much at stake", slots, decision="ask")
         if saved + settings.person_gpu_hours < settings.least_ratio * wasted:
-            return Ruling("does not pay", slots, decision="ask")
-        return Ruling("pays", slots)
+            return RuleResult("does not pay", slots, decision="ask")
+        return RuleResult("pays", slots)
 
     @staticmethod
-    def _lost(asked: Asked, ran: float) -> float:
+    def _lost(context: RuleContext, ran: float) -> float:
         """Hours of work to be done again: since the last checkpoint, or all of them."""
-        known, progress = asked.facts.checkpoint, asked.verdict.progress
+        known, progress = context.facts.checkpoint, context.verdict.progress
         at = known.at if known is not None else None
         if at is None and progress is not None and progress.checkpoint is not None:
             at = progress.at
-        if at is None or asked.job.ended_at is None:
+        if at is None or context.job.ended_at is None:
             return ran
-        return min(ran, max(0.0, (asked.job.ended_at - at).total_seconds() / 3600))
+        return min(ran, max(0.0, (context.job.ended_at - at).total_seconds() / 3600))

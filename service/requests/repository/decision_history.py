@@ -20,7 +20,7 @@ _MADE = ("done", "already_done")
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """One decision, with the attempt that opened the failure.
 
     `body` is the verdict/1 of that version, None where retention removed it; `event` what is kept of the event; `made`
@@ -61,7 +61,7 @@ class Decisions:
         low, high = self._connection.execute(wanted).one()
         return None if low is None else (low, high)
 
-    def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[Decided]:
+    def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[StoredDecision]:
         """The decisions on failures from `low` to `high` (both in), by failure, which is by time."""
         wanted: Select[Any] = (
             select(
@@ -107,7 +107,7 @@ class Decisions:
             rows = self._connection.execute(part).all()
             spent = self._gpu_hours([row.outcome_attempt_id for row in rows if row.outcome_attempt_id is not None])
             for row in rows:
-                yield _decided(row, spent)
+                yield _stored_decision(row, spent)
 
     def _gpu_hours(self, attempts: list[int]) -> dict[int, float]:
         """GPU-hours that runs took, by attempt; those whose size or start is not known are left out."""
@@ -121,8 +121,8 @@ class Decisions:
         }
 
 
-def _decided(row: Row[Any], spent: Mapping[int, float]) -> Decided:
-    return Decided(
+def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecision:
+    return StoredDecision(
         failure_id=row.failure_id,
         at=row.at,
         decision=row.decision,

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from service.clock import Clock
-from service.requests.records import AckResult, Acted, Lease, Request, RequestState
+from service.requests.records import AckResult, RecentResubmit, Lease, Request, RequestState
 from service.requests.repository.requests import DETAIL, OPEN, request_of
 from service.requests.tables import requests
 from service.sql import bulk
@@ -185,7 +185,7 @@ class Leases:
         ).one()
         return request_of(changed)
 
-    def acted(self, cluster: str, since: datetime) -> list[Acted]:
+    def acted(self, cluster: str, since: datetime) -> list[RecentResubmit]:
         """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
         wanted = (
             select(
@@ -202,7 +202,7 @@ class Leases:
             .order_by(requests.c.leased_at)
         )
         return [
-            Acted(row.id, row.cause, row.resource, row.user_name, row.leased_at, row.outcome)
+            RecentResubmit(row.id, row.cause, row.resource, row.user_name, row.leased_at, row.outcome)
             for row in self._connection.execute(wanted)
         ]
 

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from service.clock import Clock
 from service.failures.tables import failures
 from service.jobs.tables import jobs
-from service.requests.records import Joined, Mark, PastAttempt
+from service.requests.records import LineageMember, Mark, PastAttempt
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.packing import unpack
@@ -38,16 +38,30 @@ class Lineages:
         self._connection = connection
         self._clock = clock
 
-    def find(self, wanted: Collection[Job]) -> dict[Job, Joined]:
+    def find(self, wanted: Collection[Job]) -> dict[Job, LineageMember]:
         """Whose piece of work each of these jobs is; those that are roots, or not known, are absent."""
-        found: dict[Job, Joined] = {}
+        found: dict[Job, LineageMember] = {}
         for cluster, ids in _by_cluster(wanted):
             rows = self._connection.execute(
                 select(lineages).where(lineages.c.cluster == clean(cluster), lineages.c.job_id.in_(ids))
             )
             for row in rows:
-                found[cluster, row.job_id] = Joined(row.lineage, row.root_job_id)
+                found[cluster, row.job_id] = LineageMember(row.lineage, row.root_job_id)
         return found
+
+    def of_failures(self, failure_ids: Collection[int]) -> dict[int, str]:
+        """The lineage key of each of these failures, by failure id; unknown ids are absent."""
+        of_job: dict[int, Job] = {}
+        ids = sorted(failure_ids)
+        for start in range(0, len(ids), _CHUNK):
+            rows = self._connection.execute(
+                select(jobs.c.id, jobs.c.cluster, jobs.c.job_id).where(jobs.c.id.in_(ids[start : start + _CHUNK]))
+            )
+            of_job |= {row.id: (row.cluster, row.job_id) for row in rows}
+        known = self.find(set(of_job.values()))
+        return {
+            failure_id: known[job].lineage if job in known else key_of(*job) for failure_id, job in of_job.items()
+        }
 
     def members(self, keys: Collection[str]) -> dict[str, list[Job]]:
         """The jobs of each lineage, but its root."""
@@ -57,7 +71,7 @@ class Lineages:
                 found.setdefault(row.lineage, []).append((row.cluster, row.job_id))
         return found
 
-    def join(self, joined: Mapping[Job, Joined]) -> None:
+    def join(self, joined: Mapping[Job, LineageMember]) -> None:
         """Remember that these jobs came of others. What came of them before that was known comes along."""
         insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         now = self._clock.now()

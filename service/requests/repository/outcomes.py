@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_,
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
-from service.requests.records import Awaited, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
+from service.requests.records import AwaitedRequest, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
 from service.requests.repository.requests import request_of
 from service.requests.tables import demotions, requests
 from service.sql import bulk
@@ -42,7 +42,7 @@ class Outcomes:
         *,
         request_ids: Collection[str] = (),
         lineages: Collection[str] = (),
-    ) -> list[Awaited]:
+    ) -> list[AwaitedRequest]:
         """Requests acted on (or perhaps so) whose own job, new job, name or lineage is one of these, oldest first."""
         found: dict[int, Row[Any]] = {}
         together: dict[str, set[str]] = {}
@@ -60,7 +60,7 @@ class Outcomes:
 
     def record(
         self,
-        request: Awaited,
+        request: AwaitedRequest,
         outcome: RequestOutcome,
         *,
         attempt_id: int | None = None,
@@ -87,8 +87,8 @@ class Outcomes:
         ).first()
         return None if row is None else request_of(row)
 
-    def silent(self, before: datetime, *, limit: int = 200) -> list[Awaited]:
-        """Awaited since before a time without any end."""
+    def silent(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
+        """AwaitedRequest since before a time without any end."""
         wanted = (
             select(requests)
             .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
@@ -185,8 +185,8 @@ class Outcomes:
                 found[row.id] = row
 
 
-def _awaited(row: Row[Any]) -> Awaited:
-    return Awaited(
+def _awaited(row: Row[Any]) -> AwaitedRequest:
+    return AwaitedRequest(
         id=row.id,
         request_id=row.public_id,
         failure_id=row.failure_id,

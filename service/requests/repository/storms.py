@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
-from service.requests.records import StormHeld
+from service.requests.records import HeldStorm
 from service.requests.tables import storms
 from service.sql import bulk
 from service.sql.types import short
@@ -20,13 +20,13 @@ class Storms:
         self._connection = connection
         self._clock = clock
 
-    def held(self, cluster: str | None = None) -> dict[str, StormHeld]:
+    def held(self, cluster: str | None = None) -> dict[str, HeldStorm]:
         """The keys that are held, of one cluster or all."""
         wanted = select(storms).order_by(storms.c.held_since, storms.c.storm_key)
         if cluster is not None:
             wanted = wanted.where(storms.c.cluster == short(cluster))
         return {
-            row.storm_key: StormHeld(row.storm_key, row.cluster, row.held_since, row.reason, row.trial_at, row.trial_id)
+            row.storm_key: HeldStorm(row.storm_key, row.cluster, row.held_since, row.reason, row.trial_at, row.trial_id)
             for row in self._connection.execute(wanted)
         }
 

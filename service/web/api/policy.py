@@ -109,7 +109,7 @@ def replay_policy(services: Given, asked: ReplayAsked) -> ReplayAnswer:
     since = asked.since or services.clock.now() - SPAN
     with services.store.reading() as reading:
         span = reading.decisions.span(since)
-        found = replay.Compared(other.version)
+        found = replay.ReplayComparison(other.version)
         if span is not None:
             low = max(span[0], span[1] - asked.failures + 1)
             found = replay.compare(decision_records.past(reading.decisions.read(low, span[1], since)), other)

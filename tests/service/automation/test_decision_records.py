@@ -48,7 +48,7 @@ def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: 
     assert [one.failure_id for one in stored] == ids
     assert compare(stored, rules()).changed == 0
     found = compare(stored, rules(SHY))
-    assert (found.asked, found.fewer, found.unknown_fewer) == (3, 2, 2)
+    assert (found.decisions, found.fewer, found.unknown_fewer) == (3, 2, 2)
     assert {one.failure_id for one in found.shown} == set(ids[:2])
 
 
@@ -75,5 +75,5 @@ def test_a_whole_database_is_asked_in_parts(
     file = tmp_path / "shy.toml"
     file.write_text(SHY)
     found = replayed(url, policy.load(file), file, NOW - timedelta(days=1), workers)
-    assert (found.policy, found.asked, found.fewer) == ("shy-1/builtin-2", 3, 2)
-    assert replayed(url, policy.load(file), file, NOW + timedelta(days=1), workers).asked == 0
+    assert (found.policy, found.decisions, found.fewer) == ("shy-1/builtin-2", 3, 2)
+    assert replayed(url, policy.load(file), file, NOW + timedelta(days=1), workers).decisions == 0

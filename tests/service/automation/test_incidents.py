@@ -141,6 +141,19 @@ def test_few_jobs_or_one_user_s_are_no_incident(here: World) -> None:
         assert reading.incidents.opened() == []
 
 
+def test_jobs_of_few_lineages_that_fail_repeatedly_are_no_incident(here: World) -> None:
+    resubmitted = outage(0, 9)
+    for one in resubmitted[1:]:
+        one |= {"resubmit_of": "0", "user": "user0"}
+    here.tell(*resubmitted, *outage(10, 2))
+    with here.store.reading() as reading:
+        assert reading.incidents.opened() == []  # eleven failures of three users, but three pieces of work
+    here.tell(*outage(20, 3))
+    with here.store.reading() as reading:
+        [incident] = reading.incidents.opened()
+    assert incident.jobs == 14
+
+
 def test_failures_long_apart_are_no_incident(here: World) -> None:
     for n in range(8):
         here.tell(*outage(n, 1, at=NOW - timedelta(hours=5, minutes=-30 * n)))

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from classifiers.contracts import Progress, Verdict
-from service.automation.job_ends import Ended
-from service.automation.lineage import Kin
+from service.automation.job_ends import EndedAttempt
+from service.automation.lineage import LineageAssignment
 from service.automation.outcome_matching import answers, outcome, under_floor
 from service.db.session import Store
-from service.requests.records import Awaited, Joined, TallyRow
+from service.requests.records import AwaitedRequest, LineageMember, TallyRow
 from service.requests.repository.lineages import key_of
 from tests.service.automation.world import AUTO, OUTAGE, World, event, job, rules, world
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
 
 BEGAN = NOW - timedelta(hours=3)
-REQUEST = Awaited(
+REQUEST = AwaitedRequest(
     id=1,
     request_id="rabc",
     failure_id=1,
@@ -45,9 +45,9 @@ REQUEST = Awaited(
 FLOOR = AUTO + "[demotion]\nfloor = 0.33\ncredible = 0.9\nat_least = 5\n"
 
 
-def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -> Ended:
+def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -> EndedAttempt:
     line = None if verdict is None else "Stale file handle"
-    return Ended(2, event(job_id, line, at=NOW, **changes), verdict, None if verdict is None else 2)
+    return EndedAttempt(2, event(job_id, line, at=NOW, **changes), verdict, None if verdict is None else 2)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -
         (ended(status="preempted"), "unknown"),
     ],
 )
-def test_an_end_is_taken_next_to_what_failed(end: Ended, said: str) -> None:
+def test_an_end_is_taken_next_to_what_failed(end: EndedAttempt, said: str) -> None:
     assert outcome(REQUEST, end) == said
 
 
@@ -85,13 +85,13 @@ def test_an_end_is_taken_next_to_what_failed(end: Ended, said: str) -> None:
         ({}, ended("9", labels={"faultline/lineage": "not a key"}), False),
     ],
 )
-def test_an_end_is_of_the_job_that_the_request_started(request_changes: Any, end: Ended, same: bool) -> None:
-    kin = Kin(of={2: Joined(end.event.labels.get("faultline/lineage", ""), "1")})
+def test_an_end_is_of_the_job_that_the_request_started(request_changes: Any, end: EndedAttempt, same: bool) -> None:
+    kin = LineageAssignment(of={2: LineageMember(end.event.labels.get("faultline/lineage", ""), "1")})
     assert answers(replace(REQUEST, **request_changes), end, kin) is same
 
 
 def test_the_attempt_that_failed_is_never_its_own_answer() -> None:
-    assert not answers(REQUEST, replace(ended(), attempt_id=1), Kin(of={1: Joined("", "1")}))
+    assert not answers(REQUEST, replace(ended(), attempt_id=1), LineageAssignment(of={1: LineageMember("", "1")}))
 
 
 @pytest.mark.parametrize(

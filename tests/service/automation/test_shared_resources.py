@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from classifiers.contracts import Evidence, Suspect, Verdict
-from service.incidents.shared_resources import ORDER, Shared, resource, shared
+from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource, storm_resource, shared_resources_of
 from tests.service.automation.world import event
 from tests.service.web.world import HARDWARE, SYSTEM
 
 
 def told(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]:
     verdict = replace(verdict, evidence=(Evidence(line, "initiating"),), suspect=changes.pop("suspect", None))
-    return {thing.kind: thing.value for thing in shared(event("1", "x", **changes), verdict)}
+    return {thing.kind: thing.value for thing in shared_resources_of(event("1", "x", **changes), verdict)}
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_users_own_failures_preemption_and_cancelling_point_at_nothing() -> None
 
 
 def test_the_brake_counts_by_the_nearest_thing() -> None:
-    things = (Shared("file_system", "/scratch", "orion"), Shared("fingerprint", "1:x", "orion"))
-    assert resource(things) == "file_system:/scratch"
-    assert resource(things[1:]) == resource(()) == ""
+    things = (SharedResource("file_system", "/scratch", "orion"), SharedResource("fingerprint", "1:x", "orion"))
+    assert storm_resource(things) == "file_system:/scratch"
+    assert storm_resource(things[1:]) == storm_resource(()) == ""
 
 
 @given(
@@ -92,7 +92,7 @@ def test_the_brake_counts_by_the_nearest_thing() -> None:
 @settings(max_examples=150, deadline=None)
 def test_any_line_is_read_and_the_order_holds(line: str, node: str | None, topology: dict[str, Any]) -> None:
     verdict = replace(SYSTEM, evidence=(Evidence(line, "initiating"),), suspect=Suspect(node=node))
-    things = shared(event("1", "x", topology=topology), verdict)
-    places = [ORDER.index(thing.kind) for thing in things]
+    things = shared_resources_of(event("1", "x", topology=topology), verdict)
+    places = [RESOURCE_ORDER.index(thing.kind) for thing in things]
     assert places == sorted(places)
     assert all(0 < len(thing.key) <= 300 and thing.value for thing in things)

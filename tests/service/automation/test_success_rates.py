@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from service.automation.success_rates import NO_HISTORY, figures
+from service.automation.success_rates import NO_HISTORY, success_rates
 from service.db.session import Store
 from service.feedback import fix_service
-from service.feedback.repository.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import FixCount
 from service.recommend.facts import Tally
 from service.requests.records import TallyRow
 from tests.service.automation.world import World, job
@@ -16,11 +16,11 @@ XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
 def test_both_are_counted_by_cluster_and_cause() -> None:
     rows = [TallyRow("orion", "SYS.5", "again", "p1", 3, 1, 0, 0)]
     counts = [
-        MendedCount("orion", "SYS.5", "M7", 2),
-        MendedCount("orion", "SYS.5", "M1", 1),
-        MendedCount("vega", "HW.1", "M8", 4),
+        FixCount("orion", "SYS.5", "M7", 2),
+        FixCount("orion", "SYS.5", "M1", 1),
+        FixCount("vega", "HW.1", "M8", 4),
     ]
-    found = figures(rows, counts)
+    found = success_rates(rows, counts)
     history = found.history("orion", "SYS.5", "p1")
     assert history.resolved_by == {"M1": 4, "M7": 2}
     assert history.resubmits == {"again": Tally(3, 1)}
@@ -33,7 +33,7 @@ def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Stor
     first = here.tell(job("1", XID)).events[0].failure_id
     assert first is not None
     fix_service.say(store, first, "ana", "M8")
-    here.wait(minutes=1)  # figures are kept for some seconds
+    here.wait(minutes=1)  # success_rates are kept for some seconds
     second = here.tell(job("2", XID, user="bo", at=here.clock.at - timedelta(seconds=5))).events[0].failure_id
     with store.reading() as reading:
         verdict = reading.failures.get(second or 0).verdict or {}
@@ -57,4 +57,4 @@ def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: 
     with store.reading() as reading:
         assert reading.mended.counts(long_ago) == []
         tallies = reading.outcomes.tallies(long_ago)
-    assert figures(tallies).history("orion", "HW.GPU.1", tallies[0].policy).resolved_by == {"M1": 1}
+    assert success_rates(tallies).history("orion", "HW.GPU.1", tallies[0].policy).resolved_by == {"M1": 1}

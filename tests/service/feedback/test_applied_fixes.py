@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from service.db.session import Store
-from service.feedback.repository.applied_fixes import MendedCount
+from service.feedback.repository.applied_fixes import FixCount
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, job, put, verdict
 
@@ -30,7 +30,7 @@ def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: Fixed
         found = reading.mended.of(number)
         assert found is not None
         assert (found.code, found.who, found.at) == ("M2", "bo", clock.at)
-        assert reading.mended.counts(SINCE) == [MendedCount("orion", "USER.1", "M2", 1)]
+        assert reading.mended.counts(SINCE) == [FixCount("orion", "USER.1", "M2", 1)]
     say(store, number, None)
     say(store, number, None)
     with store.reading() as reading:

@@ -81,7 +81,7 @@ def test_more_memory_is_asked_for_after_the_kernel_killed_the_job() -> None:
     assert advice.changes == {"memory_bytes": 96 * 2**30}
     assert advice.mitigations[0].code == "M10"
     assert advice.mitigations[0].text == "Ask for 96 GiB of memory instead of 64 GiB, or use less."
-    assert advise(verdict, job, ALONE, BUILT_IN).changes == {}  # what was asked for is not known
+    assert advise(verdict, job, ALONE, BUILT_IN).changes == {}  # the request is unknown
 
 
 def test_a_longer_time_limit_is_asked_for_where_the_job_got_on() -> None:

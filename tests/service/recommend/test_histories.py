@@ -23,7 +23,7 @@ from service.recommend.facts import (
     SwitchState,
     Tally,
 )
-from service.recommend.rule_chain import Asked
+from service.recommend.rule_chain import RuleContext
 from tests.service.recommend.worlds import JOBS, NOW, PASSING, VERDICTS, ran
 
 BOLD = """
@@ -129,8 +129,8 @@ class OneJob(RuleBasedStateMachine):
         advice = advise(verdict, job, facts, self.policy)
         acts = advice.mode == "act" and advice.decision in {"resubmit_now", "resubmit_after"}
         assert advice == advise(verdict, job, replace(facts), self.policy)
-        standing = decide(Asked(verdict, job, facts, self.policy))
-        assert (standing.decision, standing.mode, standing.not_before) == (
+        state = decide(RuleContext(verdict, job, facts, self.policy))
+        assert (state.decision, state.mode, state.not_before) == (
             advice.decision,
             advice.mode,
             advice.action.not_before if advice.action else None,

@@ -12,7 +12,7 @@ BAD = Suspicion(9.0, 4.0, 15.0)
 
 
 def left_out(verdict: object, job: JobFacts, **suspicion: Suspicion) -> tuple[str, ...]:
-    return node_exclusion.to_leave_out(verdict, job, suspicion, SETTINGS)  # type: ignore[arg-type]
+    return node_exclusion.nodes_to_exclude(verdict, job, suspicion, SETTINGS)  # type: ignore[arg-type]
 
 
 def test_only_a_node_of_the_job_is_left_out_by_the_schedulers_name() -> None:

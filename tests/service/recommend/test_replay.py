@@ -9,7 +9,7 @@ import pytest
 from service.recommend import policy, replay, replay_report
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, Lineage, OptIn, Outcome, PastResubmit
-from service.recommend.replay import Past
+from service.recommend.replay import PastDecision
 from tests.service.recommend.worlds import ALONE, NOW, PASSING, TYPO, ran
 
 BUILT_IN = policy.built_in()
@@ -17,11 +17,11 @@ STRICT = policy.parse('version = "strict"\n[limits]\ninfra_per_lineage = 1\n')
 ONE_RESUBMIT = replace(ALONE, lineage=Lineage("a", 2, (PastResubmit(NOW - timedelta(days=3), "system"),)))
 
 
-def past(number: int = 1, facts: Facts = ONE_RESUBMIT, outcome: Outcome | None = None, **more: object) -> Past:
+def past(number: int = 1, facts: Facts = ONE_RESUBMIT, outcome: Outcome | None = None, **more: object) -> PastDecision:
     verdict = more.pop("verdict", PASSING)
     job = ran(1)
     advice = advise(verdict, job, facts, BUILT_IN)  # type: ignore[arg-type]
-    return Past(
+    return PastDecision(
         failure_id=number,
         at=NOW + timedelta(hours=number),
         cluster="orion",
@@ -41,7 +41,7 @@ def past(number: int = 1, facts: Facts = ONE_RESUBMIT, outcome: Outcome | None =
 
 def test_the_same_policy_changes_nothing() -> None:
     found = replay.compare([past(), past(2, verdict=TYPO), past(3, ALONE)], BUILT_IN)
-    assert (found.asked, found.changed, found.shown) == (3, 0, [])
+    assert (found.decisions, found.changed, found.shown) == (3, 0, [])
 
 
 def test_recorded_ends_say_what_fewer_resubmits_gain_and_lose() -> None:
@@ -92,6 +92,6 @@ def test_the_comparison_is_shown_as_text_json_and_html() -> None:
     assert "<b>" not in page
 
 
-def replace_cluster(found: replay.Compared) -> replay.Compared:
+def replace_cluster(found: replay.ReplayComparison) -> replay.ReplayComparison:
     found.shown = [replace(one, cluster="<b>") for one in found.shown]
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from service.db.session import Store
 from service.errors import InvalidInput, NotFound
-from service.requests.records import Joined, NewRequest, Request
+from service.requests.records import LineageMember, NewRequest, Request
 from service.requests.repository.lineages import key_of
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON
@@ -130,9 +130,9 @@ def test_a_lineage_is_one_piece_of_work_whatever_came_first(store: Store) -> Non
     root = key_of("orion", "1")
     with store.unit_of_work() as work:
         # The grandchild is told before the child.
-        work.lineages.join({("orion", "3"): Joined(key_of("orion", "2"), "2")})
-        work.lineages.join({("orion", "2"): Joined(root, "1")})
-        work.lineages.join({("orion", "2"): Joined(root, "1"), ("orion", "1"): Joined(root, "1")})
+        work.lineages.join({("orion", "3"): LineageMember(key_of("orion", "2"), "2")})
+        work.lineages.join({("orion", "2"): LineageMember(root, "1")})
+        work.lineages.join({("orion", "2"): LineageMember(root, "1"), ("orion", "1"): LineageMember(root, "1")})
     with store.reading() as reading:
         found = reading.lineages.find([("orion", "1"), ("orion", "2"), ("orion", "3")])
         assert {job_id: joined.lineage for (_, job_id), joined in found.items()} == {"2": root, "3": root}

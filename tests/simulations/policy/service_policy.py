@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from classifiers.contracts import JobFacts, Verdict
-from service.recommend import incident_rules
 from service.recommend.advise import decide
 from service.recommend.facts import (
     Facts,
@@ -20,8 +19,15 @@ from service.recommend.facts import (
     StormState,
     Tally,
 )
+from service.recommend.incident_rules import (
+    RecentFailure,
+    SharedFailures,
+    choose_probe,
+    detect_incidents,
+    release_times,
+)
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, Asked, Standing
+from service.recommend.rule_chain import RESUBMITTING, RuleContext, DecisionState
 from tests.simulations.policy.engine import Engine, Work
 from tests.simulations.policy.fleet import Fleet, Seen
 from tests.simulations.policy.verdicts import Measured, right, verdict
@@ -32,7 +38,7 @@ _ASK_AGAIN = 0.5  # hours
 _REMEMBERED = 7 * 24  # hours that an outcome counts
 _PLANS: tuple[Plan, ...] = ("elsewhere", "again")
 _AUTO = OptIn("auto", "simulated")
-_LIMIT_FACTOR = 1.5  # of what a job needs, asked for as its time limit
+_LIMIT_FACTOR = 1.5  # of what a job needs, requested as its time limit
 
 
 @dataclass(slots=True)
@@ -62,7 +68,8 @@ class _Incident:
     held: dict[int, Work] = field(default_factory=dict)
     users: set[int] = field(default_factory=set)
     probe: Work | None = None
-    last_probe: float | None = None
+    probed_at: float | None = None
+    tried: set[str] = field(default_factory=set)
     over: bool = False
 
     def fact(self, turn: float | None = None) -> OpenIncident:
@@ -92,7 +99,8 @@ class Guarded:
         self._truthful = truthful
         self._fleet = Fleet() if fleet and not truthful else None
         self._known: dict[int, _Known] = defaultdict(_Known)
-        self._recent: deque[incident_rules.Recent] = deque()
+        self._recent: deque[tuple[float, str, RecentFailure]] = deque()
+        self._failures: dict[int, int] = {}
         self._works: dict[int, Work] = {}
         self._open: dict[str, _Incident] = {}
         self._count = 0
@@ -136,22 +144,20 @@ class Guarded:
             age = end.done - work.job.kept(end.done)
             known.checkpoint = KnownCheckpoint("checkpoint", None, when(max(work.began_at, engine.now - age)))
         key = f"fingerprint:{found.fingerprint}"
-        now = when(engine.now)
-        self._recent.append(
-            incident_rules.Recent(work.job.number, now, str(work.job.user), str(work.job.number), (key,))
-        )
-        settings = self._policy.incident
-        while self._recent and now - self._recent[0].at > timedelta(minutes=settings.window_minutes):
+        number = len(self._failures)
+        self._failures[number] = work.job.number
+        self._recent.append((engine.now, key, RecentFailure(number, str(work.job.user), str(work.job.number))))
+        while engine.now - self._recent[0][0] > self._policy.incident.window_minutes / 60:
             self._recent.popleft()
         self._ask(engine, work, self._open.get(key))
         if self._fleet is not None and seen is not None:
             for other in self._fleet.alike(seen):
                 self._revise(engine, other)
         if key not in self._open:
-            self._fold(engine, key)
+            self._detect_incident(engine, key)
 
     def _revise(self, engine: Engine, seen: Seen) -> None:
-        """Evidence that came later: a job that nothing was decided for is asked about again."""
+        """Evidence that came later: a job that nothing was decided for is evaluated again."""
         assert self._fleet is not None
         known = self._known[seen.work.job.number]
         if known.pending or known.held or seen.work.runs != seen.run:
@@ -187,7 +193,7 @@ class Guarded:
 
     # what is decided
 
-    def _standing(self, engine: Engine, work: Work, incident: OpenIncident | None) -> tuple[Standing, Asked]:
+    def _standing(self, engine: Engine, work: Work, incident: OpenIncident | None) -> tuple[DecisionState, RuleContext]:
         known = self._known[work.job.number]
         assert known.verdict is not None
         assert known.job is not None
@@ -209,8 +215,8 @@ class Guarded:
             queue_wait_s=engine.world.parameters["queue_hours"] * 3600,
             checkpoint=known.checkpoint,
         )
-        asked = Asked(known.verdict, known.job, facts, self._policy)
-        return decide(asked), asked
+        context = RuleContext(known.verdict, known.job, facts, self._policy)
+        return decide(context), context
 
     def _tally(self, engine: Engine, cause: str, plan: Plan) -> Tally:
         outcomes = self._outcomes[cause, plan]
@@ -235,23 +241,23 @@ class Guarded:
 
     def _ask(self, engine: Engine, work: Work, incident: _Incident | None, turn: float | None = None) -> None:
         known = self._known[work.job.number]
-        standing, asked = self._standing(engine, work, None if incident is None else incident.fact(turn))
+        state, context = self._standing(engine, work, None if incident is None else incident.fact(turn))
         known.held = known.pending = False
-        if standing.decision in RESUBMITTING and standing.mode == "act":
-            self._act(engine, work, standing, asked)
-        elif standing.held_by is not None and standing.mode == "act":
+        if state.decision in RESUBMITTING and state.mode == "act":
+            self._act(engine, work, state, context)
+        elif state.held_by is not None and state.mode == "act":
             known.held = True
             if incident is not None:
                 incident.held[work.job.number] = work
                 incident.users.add(work.job.user)
-            elif standing.held_by == "storm":
-                self._held_since.setdefault(asked.verdict.cause, engine.now)
+            elif state.held_by == "storm":
+                self._held_since.setdefault(context.verdict.cause, engine.now)
                 engine.later(
                     engine.now + self._policy.storm.half_open_minutes / 60, partial(self._once_more, engine, work)
                 )
-            elif standing.held_by == "repair":
+            elif state.held_by == "repair":
                 self._for_a_person(engine, work)
-            elif standing.held_by in {"window", "rate"}:
+            elif state.held_by in {"window", "rate"}:
                 engine.later(engine.now + _ASK_AGAIN, partial(self._once_more, engine, work))
 
     def _once_more(self, engine: Engine, work: Work) -> None:
@@ -276,25 +282,24 @@ class Guarded:
             known.verdict = replace(known.verdict, retry_outlook="helps")  # mended: every other rule has its say
             self._ask(engine, work, self._open.get(f"fingerprint:{known.verdict.fingerprint}"))
 
-    def _act(self, engine: Engine, work: Work, standing: Standing, asked: Asked) -> None:
+    def _act(self, engine: Engine, work: Work, state: DecisionState, context: RuleContext) -> None:
         known = self._known[work.job.number]
-        known.avoid |= {int(node) for node in asked.leave_out}
-        known.resubmits.append(PastResubmit(asked.facts.now, asked.verdict.side, asked.plan))
+        known.avoid |= {int(node) for node in context.excluded_nodes}
+        known.resubmits.append(PastResubmit(context.facts.now, context.verdict.side, context.plan))
         known.pending = True
-        self._storms[asked.verdict.cause].append((engine.now, None))
-        self._held_since.pop(asked.verdict.cause, None)
-        pause = 0.0 if standing.not_before is None else (standing.not_before - _BEGIN).total_seconds() / 3600
+        self._storms[context.verdict.cause].append((engine.now, None))
+        self._held_since.pop(context.verdict.cause, None)
+        pause = 0.0 if state.not_before is None else (state.not_before - _BEGIN).total_seconds() / 3600
         engine.again(work, max(engine.now, pause), known.avoid)
 
     # incidents
 
-    def _fold(self, engine: Engine, key: str) -> None:
-        for found in incident_rules.fold(self._recent, self._policy.incident, when(engine.now)):
-            if found.key != key:
-                continue
+    def _detect_incident(self, engine: Engine, key: str) -> None:
+        failures = [failure for _, shared, failure in self._recent if shared == key]
+        for found in detect_incidents([SharedFailures(key, self._policy.incident, failures)]):
             self._count += 1
             incident = self._open[key] = _Incident(self._count, key, engine.now)
-            for number in found.failures:
+            for number in dict.fromkeys(self._failures[failure_id] for failure_id in found.failure_ids):
                 work, known = self._works[number], self._known[number]
                 waiting = known.pending and work.began_at < engine.now and known.verdict is not None
                 if (known.held or waiting) and f"fingerprint:{known.verdict.fingerprint}" == key:  # type: ignore[union-attr]
@@ -312,16 +317,16 @@ class Guarded:
             return
         settings = self._policy.incident
         if incident.probe is not None and engine.now - incident.probe.began_at >= settings.probe_wait_minutes / 60:
-            started = incident.last_probe is not None and incident.probe.began_at >= incident.last_probe
+            started = incident.probed_at is not None and incident.probe.began_at >= incident.probed_at
             if started:
                 self._close(engine, incident)
                 return
         if incident.probe is None and incident.held:
-            tries = min(self._tries(number) for number in incident.held)
-            fresh = [number for number in incident.held if self._tries(number) == tries]
-            number = incident_rules.probe([(str(number), incident.held[number].job.gpus) for number in fresh])
-            work = incident.held.pop(int(number or 0))
-            incident.last_probe = engine.now
+            held = sorted(incident.held, key=lambda number: incident.held[number].job.gpus)
+            chosen = held[choose_probe([str(number) for number in held], incident.tried) or 0]
+            incident.tried.add(str(chosen))
+            work = incident.held.pop(chosen)
+            incident.probed_at = engine.now
             self._ask(engine, work, incident, engine.now)
             if self._known[work.job.number].pending:
                 incident.probe = work
@@ -331,13 +336,10 @@ class Guarded:
             incident.over = True
             self._open.pop(incident.key, None)
 
-    def _tries(self, number: int) -> int:
-        return len(self._known[number].resubmits)
-
     def _close(self, engine: Engine, incident: _Incident) -> None:
         incident.over = True
         self._open.pop(incident.key, None)
-        turns = incident_rules.turns([str(number) for number in incident.held], self._policy.incident, when(engine.now))
-        for number, work in incident.held.items():
-            turn = (turns[str(number)] - _BEGIN).total_seconds() / 3600
+        times = release_times([str(number) for number in incident.held], self._policy.incident, when(engine.now))
+        for work, at in zip(incident.held.values(), times, strict=True):
+            turn = (at - _BEGIN).total_seconds() / 3600
             engine.later(turn, partial(self._ask, engine, work, incident, turn))

@@ -15,34 +15,34 @@ from tests.service.recommend.worlds import ALONE, NOW, PASSING, ran
 BUILT_IN = policy.built_in()
 
 
-def asked(job: JobFacts, helped: int = 0, failed: int = 0, checkpoint: KnownCheckpoint | None = None) -> Advice:
+def decide_for(job: JobFacts, helped: int = 0, failed: int = 0, checkpoint: KnownCheckpoint | None = None) -> Advice:
     history = History(resubmits={"again": Tally(helped, failed)})
     return advise(PASSING, job, replace(ALONE, history=history, checkpoint=checkpoint), BUILT_IN)
 
 
 def test_a_small_job_is_tried_and_a_huge_one_is_a_persons_decision() -> None:
-    assert asked(ran(10, gpus=4)).decision == "resubmit_after"
-    huge = asked(ran(10, gpus=4000))
+    assert decide_for(ran(10, gpus=4)).decision == "resubmit_after"
+    huge = decide_for(ran(10, gpus=4000))
     assert (huge.decision, huge.rule) == ("ask", "cost")
     assert any("GPU-hours are expected to be wasted (4000 GPUs, 10.0 hours to do again)" in one for one in huge.reasons)
 
 
 def test_a_fresh_checkpoint_makes_the_huge_one_cheap() -> None:
     fresh = KnownCheckpoint("c", 1, NOW - timedelta(minutes=10))
-    advice = asked(ran(10, gpus=4000), checkpoint=fresh)
+    advice = decide_for(ran(10, gpus=4000), checkpoint=fresh)
     assert advice.decision == "resubmit_after"
     assert advice.figures["redone_hours"] == pytest.approx(1 / 6)
 
 
 def test_measured_success_moves_the_figures() -> None:
     job = ran(4, gpus=64)
-    before, good, bad = asked(job), asked(job, helped=30), asked(job, failed=60)
+    before, good, bad = decide_for(job), decide_for(job, helped=30), decide_for(job, failed=60)
     assert bad.figures["success"] < before.figures["success"] < good.figures["success"]
     assert (good.decision, bad.decision) == ("resubmit_after", "ask")
 
 
 def test_nothing_is_reckoned_where_size_or_times_are_not_known() -> None:
-    advice = asked(JobFacts(status="failed"))
+    advice = decide_for(JobFacts(status="failed"))
     assert advice.decision == "resubmit_after"
     assert advice.figures == {}
 
