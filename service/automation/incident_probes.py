@@ -64,7 +64,9 @@ def release(work: UnitOfWork, rows: Sequence[Any], cluster: str, *, policy: Poli
     return len(gone)
 
 
-def _trial_answered(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
+def _trial_answered(
+    work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock
+) -> None:
     key = storm_key(awaited.cluster, awaited.cause, awaited.resource)
     held = work.storms.held(awaited.cluster).get(key)
     if held is None or held.trial != awaited.id:

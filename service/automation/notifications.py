@@ -73,7 +73,13 @@ def of_demotion(cluster: str, cause: str, plan: str, policy: str, success_rates:
     return OutboxMessage(
         "resubmission.demoted",
         f"{cluster}/{cause}/{plan}",
-        {"cause": cause, "plan": plan, "policy": policy, **success_rates, "verdict": {"cluster": cluster, "cause": cause}},
+        {
+            "cause": cause,
+            "plan": plan,
+            "policy": policy,
+            **success_rates,
+            "verdict": {"cluster": cluster, "cause": cause},
+        },
     )
 
 

@@ -21,7 +21,13 @@ BAD = frozenset({"failed_same", "failed_otherwise"})
 
 
 def ended(
-    work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment, *, policy: Policy, clock: Clock, success_rates: SuccessRateCache
+    work: UnitOfWork,
+    ends: Sequence[EndedAttempt],
+    kin: LineageAssignment,
+    *,
+    policy: Policy,
+    clock: Clock,
+    success_rates: SuccessRateCache,
 ) -> None:
     """Match ends to requests, write down the outcomes, and let what hung on them go on.
 
@@ -103,7 +109,9 @@ def outcome(request: AwaitedRequest, end: EndedAttempt) -> RequestOutcome:
     return "failed_otherwise"
 
 
-def _matched(work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment) -> list[tuple[AwaitedRequest, EndedAttempt]]:
+def _matched(
+    work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment
+) -> list[tuple[AwaitedRequest, EndedAttempt]]:
     if not work.outcomes.any_awaited():
         return []
     jobs: set[tuple[str, str]] = set()

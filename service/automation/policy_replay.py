@@ -30,7 +30,9 @@ def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[i
         store.close()
 
 
-def replayed(database_url: str, other: Policy, file: Path | None, since: datetime, workers: int = 1) -> ReplayComparison:
+def replayed(
+    database_url: str, other: Policy, file: Path | None, since: datetime, workers: int = 1
+) -> ReplayComparison:
     """What `other` (read from `file`, which each process reads again) changes in the decisions since a time.
 
     Raises:

@@ -85,7 +85,12 @@ class Automation:
         return self._advised(work, [subject], related, again=True)[end.attempt_id]
 
     def _advised(
-        self, work: UnitOfWork, subjects: Sequence[DiagnosedAttempt], related: kin.LineageAssignment, *, again: bool = False
+        self,
+        work: UnitOfWork,
+        subjects: Sequence[DiagnosedAttempt],
+        related: kin.LineageAssignment,
+        *,
+        again: bool = False,
     ) -> dict[int, AdvisedFailure]:
         now = self._clock.now()
         histories = kin.histories(work, subjects, related)
@@ -145,7 +150,9 @@ class Automation:
                 policy=self._policy.version,
             )
 
-    def act(self, work: UnitOfWork, advised: Sequence[tuple[AdvisedFailure, int]], *, again: bool = False) -> list[Request]:
+    def act(
+        self, work: UnitOfWork, advised: Sequence[tuple[AdvisedFailure, int]], *, again: bool = False
+    ) -> list[Request]:
         """Store the advice beside its verdict's version, and ask for what it says; the requests that were made.
 
         Args:

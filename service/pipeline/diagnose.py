@@ -230,7 +230,12 @@ class Diagnose:
         return self._automation.advise(work, ends)
 
     def _join(
-        self, work: UnitOfWork, outcome: JobOutcome, item: _Item, wire: Mapping[str, Any], advised: AdvisedFailure | None
+        self,
+        work: UnitOfWork,
+        outcome: JobOutcome,
+        item: _Item,
+        wire: Mapping[str, Any],
+        advised: AdvisedFailure | None,
     ) -> Mapping[str, Any] | None:
         """Another attempt of a job that has a failure: it speaks for the job only where it knows better.
 
@@ -255,7 +260,12 @@ class Diagnose:
         return wire if self._stands(work, failure_id, wire, advised, version) else None
 
     def _stands(
-        self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any], advised: AdvisedFailure | None, version: int | None
+        self,
+        work: UnitOfWork,
+        failure_id: int,
+        wire: Mapping[str, Any],
+        advised: AdvisedFailure | None,
+        version: int | None,
     ) -> bool:
         """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
         if version is not None and self._automation is not None:

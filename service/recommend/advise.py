@@ -134,7 +134,9 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     )
 
 
-def action(context: RuleContext, state: DecisionState, changes: dict[str, int | float], checkpoint: str | None) -> Action:
+def action(
+    context: RuleContext, state: DecisionState, changes: dict[str, int | float], checkpoint: str | None
+) -> Action:
     """What a hook would do. A Kubernetes Job can't be started again: a new one is made from it."""
     return Action(
         kind="submit" if context.job.scheduler == "kubernetes" else "requeue",

@@ -84,5 +84,3 @@ def release_times(lineages: Sequence[str], settings: Incident, start: datetime) 
         start + timedelta(seconds=max(0.0, (position + settings.pace_jitter * spread(lineage, position)) * interval_s))
         for position, lineage in enumerate(lineages)
     ]
-
-

@@ -55,5 +55,7 @@ class Rate:
             slots = {"count": rate.cluster, "minutes": limits.rate_minutes}
             return RuleResult("cluster", slots, decision="hold", held_by="rate")
         if rate.user >= limits.rate_per_user:
-            return RuleResult("user", {"count": rate.user, "minutes": limits.rate_minutes}, decision="hold", held_by="rate")
+            return RuleResult(
+                "user", {"count": rate.user, "minutes": limits.rate_minutes}, decision="hold", held_by="rate"
+            )
         return NO_OBJECTION

@@ -59,9 +59,7 @@ class Lineages:
             )
             of_job |= {row.id: (row.cluster, row.job_id) for row in rows}
         known = self.find(set(of_job.values()))
-        return {
-            failure_id: known[job].lineage if job in known else key_of(*job) for failure_id, job in of_job.items()
-        }
+        return {failure_id: known[job].lineage if job in known else key_of(*job) for failure_id, job in of_job.items()}
 
     def members(self, keys: Collection[str]) -> dict[str, list[Job]]:
         """The jobs of each lineage, but its root."""

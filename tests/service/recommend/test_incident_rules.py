@@ -51,7 +51,10 @@ def test_a_failure_belongs_to_the_first_incident_only() -> None:
     both = [failure(number) for number in range(6)]
     switch_only = [failure(number) for number in range(6, 12)]
     [found] = detect_incidents(
-        [SharedFailures("switch:leaf3", SETTINGS, [*both, *switch_only]), SharedFailures("fingerprint:x", SETTINGS, both)]
+        [
+            SharedFailures("switch:leaf3", SETTINGS, [*both, *switch_only]),
+            SharedFailures("fingerprint:x", SETTINGS, both),
+        ]
     )
     assert (found.key, found.jobs) == ("switch:leaf3", 12)
 
