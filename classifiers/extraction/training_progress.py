@@ -34,18 +34,6 @@ def step_of(line: str) -> int | None:
     return None if hit is None else int(hit["step"])
 
 
-def steps_after(text: str, offset: int, most: int = 20_000) -> int:
-    """How many different, growing steps beyond those before `offset` are reported in the stretch after it."""
-    last = max((int(hit["step"]) for hit in _STEP.finditer(text, max(0, offset - 4_000), offset)), default=-1) + 1
-    count = 0
-    for hit in _STEP.finditer(text, offset, min(len(text), offset + most)):
-        step = int(hit["step"])
-        if step > last:
-            count += 1
-            last = step
-    return count
-
-
 def _last_step(text: str, low: str, begin: int) -> int | None:
     """The step of the last report in the text from `begin` on; `low` is that part in lower case."""
     best: tuple[int, int] | None = None

@@ -7,7 +7,7 @@ from functools import cache
 
 from service.automation.incident_detection import IncidentAssignment
 from service.automation.job_ends import DiagnosedAttempt
-from service.automation.lineage import LineageHistories, LineageAssignment
+from service.automation.lineage import LineageAssignment, LineageHistories
 from service.automation.success_rates import SuccessRates
 from service.contracts.event import JobCompletion
 from service.db.session import UnitOfWork
@@ -25,7 +25,7 @@ from service.recommend.facts import (
     SwitchState,
 )
 from service.recommend.policy import Policy
-from service.requests.records import RecentResubmit, Mark, HeldStorm
+from service.requests.records import HeldStorm, Mark, RecentResubmit
 
 _HELPED = frozenset({"succeeded", "got_past"})
 _FAILED = frozenset({"failed_same", "failed_otherwise"})

@@ -5,7 +5,7 @@ from typing import Any
 
 from service.automation import incident_detection, incident_probes, leasing, notifications, outcome_matching
 from service.automation.success_rates import SuccessRateCache
-from service.automation.time_limits import QUIET_AFTER, SILENT_AFTER, INCIDENT_FAILURE_AGE
+from service.automation.time_limits import INCIDENT_FAILURE_AGE, QUIET_AFTER, SILENT_AFTER
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident

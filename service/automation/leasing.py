@@ -16,7 +16,7 @@ from service.incidents.records import Incident
 from service.recommend import storm_brake
 from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
-from service.requests.records import AckResult, RecentResubmit, Lease, Request
+from service.requests.records import AckResult, Lease, RecentResubmit, Request
 from service.requests.repository.requests import keys_of, request_of
 
 # A lease that ran out leaves the request waiting or held; whoever had it last may still say that it was done.

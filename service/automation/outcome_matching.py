@@ -192,7 +192,7 @@ def _overtaken(work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssig
 
 
 def demote(work: UnitOfWork, policy: Policy, clock: Clock) -> None:
-    """Note which actions are credibly under their floor (advice reads the same success_rates), and which no longer are."""
+    """Demote actions whose success rate is credibly below the floor; promote those that have recovered."""
     now = clock.now()
     rows = work.outcomes.tallies(now - OUTCOMES_COUNT)
     standing = {(one.cluster, one.cause, one.plan, one.policy): one for one in work.outcomes.demotions()}

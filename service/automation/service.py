@@ -17,7 +17,7 @@ from service.automation import (
 from service.automation import lineage as kin
 from service.automation import request_creation as act
 from service.automation.fact_gathering import gather_facts
-from service.automation.job_ends import EndedAttempt, DiagnosedAttempt
+from service.automation.job_ends import DiagnosedAttempt, EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.automation.success_rates import SuccessRateCache
 from service.clock import Clock

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.automation.time_limits import SUCCESS_RATES_FOR_S, OUTCOMES_COUNT
+from service.automation.time_limits import OUTCOMES_COUNT, SUCCESS_RATES_FOR_S
 from service.clock import Clock
 from service.db.session import UnitOfWork
 from service.feedback.repository.applied_fixes import FixCount

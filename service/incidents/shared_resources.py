@@ -68,7 +68,7 @@ def _data() -> _Data:
 
 
 def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedResource, ...]:
-    """The shared things that this failure points at, in `RESOURCE_ORDER`; none where it is the user's own, or a preemption."""
+    """The shared resources of a failure, in `RESOURCE_ORDER`; none for user-side failures and preempted jobs."""
     if verdict.side == "user" or event.status in {"preempted", "cancelled"}:
         return ()
     found: dict[tuple[IncidentKind, str], None] = {}

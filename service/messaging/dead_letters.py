@@ -63,11 +63,6 @@ def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: da
     )
 
 
-def reject(record: Record, error: UnreadableRecord, at: datetime | None = None) -> Rejected:
-    """A record from a topic with its letter."""
-    return Rejected(record, dead_letter(record.value, record.place, error, at))
-
-
 def readable(raw: bytes) -> str:
     """The beginning of raw bytes as text that any database takes, without secrets."""
     text = _clean(raw[: 4 * (TEXT_CHARACTERS + _MARGIN)].decode("utf-8", "replace"))

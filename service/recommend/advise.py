@@ -7,7 +7,7 @@ from service.contracts.verdict import Action, Advice, Mitigation
 from service.recommend import ranking, reasons, resource_changes
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, RuleContext, Rule, DecisionState, Trace, evaluate_rules
+from service.recommend.rule_chain import RESUBMITTING, DecisionState, Rule, RuleContext, Trace, evaluate_rules
 from service.recommend.rules import outlook
 from service.recommend.rules.consent import ArrayTask, Consent, Dependents, KillSwitch, OwnRetrier
 from service.recommend.rules.lineage import Ceiling, SameFailure, TimeBudget, Window

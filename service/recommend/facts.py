@@ -76,16 +76,6 @@ class Lineage:
         """Automatic resubmits on the user's ceiling (`user`) or on the infrastructure's, all or those since a time."""
         return sum((past.side == "user") is user and (since is None or past.at >= since) for past in self.resubmits)
 
-    @property
-    def infra_resubmits(self) -> int:
-        """Automatic resubmits after failures of hardware or system side."""
-        return self.resubmitted(user=False)
-
-    @property
-    def user_resubmits(self) -> int:
-        """Automatic resubmits after failures of user side."""
-        return self.resubmitted(user=True)
-
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:

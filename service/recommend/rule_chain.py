@@ -109,7 +109,7 @@ def apply(name: str, result: RuleResult, state: DecisionState) -> bool:
 
 
 def evaluate_rules(rules: tuple[Rule, ...], context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
-    """Ask rules in order until one decides against a resubmit; each context leaves a link in `trace`, if there is one."""
+    """Evaluate rules in order until one decides against a resubmit; each result is added to `trace`, if given."""
     before = state.decision in RESUBMITTING
     for rule in rules:
         result = rule.evaluate(context, state)

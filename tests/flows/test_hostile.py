@@ -390,5 +390,4 @@ def test_no_text_costs_much_more_than_its_length(hostile: str) -> None:
     redact(text)
     training_progress.find([text])
     training_progress.find([text[:60_000]])
-    training_progress.steps_after(text, 0)
     assert time.process_time() - began < 1

@@ -1,6 +1,6 @@
 """Whether anything may be done automatically: another retrier, the owner's word, the kill switch."""
 
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
 class OwnRetrier:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
 class SameFailure:

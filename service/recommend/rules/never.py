@@ -1,6 +1,6 @@
 """What no policy can make automatic, whatever its rules say."""
 
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 _CANCELLED = RuleResult("cancelled", cap="advise")
 _ABSTAINED = RuleResult("abstained", cap="advise")

@@ -2,7 +2,7 @@
 
 from classifiers.contracts import JobFacts, Verdict
 from service.recommend.policy_settings import Conditions, Rule
-from service.recommend.rule_chain import RuleContext, RuleResult, DecisionState, Trace, apply
+from service.recommend.rule_chain import DecisionState, RuleContext, RuleResult, Trace, apply
 
 PASSED = RuleResult("passed")
 NONE_APPLIES = RuleResult("none applies", decision="ask")

@@ -4,7 +4,7 @@ from datetime import timedelta
 from hashlib import blake2b
 
 from service.recommend.policy_settings import Backoff
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 _SCALE = 2**64
 

@@ -1,7 +1,7 @@
 """What happens around the job: an incident that many jobs share, a storm of resubmits, too many of them at all."""
 
 from service.recommend import storm_brake
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
 class InIncident:

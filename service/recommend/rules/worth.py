@@ -2,7 +2,7 @@
 
 from service.recommend import success_odds
 from service.recommend.facts import Tally
-from service.recommend.rule_chain import NO_OBJECTION, RuleContext, RuleResult, DecisionState
+from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 _NONE = Tally()
 

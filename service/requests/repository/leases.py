@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from service.clock import Clock
-from service.requests.records import AckResult, RecentResubmit, Lease, Request, RequestState
+from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState
 from service.requests.repository.requests import DETAIL, OPEN, request_of
 from service.requests.tables import requests
 from service.sql import bulk

@@ -30,8 +30,3 @@ def test_what_the_scanner_saw_decides_only_whether_a_checkpoint_is_looked_for() 
     assert training_progress.find(texts, [{"checkpoint", "ckpt"}]) == training_progress.find(texts)
     nothing = ["step 7\nsaved to /data\n"]
     assert training_progress.find(nothing, [set()]) == training_progress.find(nothing)
-
-
-def test_only_steps_beyond_those_before_count_as_going_on() -> None:
-    text = "step 5\nerror\nstep 5\nstep 6\nstep 7\nstep 8\nstep 9\n"
-    assert training_progress.steps_after(text, text.find("error")) == 3

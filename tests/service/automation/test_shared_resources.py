@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from classifiers.contracts import Evidence, Suspect, Verdict
-from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource, storm_resource, shared_resources_of
+from service.incidents.shared_resources import RESOURCE_ORDER, SharedResource, shared_resources_of, storm_resource
 from tests.service.automation.world import event
 from tests.service.web.world import HARDWARE, SYSTEM
 

@@ -27,7 +27,7 @@ from service.recommend.incident_rules import (
     release_times,
 )
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, RuleContext, DecisionState
+from service.recommend.rule_chain import RESUBMITTING, DecisionState, RuleContext
 from tests.simulations.policy.engine import Engine, Work
 from tests.simulations.policy.fleet import Fleet, Seen
 from tests.simulations.policy.verdicts import Measured, right, verdict

@@ -54,6 +54,6 @@ def test_a_lineage_has_so_much_time_in_all() -> None:
 
 def test_counts_are_by_side_and_time() -> None:
     lineage = Lineage(resubmits=(*resubmits(2), *resubmits(3, "user", hours_ago=1)))
-    assert (lineage.infra_resubmits, lineage.user_resubmits) == (2, 3)
+    assert (lineage.resubmitted(user=False), lineage.resubmitted(user=True)) == (2, 3)
     assert lineage.resubmitted(user=True, since=NOW - timedelta(hours=2)) == 3
-    assert Facts.alone(NOW).lineage.infra_resubmits == 0
+    assert Facts.alone(NOW).lineage.resubmitted(user=False) == 0
