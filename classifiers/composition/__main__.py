@@ -1,42 +1,38 @@
-"""Writes the composed corpus: `python -m classifiers.composition [--seed N] [--out FOLDER]`."""
+"""Prints composed cases as JSON lines: `python -m classifiers.composition [ID ...] [--seed N]`.
+
+Without an id it composes all kinds and prints only how many cases each label has.
+"""
 
 import argparse
-import collections
-from pathlib import Path
+import sys
+from collections import Counter
 
 import orjson
 
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
-from classifiers.data.labelled_cases import check_ids, parse
-
-SEED = 7
-CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "composed"
+from classifiers.composition.training_cases import SEED
+from classifiers.data.labelled_cases import AXES, check_ids, parse
 
 
 def main() -> int:
-    """Compose every kind and write one file a data file; prints what there is."""
+    """Compose the kinds that were named, or all; 2 where no kind has such an id."""
     parser = argparse.ArgumentParser(prog="python -m classifiers.composition", description=__doc__)
+    parser.add_argument("id", nargs="*", help="kinds to show; the beginning of an id is enough")
     parser.add_argument("--seed", type=int, default=SEED, help=f"default {SEED}")
-    parser.add_argument("--out", type=Path, default=CORPUS, help="folder of the corpus' composed part")
     args = parser.parse_args()
+    chosen = [kind for kind in kinds.read() if not args.id or kind.id.startswith(tuple(args.id))]
+    if not chosen:
+        print("no kind has such an id", file=sys.stderr)
+        return 2
     scenery = kinds.scenery()
-    files: dict[str, list[bytes]] = collections.defaultdict(list)
-    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    cases = []
-    for kind in kinds.read():
-        for raw in compose(kind, scenery, args.seed):
-            cases.append(parse(raw, raw["id"]))
-            files[kind.file].append(orjson.dumps(raw))
-            for axis in ("side", "cause", "category", "symptom", "retry"):
-                counts[axis][raw["labels"][axis]] += 1
-    check_ids(cases)
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, lines in files.items():
-        (args.out / f"{name}.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    for axis, counted in counts.items():
-        print(axis, dict(sorted(counted.items())))
-    print(f"{len(cases)} cases of {len({case.kind for case in cases})} kinds in {len(files)} files")
+    raws = [raw for kind in chosen for raw in compose(kind, scenery, args.seed)]
+    check_ids([parse(raw, str(raw["id"])) for raw in raws])
+    if args.id:
+        sys.stdout.buffer.writelines(orjson.dumps(raw) + b"\n" for raw in raws)
+    for axis in AXES:
+        print(axis, dict(sorted(Counter(raw["labels"][axis] for raw in raws).items())), file=sys.stderr)
+    print(f"{len(raws)} cases of {len(chosen)} kinds", file=sys.stderr)
     return 0
 
 

@@ -22,7 +22,7 @@ def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
     texts = list(kind.texts) or [""]
     for number, text in enumerate(texts):
         for copy in range(kind.copies):
-            name = f"{kind.name}-{number}-{copy}"
+            name = f"{kind.id}-{number}-{copy}"
             rng = random.Random(f"{seed}/{name}")
             world = World(rng)
             if kind.is_run:
@@ -86,7 +86,7 @@ def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> No
     if "nodes" in facts:
         facts["nodes"] = [world.get(f"node{index}") for index in range(1, int(facts["nodes"]) + 1)]
     for key, value in facts.items():
-        if kind.keep or not bare:
+        if kind.all_facts or not bare:
             event.setdefault(key, world.fill(value).replace("_", " ") if key == "message" else value)
 
 
@@ -95,22 +95,23 @@ def _case(
 ) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     for axis in ("side", "cause", "category", "symptom", "retry"):
-        labels[axis] = kind.axes[axis]
-        if len(kind.allowed[axis]) > 1:
-            labels[f"{axis}_ok"] = list(kind.allowed[axis])
+        labels[axis] = kind.labels[axis]
+        if len(kind.accepted[axis]) > 1:
+            labels[f"{axis}_ok"] = list(kind.accepted[axis])
     labels["root_rank"], labels["root_line"] = root
     return {
         "schema": "labelled-case/1",
         "id": f"composed-{name}",
-        "group": f"composed-{kind.name}",
-        "kind": kind.name,
+        "group": f"composed-{kind.id}",
+        "kind": kind.id,
         "event": event,
         "labels": labels,
         "provenance": {
             "origin": "composed",
-            "program": f"compose/{kind.file}",
+            "program": f"kinds/{kind.file}",
             "framework": kind.scene,
             "seed": seed,
-            **({"about": kind.about} if kind.about else {}),
+            "medium": kind.medium,
+            **({"labelled_for": kind.labelled_for} if kind.labelled_for else {}),
         },
     }

@@ -1,62 +1,79 @@
-"""The data files of compositions: what is wrong (truth), how it is said (texts), and under which facts.
+"""Reads the kinds of failure: one failure mode each, with its labels and the texts by which it shows.
 
-`kinds/*.toml` holds short failures, `runs/*.toml` long ones of many ranks:
-
-    about = "symptom"                                # first line of a file, optional: the axis that its kinds are for
+They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a large cause has folders by symptom):
 
     [[kind]]
-    name = "xid-79"                                  # kind of failure, a-z 0-9 and dashes
-    truth = "HW.GPU.2 none D.1.3? helps_elsewhere"   # cause, category, symptom, retry; `?`: or none
-    ok = { cause = ["HW.GPU.4"] }                    # further labels that count as right
+    id = "HW.GPU.2.xid-79"                           # <cause>.<slug>; the slug: a-z, 0-9 and dashes
+    medium = "log"                                   # log: what programs print; report: what people write about it
+    source = "message formats of the NVIDIA driver"  # whose wording the texts follow
+    labels = { category = "none", symptom = "D.1.3", retry = "helps_elsewhere" }
+    accepted = { cause = ["HW.GPU.4"] }              # further labels that count as right
+    labelled_for = "symptom"                         # only this axis is certain; default: all are
     event = "failed exit=1 sched=slurm"              # status, then exit, sig, sched, reason, fw, gpus, nodes
-    scene = "pytorch"                                # whose progress and noise (scenes.toml); default plain
-    keep = true                                      # the facts stay in every copy; default: some copies lose them
+    scene = "pytorch"                                # whose routine lines it uses (scenes.toml); default plain
+    all_facts = true                                 # the event's facts are in every copy; default: in some
     copies = 2                                       # cases a text; default 1
-    texts = ['''...''', '''...''']                   # language: text.py
+    texts = ['''...''', '''...''']                   # at most five; their language: template_text.py
 
-    [[run]]                                          # as above, and
+    [[run]]                                          # a run of several ranks; as above, and
     launchers = ["torchrun", "srun"]                 # scenes.toml [launcher]
     cascades = ["nccl_timeout_new"]                  # scenes.toml [cascade]
-    root = ['''...''']                               # what the rank says where it began; `@node` lines are its node's
-    silent = true                                    # the rank says nothing (killed, node lost): no root text
+    ranks = [2, 4, 8]                                # numbers of ranks to choose from
+    silent = true                                    # the rank where it began prints nothing: no texts
+
+A run's texts are what its first failing rank prints; `@node` lines are those of its node.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, Final
 
 from classifiers import taxonomy
 from classifiers.composition.template_text import Scenery
 
-HERE = Path(__file__).parent
-COMMON = {"name", "truth", "ok", "event", "scene", "keep", "copies", "weight"}
+MEDIA: Final = ("log", "report")
+MAX_TEXTS: Final = 5
+_ID: Final = re.compile(r"([A-Z]+(?:\.[A-Z0-9]+)*)\.([a-z0-9]+(?:-[a-z0-9]+)*)")
+_LABELS: Final = ("category", "symptom", "retry")
+_REQUIRED: Final = {"id", "medium", "source", "labels"}
+_OPTIONAL: Final = {"accepted", "labelled_for", "event", "scene", "all_facts", "copies", "texts"}
+_OF_RUNS: Final = {"launchers", "cascades", "silent", "ranks"}
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of failure with its wordings. `axes` are cause, category, symptom and retry."""
+    """One kind of failure. `labels`: by axis the best label; `accepted`: by axis all that count as right."""
 
-    name: str
-    axes: Mapping[str, str]
-    allowed: Mapping[str, tuple[str, ...]]
+    id: str
+    medium: str
+    source: str
+    labels: Mapping[str, str]
+    accepted: Mapping[str, tuple[str, ...]]
     event: Mapping[str, Any]
     file: str
+    labelled_for: str | None = None
     scene: str = "plain"
-    keep: bool = False
+    all_facts: bool = False
     copies: int = 1
     texts: Sequence[str] = ()
     launchers: Sequence[str] = ()
     cascades: Sequence[str] = ()
     silent: bool = False
     is_run: bool = False
-    about: str | None = None
     ranks: Sequence[int] = field(default=(2, 4, 8, 8, 16))
 
 
-def _event(said: str) -> dict[str, Any]:
-    status, *facts = said.split()
+def folder() -> Traversable:
+    """Where the packaged kinds are."""
+    return files("classifiers").joinpath("data", "kinds")
+
+
+def _event(words: str) -> dict[str, Any]:
+    status, *facts = words.split()
     event: dict[str, Any] = {"status": status}
     names = {"exit": "exit_code", "sig": "signal", "sched": "scheduler", "fw": "framework"}
     for fact in facts:
@@ -65,74 +82,104 @@ def _event(said: str) -> dict[str, Any]:
     return event
 
 
-def _truth(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
-    axes_known = taxonomy.load()
-    best: dict[str, str] = {}
-    more: dict[str, list[str]] = {axis: list(codes) for axis, codes in raw.get("ok", {}).items()}
-    for axis, said in zip(("cause", "category", "symptom", "retry"), raw["truth"].split(), strict=True):
-        label = said.rstrip("?")
-        best[axis] = label
-        if said.endswith("?"):
-            more.setdefault(axis, []).append("none")
-    best["side"] = axes_known.side_of(best["cause"])
-    more.setdefault("side", [])
-    more["side"] += [axes_known.side_of(cause) for cause in more.get("cause", ())]
-    allowed = {axis: tuple(dict.fromkeys([label, *more.get(axis, ())])) for axis, label in best.items()}
-    return best, allowed
+def _labels(raw: Mapping[str, Any], cause: str) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    axes = taxonomy.load()
+    if set(raw["labels"]) != set(_LABELS):
+        raise ValueError(f"labels: expected {', '.join(_LABELS)}")
+    best = {"side": axes.side_of(cause), "cause": cause, **raw["labels"]}
+    more: dict[str, list[str]] = {axis: list(codes) for axis, codes in raw.get("accepted", {}).items()}
+    if unknown := set(more) - set(best):
+        raise ValueError(f"accepted: unknown axis {min(unknown)!r}")
+    more.setdefault("side", []).extend(axes.side_of(code) for code in more.get("cause", ()))
+    return best, {axis: tuple(dict.fromkeys([label, *more.get(axis, ())])) for axis, label in best.items()}
 
 
-def _kind(raw: Mapping[str, Any], file: str, about: str | None, *, is_run: bool) -> Kind:
-    known = COMMON | ({"launchers", "cascades", "root", "silent", "ranks"} if is_run else {"texts"})
+def _checked(raw: Mapping[str, Any], *, is_run: bool) -> str:
+    """The cause of an entry whose fields are as the format asks.
+
+    Raises:
+        ValueError: they are not.
+    """
+    known = _REQUIRED | _OPTIONAL | (_OF_RUNS if is_run else set())
+    if missing := _REQUIRED - set(raw):
+        raise ValueError(f"field {min(missing)!r} is missing")
     if unknown := set(raw) - known:
-        raise ValueError(f"{file}: {raw.get('name')}: unknown field {min(unknown)!r}")
+        raise ValueError(f"unknown field {min(unknown)!r}")
+    parts = _ID.fullmatch(raw["id"])
+    if parts is None:
+        raise ValueError("id: expected <cause>.<slug>, the slug of a-z, 0-9 and dashes")
+    if raw["medium"] not in MEDIA:
+        raise ValueError(f"medium: expected {' or '.join(MEDIA)}, got {raw['medium']!r}")
+    if raw.get("labelled_for") not in {None, "category", "symptom"}:
+        raise ValueError(f"labelled_for: expected category or symptom, got {raw['labelled_for']!r}")
+    if len(raw.get("texts", ())) > MAX_TEXTS:
+        raise ValueError(f"texts: expected at most {MAX_TEXTS}, got {len(raw['texts'])}")
+    if not raw.get("texts") and not raw.get("silent"):
+        raise ValueError("texts: expected at least one")
+    return parts[1]
+
+
+def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
     try:
-        best, allowed = _truth(raw)
+        best, accepted = _labels(raw, _checked(raw, is_run=is_run))
         event = _event(raw.get("event", "failed"))
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{file}: {raw.get('name')}: {error}") from error
+        raise ValueError(f"{file}: {raw.get('id')}: {error}") from error
     return Kind(
-        name=raw["name"],
-        axes=best,
-        allowed=allowed,
+        id=raw["id"],
+        medium=raw["medium"],
+        source=raw["source"],
+        labels=best,
+        accepted=accepted,
         event=event,
         file=file,
+        labelled_for=raw.get("labelled_for"),
         scene=raw.get("scene", "pytorch" if is_run else "plain"),
-        keep=raw.get("keep", False),
+        all_facts=raw.get("all_facts", False),
         copies=raw.get("copies", 1),
-        texts=raw.get("root" if is_run else "texts", ()),
+        texts=raw.get("texts", ()),
         launchers=raw.get("launchers", ()),
         cascades=raw.get("cascades", ()),
         silent=raw.get("silent", False),
         is_run=is_run,
-        about=about,
         ranks=raw.get("ranks", (2, 4, 8, 8, 16)),
     )
 
 
-def read() -> list[Kind]:
+def kind_files(root: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
+    """Name (`user/USER.1/...`, without suffix) and file of all files of kinds, in order of name."""
+    found: list[tuple[str, Traversable]] = []
+    for entry in sorted(root.iterdir(), key=lambda one: one.name):
+        if entry.is_dir():
+            found += kind_files(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".toml"):
+            found.append((prefix + entry.name.removesuffix(".toml"), entry))
+    return found
+
+
+def read(root: Traversable | None = None) -> list[Kind]:
     """All kinds, in the order of files and entries.
 
     Raises:
         ValueError: an entry is not as the format asks; the text names file and kind.
     """
     found: list[Kind] = []
-    for file in sorted([*HERE.glob("kinds/*.toml"), *HERE.glob("runs/*.toml")]):
+    for name, file in kind_files(root or folder()):
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{file.name}: {error}") from error
-        about = data.get("about")
-        if about not in {None, "category", "symptom"}:
-            raise ValueError(f"{file.name}: about: category or symptom expected, not {about!r}")
-        found += [_kind(raw, file.stem, about, is_run=False) for raw in data.get("kind", ())]
-        found += [_kind(raw, file.stem, about, is_run=True) for raw in data.get("run", ())]
-    names = [kind.name for kind in found]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"kinds stand twice: {sorted(twice)}")
+            raise ValueError(f"{name}: {error}") from error
+        found += [_kind(raw, name, is_run=False) for raw in data.get("kind", ())]
+        found += [_kind(raw, name, is_run=True) for raw in data.get("run", ())]
+    seen: set[str] = set()
+    for kind in found:
+        if kind.id in seen:
+            raise ValueError(f"{kind.file}: {kind.id}: the id occurs twice")
+        seen.add(kind.id)
     return found
 
 
 def scenery() -> Scenery:
-    """The scenes of daily life."""
-    data = tomllib.loads((HERE / "scenes.toml").read_text(encoding="utf-8"))
+    """The routine lines by scene."""
+    data = tomllib.loads(files("classifiers.composition").joinpath("scenes.toml").read_text(encoding="utf-8"))
     return Scenery(scenes=data["scene"], cascades=data["cascade"], launchers=data["launcher"])

@@ -41,7 +41,6 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, get_args
 
@@ -287,28 +286,15 @@ def read_file(file: Traversable) -> list[LabelledCase]:
     return list(read_lines(data.splitlines(), file.name))
 
 
-def corpus_files(folder: Traversable) -> list[Traversable]:
+def case_files(folder: Traversable) -> list[Traversable]:
     """All case files under a folder, sub-folders included, in order of name."""
     found: list[Traversable] = []
     for entry in sorted(folder.iterdir(), key=lambda one: one.name):
         if entry.is_dir():
-            found += corpus_files(entry)
+            found += case_files(entry)
         elif entry.name.endswith((".jsonl", ".jsonl.zst")):
             found.append(entry)
     return found
-
-
-def packaged() -> list[LabelledCase]:
-    """The training corpus that comes with the package.
-
-    Raises:
-        DatasetError: a case is not as the format asks, or an id stands twice.
-    """
-    cases: list[LabelledCase] = []
-    for file in corpus_files(files("classifiers").joinpath("corpus")):
-        cases += read_file(file)
-    check_ids(cases)
-    return cases
 
 
 def check_ids(cases: Iterable[LabelledCase]) -> None:

@@ -2,7 +2,7 @@
 
 Each case is learned from in several windows (`windows`); of many runs of one kind only the first few are
 cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
-`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`about`) a case counts `ASIDE`.
+`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`labelled_for`) a case counts `ASIDE`.
 """
 
 import gc
@@ -55,7 +55,7 @@ class Sample:
 
     def is_aside(self, axis: str) -> bool:
         """Whether it was composed for another axis: its label on this one is a guess."""
-        return self.case.provenance.get("about") not in {None, axis}
+        return self.case.provenance.get("labelled_for") not in {None, axis}
 
     def weight_for(self, axis: str) -> float:
         """Its weight on an axis; little where it was composed for another."""

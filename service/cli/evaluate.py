@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from classifiers import signatures
+from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
@@ -96,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     catalogue = signatures.packaged()
     if args.compare:
         rows = model_comparison.compare(
-            labelled_cases.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr)
+            training_cases.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr)
         )
         print(model_comparison.markdown(rows))
         return 0
@@ -110,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
         own = metrics.measure("faultline", cases, [metrics.answer_of(one) for one in verdicts])
     else:
-        cases, source = labelled_cases.packaged(), "the packaged corpus"
+        cases, source = training_cases.packaged(), "the packaged corpus"
         own, told = held_out.held_out(
             cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr)
         )

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
 from classifiers.model import artifact, samples, training
@@ -53,7 +54,7 @@ def _default_output() -> Path:
 def run(args: argparse.Namespace) -> int:
     """Train and save."""
     folder = args.output or _default_output()
-    cases = [*labelled_cases.packaged(), *read_cases(args.add)]
+    cases = [*training_cases.packaged(), *read_cases(args.add)]
     try:
         labelled_cases.check_ids(cases)
     except DatasetError as error:

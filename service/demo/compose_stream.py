@@ -19,7 +19,7 @@ import orjson
 import zstandard
 
 from classifiers import taxonomy
-from classifiers.data import labelled_cases
+from classifiers.composition import training_cases
 from classifiers.data.labelled_cases import LabelledCase
 
 TARGET = Path(__file__).with_name("stream.jsonl.zst")
@@ -94,7 +94,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     fleet = Fleet(seed)
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
-    for case in labelled_cases.packaged():
+    for case in training_cases.packaged():
         if len(said(case)) < LONGEST:
             by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}

@@ -1,4 +1,4 @@
-"""The lab's command: `python -m tests.faultlab list|run|capture|check|build`."""
+"""The lab's command: `python -m tests.faultlab list|run|capture|pack|check|relabel|build`."""
 
 import argparse
 import atexit
@@ -12,11 +12,11 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.faultlab import capture, cases, check, environment, induced_faults, program
+from tests.faultlab import capture, case_files, cases, check, environment, induced_faults, program
 from tests.faultlab.fork_server_pool import Zygotes
 from tests.faultlab.program import Plan
 
-CORPUS = Path(__file__).parents[2] / "classifiers" / "corpus" / "captured"
+CAPTURED = Path(__file__).parents[2] / "classifiers" / "data" / "captured"
 
 
 def _chosen(plans: Sequence[Plan], patterns: Sequence[str]) -> list[Plan]:
@@ -112,7 +112,7 @@ def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     by_run = {f"{plan.id}#{seed}": plan for plan in plans for seed in plan.seeds}
     file, bad = Path(args.file), 0
     kept: list[str] = []
-    for text in file.read_text(encoding="utf-8").splitlines():
+    for text in case_files.read_lines(file):
         case = json.loads(text)
         plan = by_run.get(case["provenance"]["run"])
         try:
@@ -120,8 +120,18 @@ def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
         except cases.NotAsDeclared as error:
             bad += 1
             print(f"left out: {str(error).splitlines()[0]}", file=sys.stderr)
-    file.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    case_files.write_lines(file, kept)
     return 1 if bad else 0
+
+
+def _pack(args: argparse.Namespace) -> int:
+    """Put the cases of a file into a packaged family; a case of the same run is replaced."""
+    family = CAPTURED / f"{args.family}.jsonl.zst"
+    lines = [*(case_files.read_lines(family) if family.exists() else ()), *case_files.read_lines(Path(args.file))]
+    by_run = {json.loads(line)["provenance"]["run"]: line for line in lines}
+    case_files.write_lines(family, by_run.values())
+    print(f"{len(by_run)} cases in {family}")
+    return 0
 
 
 def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
@@ -166,11 +176,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     sub.add_argument("--count", type=int, default=20)
     sub.add_argument("--cheap", action="store_true", help="only those that need no heavy framework")
     sub.add_argument("--seed", type=int, default=None, help="of the choice")
-    sub.add_argument("--corpus", type=Path, default=CORPUS)
+    sub.add_argument("--corpus", type=Path, default=CAPTURED)
     sub.add_argument("--fresh", action="store_true", help="start every interpreter anew")
     sub = commands.add_parser("relabel", help="bring captured cases to the present declarations, without a new run")
     sub.add_argument("file")
     sub.set_defaults(pattern=[])
+    sub = commands.add_parser("pack", help="put captured cases among those that training uses")
+    sub.add_argument("file", help="what capture wrote")
+    sub.add_argument("family", help="name of the packed file, without suffix")
     build = commands.add_parser("build", help="make an environment")
     build.add_argument("name")
     args = parser.parse_args(argv)
@@ -178,6 +191,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.command == "build":
         print(environment.build(args.name))
         return 0
+    if args.command == "pack":
+        return _pack(args)
     try:
         plans = _chosen(program.load(args.programs), args.pattern)
     except program.DeclarationError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.faultlab import capture, cases, environment, induced_faults
+from tests.faultlab import capture, case_files, cases, environment, induced_faults
 from tests.faultlab.program import Plan
 
 _MASKS = (
@@ -47,8 +47,8 @@ def ending(event: Mapping[str, Any]) -> str:
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
     """The captured cases below a folder."""
-    for file in sorted(folder.glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
+    for file in case_files.case_files(folder):
+        for line in case_files.read_lines(file):
             yield json.loads(line)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.faultlab import check, program
-from tests.faultlab.__main__ import CORPUS
+from tests.faultlab.__main__ import CAPTURED
 from tests.faultlab.capture import Lab
 from tests.faultlab.cases import case
 from tests.faultlab_tests.conftest import Declare
@@ -38,7 +38,7 @@ def test_a_changed_program_is_found_out(declare: Declare) -> None:
 
 
 def test_twenty_captured_runs_fail_again_as_they_did() -> None:
-    chosen = check.choose(check.read(CORPUS), program.load(), 20, cheap=True, seed=None)
+    chosen = check.choose(check.read(CAPTURED), program.load(), 20, cheap=True, seed=None)
     assert len(chosen) == 20
     lab = Lab()
     compared = [check.again(lab, one, plan) for one, plan in chosen]

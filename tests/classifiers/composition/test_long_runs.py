@@ -1,25 +1,23 @@
-"""The long runs of the corpus are what their data gives, and hold their truth."""
+"""Composed long runs keep to their labels, and the same seed gives the same runs."""
 
 import pytest
 
 from classifiers import taxonomy
-from classifiers.composition.long_runs import __main__ as long
+from classifiers.composition import training_cases
 from classifiers.composition.long_runs import failure_kinds
 from classifiers.composition.long_runs.run import compose
-from classifiers.data.labelled_cases import LabelledCase, parse, read_file
-
-MOST_BYTES = 2_500_000
+from classifiers.data.labelled_cases import LabelledCase
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[LabelledCase]:
-    return read_file(long.CORPUS)
+    return training_cases.long_runs()
 
 
-def test_the_data_gives_the_corpus_that_is_there(runs: list[LabelledCase]) -> None:
-    made = [parse(raw, str(raw["id"])) for raw in long.cases()]
-    assert {one.id: one.event for one in made} == {one.id: one.event for one in runs}
-    assert long.CORPUS.stat().st_size < MOST_BYTES
+def test_every_kind_gives_several_runs(runs: list[LabelledCase]) -> None:
+    names = {f"long-{kind.name}" for kind in failure_kinds.read()}
+    assert {one.kind for one in runs} == names
+    assert len(runs) == len(names) * training_cases.LONG_RUNS_PER_KIND
 
 
 def test_a_run_holds_its_first_line_and_its_rank_takes_part(runs: list[LabelledCase]) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from classifiers import signatures, taxonomy
-from classifiers.data import labelled_cases
+from classifiers.composition import training_cases
 from classifiers.extraction.scan import Scanner
 from classifiers.signatures import Catalogue
 
@@ -63,7 +63,7 @@ def test_every_cause_category_and_symptom_that_has_words_is_known_to_some_entry(
 def test_most_entries_are_heard_in_the_corpus(catalogue: Catalogue) -> None:
     scanner = Scanner(catalogue)
     heard: Counter[str] = Counter()
-    for case in labelled_cases.packaged():
+    for case in training_cases.packaged():
         texts = [stream.text for stream in case.raw.streams] + [event.text for event in case.raw.node_events]
         heard.update(hit.id for text in texts for found in scanner.scan(text) for hit in found.hits)
     silent = sorted(one.id for one in catalogue.entries if one.id not in heard)

@@ -98,7 +98,7 @@ def test_files_plain_and_packed_read_alike(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl.zst").write_bytes(zstandard.compress(line))
     plain, packed = labelled_cases.read_file(tmp_path / "a.jsonl"), labelled_cases.read_file(tmp_path / "b.jsonl.zst")
     assert labelled_cases.digest(plain) == labelled_cases.digest(packed)
-    assert [one.name for one in labelled_cases.corpus_files(tmp_path)] == ["a.jsonl", "b.jsonl.zst"]
+    assert [one.name for one in labelled_cases.case_files(tmp_path)] == ["a.jsonl", "b.jsonl.zst"]
 
 
 def test_a_line_that_is_no_json_is_told_by_its_number(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from classifiers.data import labelled_cases
+from classifiers.composition import training_cases
+from classifiers.data.labelled_cases import LabelledCase
 
 LONG = 60
 SHINGLE = 5
@@ -25,7 +26,7 @@ def _normal(line: str) -> str:
     return re.sub(r"\W+", " ", line).strip().lower()
 
 
-def _texts(case: labelled_cases.LabelledCase) -> Iterator[str]:
+def _texts(case: LabelledCase) -> Iterator[str]:
     yield from (stream.text for stream in case.raw.streams)
     yield from (event.text for event in case.raw.node_events)
 
@@ -39,8 +40,8 @@ def _measured() -> list[str]:
     return [json.loads(line)["log"] for line in Path(CASES or "").read_text(encoding="utf-8").splitlines() if line]
 
 
-def _composed() -> list[labelled_cases.LabelledCase]:
-    return [case for case in labelled_cases.packaged() if case.provenance["origin"] == "composed"]
+def _composed() -> list[LabelledCase]:
+    return [*training_cases.composed(), *training_cases.long_runs()]
 
 
 def test_no_long_line_of_a_composed_case_stands_in_the_measured_set() -> None:

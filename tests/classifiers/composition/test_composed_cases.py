@@ -1,0 +1,108 @@
+"""Composed cases follow from the kinds and the seed, are broad enough, and hold nothing of the template language."""
+
+import random
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from classifiers import taxonomy
+from classifiers.composition import kinds, training_cases
+from classifiers.composition.cases import compose
+from classifiers.composition.made_values import World
+from classifiers.data.labelled_cases import LabelledCase, check_ids
+
+MIN_KINDS = 3
+# What remains where the template language was not filled in.
+UNFILLED = re.compile(
+    r"\$\(\d+-\d+\)|\$(?:ts|iso|kts|glog|node|pid|job|rank|user|wd|pkg|ln)\b|^>>|^~(?:progress|noise)|^@(?:log|node|rank)\b",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[LabelledCase]:
+    return training_cases.composed()
+
+
+def _texts(case: LabelledCase) -> list[str]:
+    return [stream.text for stream in case.raw.streams] + [event.text for event in case.raw.node_events]
+
+
+def test_the_seed_decides_the_cases() -> None:
+    scenery = kinds.scenery()
+    some = kinds.read()[::200]
+    once, again, other = ([compose(kind, scenery, seed) for kind in some] for seed in (1, 1, 2))
+    assert once == again != other
+
+
+def test_every_label_has_three_kinds_and_more(cases: list[LabelledCase]) -> None:
+    check_ids(cases)
+    axes = taxonomy.load()
+    seen: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for case in cases:
+        for axis in ("cause", "category", "symptom"):
+            for code in case.labels.allowed[axis]:
+                seen[axis, code].add(case.kind)
+    wanted = [("cause", code) for code in axes.causes]
+    wanted += [("category", code) for code in axes.categories] + [("symptom", code) for code in axes.symptoms]
+    poor = {one: sorted(seen[one]) for one in wanted if len(seen[one]) < MIN_KINDS}
+    assert poor == {}
+
+
+def test_a_case_holds_its_first_line_and_names_its_origin(cases: list[LabelledCase]) -> None:
+    for case in cases:
+        assert case.provenance["origin"] == "composed"
+        assert case.provenance["program"].startswith("kinds/")
+        assert case.provenance["medium"] in kinds.MEDIA
+        if case.labels.root_line is not None:
+            assert any(case.labels.root_line in text for text in _texts(case)), case.id
+
+
+def test_no_value_is_left_unfilled(cases: list[LabelledCase]) -> None:
+    left = {
+        (case.id, found[0]) for case in cases for text in _texts(case) for found in [UNFILLED.search(text)] if found
+    }
+    assert left == set()
+
+
+def test_a_world_keeps_its_values_and_moves_its_clock() -> None:
+    world = World(random.Random(3))
+    first, second = world.fill("$node $pid $iso $(1-9)"), world.fill("$node $pid $iso")
+    assert first.split()[:2] == second.split()[:2]
+    assert first.split()[2] <= second.split()[2]
+    with pytest.raises(KeyError):
+        world.fill("$nobodyknows")
+
+
+GOOD = """
+[[kind]]
+id = "HW.GPU.2.odd"
+medium = "log"
+source = "NVIDIA driver"
+labels = { category = "none", symptom = "none", retry = "helps" }
+texts = ["x"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("HW.GPU.2.odd", "HW.GPU.9.odd"), r"hardware/x: HW\.GPU\.9\.odd: .*HW\.GPU\.9"),
+        (("HW.GPU.2.odd", "HW.GPU.2.Odd_1"), "id: expected <cause>.<slug>"),
+        (('"log"', '"forum"'), "medium: expected log or report"),
+        (('["x"]', '["1", "2", "3", "4", "5", "6"]'), "texts: expected at most 5, got 6"),
+        (('["x"]', "[]"), "texts: expected at least one"),
+        (("source =", "sauce ="), "field 'source' is missing"),
+        (("texts =", "words = 1\ntexts ="), "unknown field 'words'"),
+        (('symptom = "none", ', ""), "labels: expected category, symptom, retry"),
+        (("", GOOD), "the id occurs twice"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_file_and_id(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    (tmp_path / "hardware").mkdir()
+    text = GOOD.replace(*change) if change[0] else GOOD + change[1]
+    (tmp_path / "hardware" / "x.toml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        kinds.read(tmp_path)
