@@ -1,0 +1,52 @@
+"""Finds kinds whose texts are nearly the same, so that none is stored twice.
+
+Made-up values, numbers and case are masked; two kinds are compared by the cosine of their words and pairs of words,
+weighted by rarity (TF-IDF). Kinds with the same cause and symptom teach the same and may be less alike than kinds whose
+labels differ: of those, the few words that differ are what decides.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from classifiers.composition.kinds import Kind
+
+MAX_SAME_LABELS: Final = 0.4  # judgement: above it, nearly all pairs read as the same failure
+MAX_OTHER_LABELS: Final = 0.7  # judgement: above it, the deciding words drown in the rest
+_BLOCK: Final = 512
+_CHOICE: Final = re.compile(r"\$\(([^()]*)\)")
+_NUMBERS: Final = re.compile(r"\d+-\d+")
+_VALUE: Final = re.compile(r"\$\{?[a-z]+\d*\}?")
+_NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)*")
+_WORD: Final = re.compile(r"[a-z_]+|#|[\u4e00-\u9fff]|[^\W\d_a-z]+")
+
+
+def masked(text: str) -> str:
+    """A text's words in lower case; choices are spelt out, values and numbers are replaced by marks."""
+    text = _CHOICE.sub(lambda found: " # " if _NUMBERS.fullmatch(found[1]) else found[1].replace("|", " "), text)
+    text = _NUMBER.sub("#", _VALUE.sub(" v ", text).replace(">>", "").lower())
+    return " ".join(_WORD.findall(text))
+
+
+def similar(kinds: Sequence[Kind]) -> Iterator[tuple[Kind, Kind, float]]:
+    """Pairs of kinds that are too much alike, with their cosine; runs are left out, their texts are few and short."""
+    compared = [kind for kind in kinds if not kind.is_run]
+    if not compared:
+        return
+    words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", sublinear_tf=True, dtype=np.float32)
+    matrix: Any = words.fit_transform([masked("\n".join(kind.texts)) for kind in compared])
+    for begin in range(0, len(compared), _BLOCK):
+        cosines = (matrix[begin : begin + _BLOCK] @ matrix.T).tocoo()
+        close = cosines.data >= MAX_SAME_LABELS
+        for row, column, cosine in zip(cosines.row[close], cosines.col[close], cosines.data[close], strict=True):
+            one, other = compared[begin + row], compared[column]
+            if begin + row < column and cosine >= _limit(one, other):
+                yield one, other, float(cosine)
+
+
+def _limit(one: Kind, other: Kind) -> float:
+    same = all(one.labels[axis] == other.labels[axis] for axis in ("cause", "symptom"))
+    return MAX_SAME_LABELS if same else MAX_OTHER_LABELS
