@@ -7,6 +7,7 @@ labels differ: of those, the few words that differ are what decides.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -31,12 +32,17 @@ def masked(text: str) -> str:
     return " ".join(_WORD.findall(text))
 
 
+def _words_and_pairs(text: str) -> list[str]:
+    words = text.split()
+    return [*words, *(f"{one} {other}" for one, other in pairwise(words))]
+
+
 def similar(kinds: Sequence[Kind]) -> Iterator[tuple[Kind, Kind, float]]:
     """Pairs of kinds that are too much alike, with their cosine; runs are left out, their texts are few and short."""
     compared = [kind for kind in kinds if not kind.is_run]
     if not compared:
         return
-    words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", sublinear_tf=True, dtype=np.float32)
+    words = TfidfVectorizer(analyzer=_words_and_pairs, sublinear_tf=True, dtype=np.float32)
     matrix: Any = words.fit_transform([masked("\n".join(kind.texts)) for kind in compared])
     for begin in range(0, len(compared), _BLOCK):
         cosines = (matrix[begin : begin + _BLOCK] @ matrix.T).tocoo()
