@@ -47,11 +47,11 @@ class Retention:
         """
         today = f"{self._clock.now():%Y-%m-%d}"
         with self._store.reading() as reading:
-            last = reading.duties.last(DUTY)
+            last = reading.task_leases.last(DUTY)
         if last is not None and last >= today:
             return None
         with self._store.unit_of_work() as work:
-            if not work.duties.take(DUTY, self._holder, due=today, lease=LEASE):
+            if not work.task_leases.take(DUTY, self._holder, due=today, lease=LEASE):
                 return None
         purged = self._store.purge(
             rows_before=self._before(self._days.rows),
@@ -60,7 +60,7 @@ class Retention:
             done_before=self._before(self._days.done),
         )
         with self._store.unit_of_work() as work:
-            work.duties.done(DUTY, self._holder, due=today)
+            work.task_leases.done(DUTY, self._holder, due=today)
         if purged != Purged():
             log.info("retention removed %s", purged)
         return purged
@@ -85,7 +85,7 @@ class Sealing:
         until, sealed = self._clock.now() - SEALED_BEHIND, 0
         while True:
             with self._store.unit_of_work() as work:
-                count = work.seals.seal(until)
+                count = work.verdict_seals.seal(until)
             sealed += count
             if count < verdict_seals.MOST:
                 return sealed

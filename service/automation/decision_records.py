@@ -7,14 +7,14 @@ from typing import Any
 from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
 from service.contracts.event import JobCompletion
 from service.contracts.stored_verdict import verdict_of
-from service.db.session import UnitOfWork
+from service.db.session import ReadSession
 from service.errors import NotFound
 from service.recommend import facts_wire
 from service.recommend.replay import PastDecision
 from service.requests.repository.decision_history import StoredDecision
 
 
-def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -> PastDecision:
+def decision(reading: ReadSession, failure_id: int, version: int | None = None) -> PastDecision:
     """The decision on a failure: the newest, or that on one version of its verdict.
 
     Raises:
@@ -22,7 +22,7 @@ def decision(reading: UnitOfWork, failure_id: int, version: int | None = None) -
     """
     detail = reading.failures.get(failure_id)
     bodies = {one.version: one.body for one in detail.versions}
-    for advised, at, _, decided, mode, facts in reading.advices.of(failure_id):
+    for advised, at, _, decided, mode, facts in reading.advice_history.of(failure_id):
         if version is not None and advised != version:
             continue
         body = bodies.get(advised)

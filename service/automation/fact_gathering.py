@@ -92,7 +92,7 @@ def gather_facts(
     now: datetime,
 ) -> dict[int, Facts]:
     """What is known beside verdict and job of each subject, by attempt id."""
-    turned = work.switch.get()
+    turned = work.kill_switch.get()
     switch = SwitchState(turned.stopped, turned.by, turned.at, turned.reason)
     clusters = {one.event.cluster for one in subjects}
     near = {cluster: cluster_activity(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}

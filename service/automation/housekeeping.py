@@ -7,7 +7,7 @@ from service.automation import incident_detection, incident_probes, leasing, not
 from service.automation.success_rates import SuccessRateCache
 from service.automation.time_limits import INCIDENT_FAILURE_AGE, QUIET_AFTER, SILENT_AFTER
 from service.clock import Clock
-from service.db.session import Store, UnitOfWork
+from service.db.session import ReadSession, Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
 from service.requests.records import AwaitedRequest, Request
@@ -32,17 +32,17 @@ def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateC
         for incident in work.incidents.opened():
             count += _incident(work, incident, policy, clock)
         count += _asked_again(work, policy, clock)
-        count += work.signals.forget(clock.now() - 2 * INCIDENT_FAILURE_AGE)
+        count += work.incident_signals.forget(clock.now() - 2 * INCIDENT_FAILURE_AGE)
         return count
 
 
-def _due(reading: UnitOfWork, clock: Clock) -> bool:
+def _due(reading: ReadSession, clock: Clock) -> bool:
     """Whether there is anything to look at: most of the time there is not, and nobody should wait for a writer."""
     return (
         reading.requests.any_open()
         or reading.outcomes.any_awaited()
         or bool(reading.incidents.opened())
-        or reading.signals.any_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
+        or reading.incident_signals.any_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
     )
 
 

@@ -49,7 +49,7 @@ def assign_incidents(
     if not recent:
         return IncidentAssignment()
     new = [one for one in recent if revised or one.attempt_id == one.failure_id]
-    work.signals.add(
+    work.incident_signals.add(
         [
             NewSignal(resource.key, one.failure_id, min(one.event.ended_at, now), one.event.user)
             for one in new
@@ -124,7 +124,7 @@ def _recent_signals(
         - timedelta(minutes=settings[resource].window_minutes)
         for resource, attempts in by_resource.items()
     }
-    latest = work.signals.latest(since)
+    latest = work.incident_signals.latest(since)
     return {
         resource: latest[resource.key]
         for resource, limits in settings.items()
@@ -204,7 +204,7 @@ def _hold_requests(work: UnitOfWork, incident_id: int, failure_ids: set[int]) ->
 
 def add_missed_failures(work: UnitOfWork, incident: Incident, since: datetime) -> int:
     """Add failures that another transaction stored while the incident was being opened; returns their number."""
-    signals = work.signals.latest({incident.key: since})[incident.key]
+    signals = work.incident_signals.latest({incident.key: since})[incident.key]
     assigned = work.incidents.folded({signal.failure_id for signal in signals})
     missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in assigned}
     if not missed:

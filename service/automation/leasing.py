@@ -49,7 +49,7 @@ def lease(
     each user, and that nothing has expired.
     """
     with store.unit_of_work() as work:
-        if work.switch.get(hold=True).stopped:
+        if work.kill_switch.get_locked().stopped:
             return []
         work.leases.alone_on(cluster)
         now = clock.now()
@@ -192,7 +192,7 @@ def ack(
         Conflict: it was withdrawn meanwhile (what was done is noted all the same), or another lease is in force.
     """
     with store.unit_of_work() as work:
-        row = work.requests.row(request_id, hold=True)
+        row = work.requests.row_for_update(request_id)
         _check_token(row, token)
         if row.result is not None and row.state not in _ENDED_HERE:
             if (row.result, row.new_job_id) != (result, new_job_id):
@@ -252,7 +252,7 @@ def fail(
         Conflict: it was withdrawn meanwhile, or another lease is in force.
     """
     with store.unit_of_work() as work:
-        row = work.requests.row(request_id, hold=True)
+        row = work.requests.row_for_update(request_id)
         _check_token(row, token)
         if row.state == "failed":
             return work.requests.get(request_id)

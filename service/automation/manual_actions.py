@@ -27,7 +27,7 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
     """
     with store.unit_of_work() as work:
         detail = work.failures.get(failure_id)
-        switch = work.switch.get()
+        switch = work.kill_switch.get()
         if switch.stopped:
             raise Conflict(f"everything was stopped by {switch.by}: start automation first")
         lineage = _lineage(work, detail)
@@ -39,7 +39,9 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
                 raise Conflict(f"{row.leased_by} is at it already (request {row.public_id})")
             if row.failure_id == failure_id and row.state != "leased":
                 taken = work.requests.take_over(row.public_id, by, expires_at=now + TOO_OLD)
-                work.audit.append(by, "resubmission.asked", f"failure/{failure_id}", before=row.state, after=comment)
+                work.audit_log.append(
+                    by, "resubmission.asked", f"failure/{failure_id}", before=row.state, after=comment
+                )
                 work.outbox.add([notifications.of_request("resubmission.requested", taken, _said(by, comment))])
                 return taken
             gone = work.requests.end([row.public_id], "withdrawn", detail=f"{by} asked for another")
@@ -50,7 +52,7 @@ def resubmit(store: Store, failure_id: int, by: str, comment: str | None, *, clo
         made = work.requests.add([_by_hand(detail, lineage, by, comment, clock)])
         if not made:
             raise Conflict("somebody else asked for it at the same moment")
-        work.audit.append(by, "resubmission.asked", f"failure/{failure_id}", after=comment)
+        work.audit_log.append(by, "resubmission.asked", f"failure/{failure_id}", after=comment)
         work.outbox.add(notifications.of_requests("resubmission.requested", made, _said(by, comment)))
         return made[0]
 
@@ -69,7 +71,7 @@ def hold(store: Store, failure_id: int, by: str, comment: str | None, *, clock: 
         if row is not None and _in_hands(row, clock):
             raise Conflict(f"{row.leased_by} is at it already (request {row.public_id})")
         work.lineages.mark(lineage, "hold", by=by, comment=comment)
-        work.audit.append(by, "failure.held", f"failure/{failure_id}", before=row and row.state, after=comment)
+        work.audit_log.append(by, "failure.held", f"failure/{failure_id}", before=row and row.state, after=comment)
         if row is not None:
             held = work.requests.shelve([row.public_id], "person", leased=True)
             work.outbox.add(notifications.of_requests("resubmission.suppressed", held, f"held by {by}"))
@@ -87,7 +89,7 @@ def never(store: Store, failure_id: int, by: str, comment: str | None) -> list[R
         lineage = _lineage(work, detail)
         work.lineages.mark(lineage, "never", by=by, comment=comment)
         row = work.requests.open_rows([lineage]).get(lineage)
-        work.audit.append(by, "failure.never", f"failure/{failure_id}", before=row and row.state, after=comment)
+        work.audit_log.append(by, "failure.never", f"failure/{failure_id}", before=row and row.state, after=comment)
         if row is not None:
             gone = work.requests.end([row.public_id], "withdrawn", detail=f"{by} said never")
             work.outbox.add(notifications.of_requests("resubmission.suppressed", gone, f"{by} said never"))
@@ -119,7 +121,9 @@ def open_incident(store: Store, cluster: str, kind: IncidentKind, value: str, by
             raise Conflict(f"incident {incident.id} is open over it already")
         if comment:
             work.incidents.note(incident.id, by, "comment", comment)
-        work.audit.append(by, "incident.opened", f"incident/{incident.id}", after={"over": thing.key, "said": comment})
+        work.audit_log.append(
+            by, "incident.opened", f"incident/{incident.id}", after={"over": thing.key, "said": comment}
+        )
         work.outbox.add([notifications.of_incident("incident.opened", incident, _said(by, comment))])
         return incident
 
@@ -135,7 +139,7 @@ def close_incident(
     """
     with store.unit_of_work() as work:
         incident = _open(work, incident_id)
-        work.audit.append(by, "incident.closed", f"incident/{incident.id}", before=incident.state, after=comment)
+        work.audit_log.append(by, "incident.closed", f"incident/{incident.id}", before=incident.state, after=comment)
         return incident_probes.close(work, incident, _said(by, comment), by, policy=policy, clock=clock)
 
 
@@ -149,7 +153,7 @@ def hold_incident(store: Store, incident_id: int, by: str, comment: str | None) 
     with store.unit_of_work() as work:
         incident = _open(work, incident_id)
         work.incidents.note(incident.id, by, "held", comment or "no probe is let go")
-        work.audit.append(by, "incident.held", f"incident/{incident.id}", before=incident.state, after=comment)
+        work.audit_log.append(by, "incident.held", f"incident/{incident.id}", before=incident.state, after=comment)
         return work.incidents.change(incident.id, by_hand=True)
 
 
@@ -163,7 +167,7 @@ def release_incident(store: Store, incident_id: int, by: str, comment: str | Non
     with store.unit_of_work() as work:
         incident = _open(work, incident_id)
         work.incidents.note(incident.id, by, "released", comment or "a probe goes next")
-        work.audit.append(by, "incident.released", f"incident/{incident.id}", before=incident.state, after=comment)
+        work.audit_log.append(by, "incident.released", f"incident/{incident.id}", before=incident.state, after=comment)
         values: dict[str, Any] = {"by_hand": False}
         if incident.state == "holding":
             values["probe_at"] = clock.now()
@@ -189,7 +193,7 @@ def _held_fast(work: UnitOfWork, row: Any) -> Any:
     """The same request as nobody changes it before this transaction ends; None where it ended meanwhile."""
     if row is None:
         return None
-    now = work.requests.row(row.public_id, hold=True)
+    now = work.requests.row_for_update(row.public_id)
     return now if now.state in _OPEN else None
 
 

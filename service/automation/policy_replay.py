@@ -25,7 +25,7 @@ def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[i
     store = Store(database_url)
     try:
         with store.reading() as reading:
-            return compare(decision_records.past(reading.decisions.read(*bounds, since)), policy.load(file))
+            return compare(decision_records.past(reading.decision_history.read(*bounds, since)), policy.load(file))
     finally:
         store.close()
 
@@ -41,7 +41,7 @@ def replayed(
     store = Store(database_url)
     try:
         with store.reading() as reading:
-            span = reading.decisions.span(since)
+            span = reading.decision_history.span(since)
     finally:
         store.close()
     if span is None:

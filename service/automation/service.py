@@ -160,7 +160,7 @@ class Automation:
             advised: advice and the version of the verdict that it is on.
             again: the verdict was revised: nothing is asked for where a hook was at it already.
         """
-        work.advices.add([act.stored(one, version) for one, version in advised])
+        work.advice_history.add([act.stored(one, version) for one, version in advised])
         now = self._clock.now()
         wanted = {}
         for one, version in sorted(advised, key=lambda pair: pair[0].subject.event.ended_at):
@@ -222,15 +222,15 @@ class Automation:
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
         """Stop everything, or let it go on."""
         with self._store.unit_of_work() as work:
-            before = work.switch.get().stopped
-            work.audit.append(
+            before = work.kill_switch.get().stopped
+            work.audit_log.append(
                 by,
                 "automation.turned",
                 "automation",
                 before={"stopped": before},
                 after={"stopped": stopped, "why": reason},
             )
-            return work.switch.turn(stopped=stopped, by=by, reason=reason)
+            return work.kill_switch.turn(stopped=stopped, by=by, reason=reason)
 
     def resubmit(self, failure_id: int, by: str, comment: str | None = None) -> Request:
         """A person asks for a resubmit now."""

@@ -73,7 +73,7 @@ class SuccessRateCache:
             if self._kept is not None and 0 <= now - self._read_at < SUCCESS_RATES_FOR_S:
                 return self._kept
         since = self._clock.now() - OUTCOMES_COUNT
-        found = success_rates(work.outcomes.tallies(since), work.mended.counts(since))
+        found = success_rates(work.outcomes.tallies(since), work.applied_fixes.counts(since))
         with self._lock:
             self._kept, self._read_at = found, now
         return found

@@ -26,7 +26,7 @@ def revised(work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[
     """
     found = [
         one
-        for one in work.requests.of_failures([failure_id], hold=True)
+        for one in work.requests.of_failures_for_update([failure_id])
         if one.origin == "policy" and not one.retracted and not stands(one, wire)
     ]
     why = f"the verdict was revised: {wire['side']}, {wire['cause']}" + (", undecided" if wire["abstained"] else "")

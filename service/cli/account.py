@@ -52,7 +52,9 @@ def _create(store: Store, args: argparse.Namespace) -> None:
     hashed = passwords.hashed(_asked(args.name))
     with store.unit_of_work() as work:
         made = work.accounts.create(args.name, args.role, password=hashed, users=args.user or (), teams=args.team or ())
-        work.audit.append(BY, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams})
+        work.audit_log.append(
+            BY, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams}
+        )
     print(f'account "{made.name}" is made, role {made.role}')
 
 
@@ -67,14 +69,14 @@ def _change(store: Store, args: argparse.Namespace) -> None:
         before = work.accounts.named(args.name)
         after = work.accounts.change(args.name, **values)
         was = {"role": before.role, "teams": before.teams}
-        work.audit.append(BY, "account.changed", f"account/{args.name}", before=was, after=told)
+        work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=told)
     print(f'account "{after.name}": role {after.role}; its sessions are ended')
 
 
 def _disable(store: Store, args: argparse.Namespace) -> None:
     with store.unit_of_work() as work:
         work.accounts.disable(args.name)
-        work.audit.append(BY, "account.disabled", f"account/{args.name}")
+        work.audit_log.append(BY, "account.disabled", f"account/{args.name}")
     print(f'account "{args.name}" is disabled')
 
 

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         if args.action == "verify":
             return _verify(services.store)
         with services.store.reading() as reading:
-            found = reading.audit.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
+            found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
         for one in found.items:
             when = f"{one.at:%Y-%m-%d %H:%M:%S} UTC"
             print("\t".join((str(one.id), when, one.who, one.what, one.subject, f"{one.before} → {one.after}")))
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _verify(store: Store) -> int:
     with store.reading() as reading:
-        count, broken = reading.audit.verify()
-        seals = reading.seals.check()
+        count, broken = reading.audit_log.verify()
+        seals = reading.verdict_seals.check()
     print(f"audit log: {count} entries hold")
     print(f"verdicts: {seals.intact} as they were sealed, {seals.removed} removed by retention since")
     if broken is not None:

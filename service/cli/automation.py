@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(store: Store) -> None:
     with store.reading() as reading:
-        switch = reading.switch.get()
+        switch = reading.kill_switch.get()
         counts = reading.requests.count_by_state()
         incidents = reading.incidents.opened()
     turned = f" by {switch.by}, {switch.at:%Y-%m-%d %H:%M:%S} UTC" if switch.at is not None else ""

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.action == "revoke":
             with services.store.unit_of_work() as work:
                 work.tokens.revoke(args.name)
-                work.audit.append(BY, "token.revoked", f"token/{args.name}")
+                work.audit_log.append(BY, "token.revoked", f"token/{args.name}")
             print(f'token "{args.name}" is revoked')
         else:
             _list(services.store)
@@ -60,7 +60,7 @@ def _create(store: Store, name: str, scopes: str) -> None:
     wanted = {scope.strip() for scope in scopes.split(",") if scope.strip()}
     with store.unit_of_work() as work:
         _, secret = work.tokens.create(name, wanted)
-        work.audit.append(BY, "token.made", f"token/{name}", after=sorted(wanted))
+        work.audit_log.append(BY, "token.made", f"token/{name}", after=sorted(wanted))
     print(f'token "{name}" is made; this is its secret, shown this once:', file=sys.stderr)
     print(secret)
 

@@ -1,6 +1,6 @@
 """Imports the tables of every domain, so that the metadata is complete for migrations and the check against drift."""
 
-from service.db import duties_table
+from service.db import task_leases_table
 from service.dead_letters import tables as dead_letters
 from service.deliveries import tables as deliveries
 from service.failures import tables as failures
@@ -18,7 +18,7 @@ from service.statistics import tables as statistics
 MODULES = (
     dead_letters,
     deliveries,
-    duties_table,
+    task_leases_table,
     failures,
     feedback,
     groups,

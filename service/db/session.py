@@ -9,86 +9,154 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.clock import Clock, SystemClock
 from service.db import retention, schema
-from service.db.duties import Duties
 from service.db.engine import READING, connect, errors_translated
 from service.db.retention import Purged
-from service.dead_letters.repository import DeadLetters
-from service.deliveries.repository.deliveries import Deliveries
-from service.deliveries.repository.digests import Digests
-from service.deliveries.repository.endpoints import Endpoints
-from service.deliveries.repository.outbox import Outbox
-from service.failures.repository.failures import Failures
-from service.failures.repository.pending_logs import PendingLogs
-from service.failures.repository.verdict_seals import Seals
-from service.feedback.repository.applied_fixes import Mended
-from service.feedback.repository.feedback import FeedbackRows
-from service.groups.repository.groups import Groups
-from service.incidents.repository.incidents import Incidents
-from service.incidents.repository.signals import Signals
-from service.jobs.repository.jobs import Jobs
-from service.nodes.repository.events import NodeEvents
-from service.nodes.repository.failure_facts import FleetFacts
-from service.nodes.repository.repairs import Repairs
-from service.nodes.repository.suspicion import Suspicions
-from service.nodes.repository.work_queue import FleetWork
-from service.people.repository.accounts import Accounts
-from service.people.repository.audit_log import Audit
-from service.people.repository.tokens import Tokens
-from service.reports.repository.reports import Reports
-from service.reports.repository.weekly_action_counts import WeeklyActions
-from service.reports.repository.weekly_counts import Weekly
-from service.requests.repository.advice_history import Advices
-from service.requests.repository.decision_history import Decisions
-from service.requests.repository.kill_switch import KillSwitch
-from service.requests.repository.leases import Leases
-from service.requests.repository.lineages import Lineages
-from service.requests.repository.outcomes import Outcomes
-from service.requests.repository.requests import Requests
-from service.requests.repository.storms import Storms
-from service.statistics.repository.rollups import Rollups
-from service.statistics.repository.statistics import Statistics
+from service.db.task_leases import TaskLeaseReader, TaskLeaseRepository
+from service.dead_letters.repository import DeadLetterReader, DeadLetterRepository
+from service.deliveries.repository.deliveries import DeliveryReader, DeliveryRepository
+from service.deliveries.repository.digests import DigestReader, DigestRepository
+from service.deliveries.repository.endpoints import EndpointReader, EndpointRepository
+from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
+from service.failures.repository.failures import FailureReader, FailureRepository
+from service.failures.repository.pending_logs import PendingLogRepository
+from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
+from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
+from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
+from service.groups.repository.groups import GroupReader, GroupRepository
+from service.incidents.repository.incidents import IncidentReader, IncidentRepository
+from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
+from service.jobs.repository.jobs import JobReader, JobRepository
+from service.nodes.repository.events import NodeEventReader, NodeEventRepository
+from service.nodes.repository.failure_facts import FailureFactReader, FailureFactRepository
+from service.nodes.repository.repairs import RepairReader, RepairRepository
+from service.nodes.repository.suspicion import SuspicionReader, SuspicionRepository
+from service.nodes.repository.work_queue import NodeWorkReader, NodeWorkRepository
+from service.people.repository.accounts import AccountReader, AccountRepository
+from service.people.repository.audit_log import AuditLogReader, AuditLogRepository
+from service.people.repository.tokens import TokenReader, TokenRepository
+from service.reports.repository.reports import ReportReader, ReportRepository
+from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
+from service.reports.repository.weekly_counts import WeeklyCountReader
+from service.requests.repository.advice_history import AdviceReader, AdviceRepository
+from service.requests.repository.decision_history import DecisionReader
+from service.requests.repository.kill_switch import KillSwitchReader, KillSwitchRepository
+from service.requests.repository.leases import LeaseReader, LeaseRepository
+from service.requests.repository.lineages import LineageReader, LineageRepository
+from service.requests.repository.outcomes import OutcomeReader, OutcomeRepository
+from service.requests.repository.requests import RequestReader, RequestRepository
+from service.requests.repository.storms import StormReader, StormRepository
+from service.statistics.repository.rollups import RollupRepository
+from service.statistics.repository.statistics import StatisticsReader
 
 
-class UnitOfWork:
-    """The repositories over one connection."""
+class ReadSession:
+    """The readers of all domains over one connection: one consistent snapshot, no method that writes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
-        self.jobs = Jobs(connection)
-        self.failures = Failures(connection, clock)
-        self.groups = Groups(connection, clock)
-        self.feedback = FeedbackRows(connection, clock)
-        self.mended = Mended(connection, clock)
-        self.dead_letters = DeadLetters(connection, clock)
-        self.outbox = Outbox(connection, clock)
-        self.deliveries = Deliveries(connection, clock)
-        self.endpoints = Endpoints(connection)
-        self.tokens = Tokens(connection, clock)
-        self.accounts = Accounts(connection, clock)
-        self.audit = Audit(connection, clock)
-        self.seals = Seals(connection)
-        self.pending_logs = PendingLogs(connection, clock)
-        self.statistics = Statistics(connection)
-        self.node_events = NodeEvents(connection, clock)
-        self.suspicion = Suspicions(connection)
-        self.repairs = Repairs(connection, clock)
-        self.fleet_facts = FleetFacts(connection)
-        self.fleet_work = FleetWork(connection, clock)
-        self.weekly = Weekly(connection)
-        self.weekly_actions = WeeklyActions(connection)
-        self.reports = Reports(connection, clock)
-        self.rollups = Rollups(connection)
-        self.duties = Duties(connection, clock)
-        self.digests = Digests(connection, clock)
-        self.advices = Advices(connection, clock)
-        self.decisions = Decisions(connection)
-        self.requests = Requests(connection, clock)
-        self.leases = Leases(connection, clock)
-        self.lineages = Lineages(connection, clock)
-        self.signals = Signals(connection)
-        self.incidents = Incidents(connection, clock)
-        self.outcomes = Outcomes(connection, clock)
-        self.storms = Storms(connection, clock)
-        self.switch = KillSwitch(connection, clock)
+        self.jobs = JobReader(connection)
+        self.failures = FailureReader(connection, clock)
+        self.groups = GroupReader(connection, clock)
+        self.feedback = FeedbackReader(connection, clock)
+        self.applied_fixes = AppliedFixReader(connection, clock)
+        self.dead_letters = DeadLetterReader(connection, clock)
+        self.outbox = OutboxReader(connection, clock)
+        self.deliveries = DeliveryReader(connection, clock)
+        self.endpoints = EndpointReader(connection)
+        self.digests = DigestReader(connection, clock)
+        self.tokens = TokenReader(connection, clock)
+        self.accounts = AccountReader(connection, clock)
+        self.audit_log = AuditLogReader(connection, clock)
+        self.verdict_seals = VerdictSealReader(connection)
+        self.statistics = StatisticsReader(connection)
+        self.node_events = NodeEventReader(connection, clock)
+        self.suspicion = SuspicionReader(connection)
+        self.repairs = RepairReader(connection, clock)
+        self.failure_facts = FailureFactReader(connection)
+        self.node_work = NodeWorkReader(connection, clock)
+        self.weekly_counts = WeeklyCountReader(connection)
+        self.weekly_action_counts = WeeklyActionCountReader(connection)
+        self.reports = ReportReader(connection, clock)
+        self.task_leases = TaskLeaseReader(connection, clock)
+        self.advice_history = AdviceReader(connection, clock)
+        self.decision_history = DecisionReader(connection)
+        self.requests = RequestReader(connection, clock)
+        self.leases = LeaseReader(connection, clock)
+        self.lineages = LineageReader(connection, clock)
+        self.incident_signals = IncidentSignalReader(connection)
+        self.incidents = IncidentReader(connection, clock)
+        self.outcomes = OutcomeReader(connection, clock)
+        self.storms = StormReader(connection, clock)
+        self.kill_switch = KillSwitchReader(connection, clock)
+
+
+class UnitOfWork(ReadSession):
+    """The repositories of all domains over one connection: one transaction that reads and writes."""
+
+    jobs: JobRepository
+    failures: FailureRepository
+    groups: GroupRepository
+    feedback: FeedbackRepository
+    applied_fixes: AppliedFixRepository
+    dead_letters: DeadLetterRepository
+    outbox: OutboxRepository
+    deliveries: DeliveryRepository
+    endpoints: EndpointRepository
+    digests: DigestRepository
+    tokens: TokenRepository
+    accounts: AccountRepository
+    audit_log: AuditLogRepository
+    verdict_seals: VerdictSealRepository
+    node_events: NodeEventRepository
+    suspicion: SuspicionRepository
+    repairs: RepairRepository
+    failure_facts: FailureFactRepository
+    node_work: NodeWorkRepository
+    reports: ReportRepository
+    task_leases: TaskLeaseRepository
+    advice_history: AdviceRepository
+    requests: RequestRepository
+    leases: LeaseRepository
+    lineages: LineageRepository
+    incident_signals: IncidentSignalRepository
+    incidents: IncidentRepository
+    outcomes: OutcomeRepository
+    storms: StormRepository
+    kill_switch: KillSwitchRepository
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        super().__init__(connection, clock)
+        self.jobs = JobRepository(connection)
+        self.failures = FailureRepository(connection, clock)
+        self.groups = GroupRepository(connection, clock)
+        self.feedback = FeedbackRepository(connection, clock)
+        self.applied_fixes = AppliedFixRepository(connection, clock)
+        self.dead_letters = DeadLetterRepository(connection, clock)
+        self.outbox = OutboxRepository(connection, clock)
+        self.deliveries = DeliveryRepository(connection, clock)
+        self.endpoints = EndpointRepository(connection)
+        self.digests = DigestRepository(connection, clock)
+        self.tokens = TokenRepository(connection, clock)
+        self.accounts = AccountRepository(connection, clock)
+        self.audit_log = AuditLogRepository(connection, clock)
+        self.verdict_seals = VerdictSealRepository(connection)
+        self.pending_logs = PendingLogRepository(connection, clock)
+        self.rollups = RollupRepository(connection)
+        self.node_events = NodeEventRepository(connection, clock)
+        self.suspicion = SuspicionRepository(connection)
+        self.repairs = RepairRepository(connection, clock)
+        self.failure_facts = FailureFactRepository(connection)
+        self.node_work = NodeWorkRepository(connection, clock)
+        self.reports = ReportRepository(connection, clock)
+        self.task_leases = TaskLeaseRepository(connection, clock)
+        self.advice_history = AdviceRepository(connection, clock)
+        self.requests = RequestRepository(connection, clock)
+        self.leases = LeaseRepository(connection, clock)
+        self.lineages = LineageRepository(connection, clock)
+        self.incident_signals = IncidentSignalRepository(connection)
+        self.incidents = IncidentRepository(connection, clock)
+        self.outcomes = OutcomeRepository(connection, clock)
+        self.storms = StormRepository(connection, clock)
+        self.kill_switch = KillSwitchRepository(connection, clock)
 
 
 class Store:
@@ -133,14 +201,14 @@ class Store:
             yield UnitOfWork(connection, self._clock)
 
     @contextmanager
-    def reading(self) -> Iterator[UnitOfWork]:
-        """One consistent snapshot; whatever is written in it fails.
+    def reading(self) -> Iterator[ReadSession]:
+        """One consistent snapshot. The connection is read-only too: the database refuses any write.
 
         Raises:
             Unavailable: the database does not answer.
         """
         with self._connection(self._reading) as connection:
-            yield UnitOfWork(connection, self._clock)
+            yield ReadSession(connection, self._clock)
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Make the database (SQLite) and bring its schema up to date; the revision before and after.

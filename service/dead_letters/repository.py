@@ -20,35 +20,12 @@ _PLACE = 500  # characters
 _REASON = 2_000
 
 
-class DeadLetters:
-    """The dead letters."""
+class DeadLetterReader:
+    """Reads dead letters."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def add(self, letters: Sequence[DeadLetter]) -> list[int]:
-        """Store them; their ids in order. The same bytes from the same place are stored once."""
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        now = self._clock.now()
-        ids = []
-        for letter in letters:
-            place = clean(letter.place[:_PLACE])
-            made = self._connection.execute(
-                dialect.insert(dead_letters)
-                .values(
-                    at=utc(letter.at or now),
-                    place=place,
-                    sha256=letter.sha256,
-                    reason=clean(letter.reason[:_REASON]),
-                    errors=pack(list(letter.errors)),
-                    text=pack(letter.text),
-                )
-                .on_conflict_do_nothing(index_elements=["sha256", "place"])
-                .returning(dead_letters.c.id)
-            ).scalar_one_or_none()
-            ids.append(made if made is not None else self._earlier(letter.sha256, place))
-        return ids
 
     def page(self, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
         """Newest first.
@@ -77,6 +54,33 @@ class DeadLetters:
         if row is None:
             raise NotFound(f"no dead letter {letter_id}")
         return _letter(row)
+
+
+class DeadLetterRepository(DeadLetterReader):
+    """Reads and writes dead letters."""
+
+    def add(self, letters: Sequence[DeadLetter]) -> list[int]:
+        """Store them; their ids in order. The same bytes from the same place are stored once."""
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        now = self._clock.now()
+        ids = []
+        for letter in letters:
+            place = clean(letter.place[:_PLACE])
+            made = self._connection.execute(
+                dialect.insert(dead_letters)
+                .values(
+                    at=utc(letter.at or now),
+                    place=place,
+                    sha256=letter.sha256,
+                    reason=clean(letter.reason[:_REASON]),
+                    errors=pack(list(letter.errors)),
+                    text=pack(letter.text),
+                )
+                .on_conflict_do_nothing(index_elements=["sha256", "place"])
+                .returning(dead_letters.c.id)
+            ).scalar_one_or_none()
+            ids.append(made if made is not None else self._earlier(letter.sha256, place))
+        return ids
 
     def mark_resent(self, letter_id: int) -> None:
         """Remember that it was sent again now.

@@ -38,9 +38,9 @@ def say(store: Store, failure_id: int, who: str, code: str) -> None:
 
 def noted(work: UnitOfWork, failure_id: int, who: str, code: str) -> None:
     """The same within a transaction, of a failure that is there and a code that was checked."""
-    before = work.mended.of(failure_id)
-    work.mended.say(failure_id, None if code == NOTHING else code, who)
-    work.audit.append(
+    before = work.applied_fixes.of(failure_id)
+    work.applied_fixes.say(failure_id, None if code == NOTHING else code, who)
+    work.audit_log.append(
         who,
         "failure.mended",
         f"failure/{failure_id}",

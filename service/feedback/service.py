@@ -231,7 +231,7 @@ class Feedback:
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
             )
         )
-        work.audit.append(
+        work.audit_log.append(
             who,
             f"verdict.{word.kind}",
             f"failure/{failure_id}",

@@ -233,7 +233,7 @@ def _noted(work: UnitOfWork, before: GroupRow, who: str, text: str) -> None:
         {"state": row.state, "assignee": row.assignee, "ticket": row.ticket, "merged_into": row.merged_into}
         for row in (before, after)
     ]
-    work.audit.append(who, "group.changed", f"group/{before.id}", before=said[0], after={**said[1], "did": text})
+    work.audit_log.append(who, "group.changed", f"group/{before.id}", before=said[0], after={**said[1], "did": text})
 
 
 def _live(work: UnitOfWork, group_id: int) -> GroupRow:

@@ -42,10 +42,10 @@ class Counted:
 
 def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) -> Counted:
     """Add new attempts (ids) and new or revised verdicts (ids of failures) to the days of their nodes."""
-    ran = work.fleet_facts.ran(jobs)
+    ran = work.failure_facts.ran(jobs)
     wanted = {*failures, *(one.failure_id for one in ran if one.failure_id == one.id)}
-    judged = work.fleet_facts.judged({number for number in wanted if number is not None})
-    before = work.fleet_facts.blames([one.id for one in judged])
+    judged = work.failure_facts.judged({number for number in wanted if number is not None})
+    before = work.failure_facts.blames([one.id for one in judged])
     keys: set[Key] = {(one.cluster, node) for one in ran for node in one.nodes[:NODES_MOST]}
     keys |= {(one.cluster, node) for one in judged for node in one.nodes[:NODES_MOST]}
     keys |= {(one.cluster, node) for one in before.values() for node in one.weights}
@@ -63,7 +63,7 @@ def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) ->
             _blame(before[one.id], -1.0, repaired, sums)
     work.suspicion.add_days({key: one for key, one in sums.items() if one != DaySums()})
     changed = [one for one in now if one.weights or one.failure_id in before]
-    work.fleet_facts.put_blames(changed)
+    work.failure_facts.put_blames(changed)
     last: dict[Key, datetime | None] = {(cluster, node): None for cluster, node, _ in sums}
     for job in ran:
         if job.status in _FAILED:

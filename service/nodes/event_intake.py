@@ -94,7 +94,7 @@ class NodeEventIntake:
                 said = f"{by}: {text}" if text else by
                 key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
                 work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", said, source="person")])
-                work.audit.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
+                work.audit_log.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
         return done
 
     def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
@@ -111,7 +111,7 @@ class NodeEventIntake:
                 begun - timedelta(seconds=kind.after_s),
                 ended + timedelta(seconds=kind.before_s),
             ]
-        work.fleet_work.add(
+        work.node_work.add(
             "events",
             [
                 [cluster, node, min(times).isoformat(), max(times).isoformat()]

@@ -38,10 +38,10 @@ class Tending:
         done = 0
         for _ in range(ROUNDS):
             with self._store.reading() as reading:
-                if not reading.fleet_work.any():
+                if not reading.node_work.any():
                     break
             with self._store.unit_of_work() as work:
-                taken = work.fleet_work.take(AT_ONCE)
+                taken = work.node_work.take(AT_ONCE)
                 self._do(work, taken)
             done += len(taken)
         self._keep_fresh()
@@ -57,7 +57,7 @@ class Tending:
         with self._store.unit_of_work() as work:
             if self._settings.keep_events is not None:
                 work.node_events.remove(now - self._settings.keep_events)
-            work.fleet_facts.remove_blames()
+            work.failure_facts.remove_blames()
             work.suspicion.remove_days(day_of(now) - self._settings.horizon_days)
 
     def _do(self, work: UnitOfWork, taken: Sequence[Work]) -> None:
@@ -71,9 +71,9 @@ class Tending:
         for window in windows:
             key = (window.cluster, window.name)
             said[key] = max(said.get(key, window.since), min(window.until, now))
-        for number in work.fleet_facts.ids_on_nodes(windows):
+        for number in work.failure_facts.ids_on_nodes(windows):
             again[number] = now
-        work.fleet_work.recheck(again)
+        work.node_work.recheck(again)
         refresh(
             work,
             {*counted.nodes, *said},
@@ -94,7 +94,7 @@ class Tending:
         if not stale and not late:
             return
         with self._store.unit_of_work() as work:
-            work.fleet_work.counting()
+            work.node_work.counting()
             fit_priors(work, late, now=now)
             keys = set(stale)
             for cluster in late:

@@ -10,7 +10,7 @@ from classifiers.relevance import evidence_weights
 from classifiers.relevance.fleet_evidence import FleetEvidence, NodeSign
 from classifiers.relevance.related_failures import OtherFailure, short_name
 from classifiers.taxonomy import Side
-from service.db.session import UnitOfWork
+from service.db.session import ReadSession
 from service.nodes.records import Judged, StoredNodeEvent, Window
 
 # On a job of more nodes than this, what failed on one of them a day ago says nothing.
@@ -48,7 +48,7 @@ class Around:
         return f"{self.cluster}/{self.job_id}"
 
 
-def read(reading: UnitOfWork, attempts: Sequence[Around]) -> list[FleetEvidence]:
+def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence]:
     """The evidence for each attempt, in order; what they say of each other included.
 
     At most five queries, however many attempts.
@@ -91,7 +91,7 @@ def read(reading: UnitOfWork, attempts: Sequence[Around]) -> list[FleetEvidence]
     return out
 
 
-def _events(reading: UnitOfWork, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeSign]]:
+def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeSign]]:
     """What nodes said around the ends, by cluster and short name; one look where nobody says anything."""
     data = evidence_weights.load()
     before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
@@ -114,7 +114,7 @@ def _events(reading: UnitOfWork, attempts: Sequence[Around]) -> defaultdict[tupl
     return found
 
 
-def _neighbours(reading: UnitOfWork, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
+def _neighbours(reading: ReadSession, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
     """Failures on the same nodes within a day, those alike within half an hour, and those alike in the day before."""
     nodes: dict[tuple[str, str], tuple[datetime, datetime]] = {}
     prints: dict[str, tuple[datetime, datetime]] = {}
@@ -133,7 +133,7 @@ def _neighbours(reading: UnitOfWork, attempts: Sequence[Around]) -> tuple[list[J
     ]
     near = [Window("", name, first - HALF_HOUR, last + HALF_HOUR) for name, (first, last) in prints.items()]
     earlier = [Window("", name, first - DAY, first - HALF_HOUR) for name, (first, _) in prints.items()]
-    facts = reading.fleet_facts
+    facts = reading.failure_facts
     alike = facts.alike(near, each=ALIKE_MOST)
     users: defaultdict[str, set[str | None]] = defaultdict(set)
     for known in alike:

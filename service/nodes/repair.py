@@ -26,7 +26,7 @@ def clear(
     Of the day of the repair the exposure is taken in proportion to the time left of it; the failures are those that
     ended after it.
     """
-    work.fleet_work.counting()
+    work.node_work.counting()
     if not work.repairs.note(cluster, node, at=at, by=by, text=note):
         return False
     day = day_of(at)
@@ -36,8 +36,8 @@ def clear(
     if of_day is not None:
         begun, ended = start_of(day), min(max(now, at), start_of(day) + DAY)
         left = (ended - at) / (ended - begun) if ended > begun else 0.0
-        numbers = work.fleet_facts.ids_on_nodes([Window(cluster, node, at, start_of(day + 1))], most=FAILURES_MOST)
-        blames = work.fleet_facts.blames(numbers).values()
+        numbers = work.failure_facts.ids_on_nodes([Window(cluster, node, at, start_of(day + 1))], most=FAILURES_MOST)
+        blames = work.failure_facts.blames(numbers).values()
         after = [one for one in blames if one.cluster == cluster and at < one.ended_at < start_of(day + 1)]
         kept = DaySums(
             of_day.exposure_h * left,

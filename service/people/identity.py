@@ -6,7 +6,7 @@ from typing import Any
 
 from service.db.session import UnitOfWork
 from service.errors import Forbidden, NotFound
-from service.people.repository.accounts import Account, Accounts, AccountSource, Role
+from service.people.repository.accounts import Account, AccountReader, AccountSource, Role
 from service.people.roles import RoleMap
 
 
@@ -31,11 +31,11 @@ def admit(
     known = _known(work.accounts, source, name)
     if known is None:
         made = work.accounts.create(name, role, source=source, users=users, teams=teams)
-        work.audit.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
+        work.audit_log.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
         return made
     if _same(known, role, users, teams):
         return known
-    work.audit.append(
+    work.audit_log.append(
         name,
         "account.changed",
         f"account/{name}",
@@ -46,7 +46,7 @@ def admit(
 
 
 def standing(
-    accounts: Accounts, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
+    accounts: AccountReader, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> Account | None:
     """The account of a person where it says what these claims say; None where `admit` has something to write.
 
@@ -71,7 +71,7 @@ def _told(
     return name, role, (name,), listed(claims.get(names.teams)) if names.teams else ()
 
 
-def _known(accounts: Accounts, source: AccountSource, name: str) -> Account | None:
+def _known(accounts: AccountReader, source: AccountSource, name: str) -> Account | None:
     try:
         known = accounts.named(name)
     except NotFound:

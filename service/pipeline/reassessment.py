@@ -43,13 +43,13 @@ class Late:
             Unavailable: the database does not answer.
         """
         with self._store.reading() as reading:
-            if not reading.fleet_work.any_due():
+            if not reading.node_work.any_due():
                 return []
         with self._store.unit_of_work() as work:
-            ids = work.fleet_work.due(limit)
+            ids = work.node_work.due(limit)
         with self._store.reading() as reading:
-            judged = {one.id: one for one in reading.fleet_facts.judged(ids) if one.source == "machine"}
-            bodies = reading.fleet_facts.bodies(judged)
+            judged = {one.id: one for one in reading.failure_facts.judged(ids) if one.source == "machine"}
+            bodies = reading.failure_facts.bodies(judged)
             before = {number: verdict_of(body) for number, body in bodies.items()}
             attempts = [_around(judged[number], verdict) for number, verdict in before.items()]
             evidence = read(reading, attempts)
@@ -69,7 +69,7 @@ class Late:
             Unavailable: the database does not answer; they will be looked at again, which changes nothing.
         """
         with self._store.reading() as reading:
-            judged = {one.id: one for one in reading.fleet_facts.judged(failures)}
+            judged = {one.id: one for one in reading.failure_facts.judged(failures)}
         self._finish(failures, judged)
 
     def _finish(self, failures: Collection[int], judged: dict[int, Judged]) -> None:
@@ -83,8 +83,8 @@ class Late:
             if number in judged and abs(now - bounded(judged[number].ended_at)) < self._settings.last
         }
         with self._store.unit_of_work() as work:
-            work.fleet_work.checked(failures)
-            work.fleet_work.recheck(once_more)
+            work.node_work.checked(failures)
+            work.node_work.recheck(once_more)
 
 
 def _around(one: Judged, verdict: Verdict) -> Around:

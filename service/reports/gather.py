@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from service.db.session import Store, UnitOfWork
+from service.db.session import ReadSession, Store
 from service.formatting import visible, without_colour
 from service.reports.repository.weekly_counts import GroupCount, PeriodCounts, Sum
 from service.reports.weekly_facts import (
@@ -34,7 +34,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
     """
     since, until = week.span(zone)
     with store.reading() as reading:
-        weekly = reading.weekly
+        weekly = reading.weekly_counts
         weeks = []
         for back in range(WEEKS - 1, -1, -1):
             one = week.earlier(back)
@@ -57,11 +57,11 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             nodes=tuple(_nodes(reading, since, until)),
             incidents=tuple(
                 IncidentFacts(one.id, visible(one.title), one.opened_at, one.closed_at, one.jobs)
-                for one in reading.weekly_actions.incidents(since, until)
+                for one in reading.weekly_action_counts.incidents(since, until)
             ),
             automation=(done := _automation(reading, since, until)),
             resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
-            recorded_mitigations=reading.mended.between(since, until),
+            recorded_mitigations=reading.applied_fixes.between(since, until),
             quality=_quality(reading, week, since, until, now),
         )
 
@@ -76,33 +76,33 @@ def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
     )
 
 
-def _nodes(reading: UnitOfWork, since: datetime, until: datetime) -> Iterator[NodeFacts]:
+def _nodes(reading: ReadSession, since: datetime, until: datetime) -> Iterator[NodeFacts]:
     """The nodes that fail credibly more often than the fleet, as it stands now."""
     for row in reading.suspicion.page(limit=NODES).items:
         if row.low > 1:
-            lost = reading.weekly_actions.lost_on(row.node, row.cluster, since, until)
+            lost = reading.weekly_action_counts.lost_on(row.node, row.cluster, since, until)
             yield NodeFacts(row.cluster, row.node, row.rate_ratio, row.low, row.high, row.blame, row.exposure_h, lost)
 
 
-def _automation(reading: UnitOfWork, since: datetime, until: datetime) -> AutomationFacts:
-    done = reading.weekly_actions.automated(since, until)
+def _automation(reading: ReadSession, since: datetime, until: datetime) -> AutomationFacts:
+    done = reading.weekly_action_counts.automated(since, until)
     return AutomationFacts(done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted)
 
 
-def _quality(reading: UnitOfWork, week: Week, since: datetime, until: datetime, now: datetime) -> Quality:
-    trust = reading.weekly.trust(since, until)
-    audited, right = reading.weekly_actions.audited(str(week))
+def _quality(reading: ReadSession, week: Week, since: datetime, until: datetime, now: datetime) -> Quality:
+    trust = reading.weekly_counts.trust(since, until)
+    audited, right = reading.weekly_action_counts.audited(str(week))
     return Quality(
         diagnosed=trust.diagnosed,
         abstained=trust.abstained,
         revised=max(trust.revised - trust.corrected, 0),
         corrected=trust.corrected,
-        contested=reading.weekly_actions.contested(since, until),
+        contested=reading.weekly_action_counts.contested(since, until),
         audited=audited,
         audited_right=right,
         expected_right=trust.confidence,
-        seconds_to_verdict=_percentiles(reading.weekly.seconds_to_verdict(since, until)),
-        silent_hours=reading.weekly.silent_hours(since, min(until, max(now, since))),
+        seconds_to_verdict=_percentiles(reading.weekly_counts.seconds_to_verdict(since, until)),
+        silent_hours=reading.weekly_counts.silent_hours(since, min(until, max(now, since))),
     )
 
 

@@ -81,7 +81,7 @@ class Reports:
             if not work.reports.add(str(week), made.version, by, made.to_wire()):
                 raise Conflict(f"week {week} was published by somebody else at this very moment")
             work.outbox.add([_message(made)])
-            work.audit.append(by, "report.published", f"report/{week}", after={"version": made.version})
+            work.audit_log.append(by, "report.published", f"report/{week}", after={"version": made.version})
         return made
 
     def tend(self) -> Report | None:
@@ -95,17 +95,17 @@ class Reports:
         if now < week.span(self._zone)[1] + GRACE:
             return None
         with self._store.reading() as reading:
-            last = reading.duties.last(DUTY)
+            last = reading.task_leases.last(DUTY)
         if last is not None and last >= str(week):
             return None
         with self._store.unit_of_work() as work:
-            if not work.duties.take(DUTY, self._holder, due=str(week), lease=LEASE):
+            if not work.task_leases.take(DUTY, self._holder, due=str(week), lease=LEASE):
                 return None
         with self._store.reading() as reading:
             published = reading.reports.latest(str(week)) is not None
         made = None if published else self.publish(week)
         with self._store.unit_of_work() as work:
-            work.duties.done(DUTY, self._holder, due=str(week))
+            work.task_leases.done(DUTY, self._holder, due=str(week))
         return made
 
     def listed(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:

@@ -66,7 +66,7 @@ class OfFailure:
 def overview(services: Services, *, rates: bool = True) -> Overview:
     """All that the automation page shows but its lists; `rates`: with how resubmits ended."""
     with services.store.reading() as reading:
-        switch = reading.switch.get()
+        switch = reading.kill_switch.get()
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
@@ -112,7 +112,7 @@ def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
 def switch(services: Services) -> Switch:
     """The kill switch."""
     with services.store.reading() as reading:
-        return reading.switch.get()
+        return reading.kill_switch.get()
 
 
 def stop(services: Services, by: str, reason: str | None) -> Switch:

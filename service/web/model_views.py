@@ -30,7 +30,7 @@ def versions(services: Services) -> tuple[ModelVersion, ...]:
     """
     loaded = None if services.model is None else (services.model.name[:100], services.model.rules[:100])
     with services.store.reading() as reading:
-        used = reading.seals.models()
+        used = reading.verdict_seals.models()
     found = []
     people = [one for one in used if one.model == PERSON]
     for one in used:

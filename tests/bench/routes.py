@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import Store
 from service.failures.records import FailureFilter
-from service.failures.repository.failures import Failures
+from service.failures.repository.failures import FailureReader
 from service.sql import paging as cursors
 from service.weeks import of as week_of
 
@@ -71,7 +71,7 @@ class Places:
 def places(store: Store, now: datetime) -> Places:
     """Look them up."""
     with store.reading() as reading:
-        failures: Failures = reading.failures
+        failures: FailureReader = reading.failures
         newest = failures.page(FailureFilter(side="hardware"), limit=1).items[0]
         row = reading.groups.page(limit=500).items
         biggest, smallest = max(row, key=lambda one: one.failures), min(row, key=lambda one: one.failures)

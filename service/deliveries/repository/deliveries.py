@@ -26,12 +26,93 @@ DETAIL = 300
 WAITING: ColumnElement[str] = literal_column("'waiting'")
 
 
-class Deliveries:
-    """The deliveries."""
+class DeliveryReader:
+    """Reads deliveries."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def due(self, endpoint: str) -> bool:
+        """Whether something waits for the endpoint now."""
+        wanted = select(deliveries.c.message_id).where(*self._due(endpoint)).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
+    def page(
+        self, *, state: DeliveryState = "given_up", limit: int = 50, cursor: str | None = None
+    ) -> Page[StoredDelivery]:
+        """Deliveries in a state, newest message first.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        wanted = (
+            select(deliveries, outbox.c.type, outbox.c.key, outbox.c.created_at)
+            .join(outbox, outbox.c.id == deliveries.c.message_id)
+            .where(deliveries.c.state == literal_column(f"'{state}'"))
+            .order_by(deliveries.c.message_id.desc(), deliveries.c.endpoint)
+            .limit(limit + 1)
+        )
+        kind = f"deliveries-{state}"
+        if cursor is not None:
+            before, name = cursors.decode(cursor, kind, int, str)
+            same = and_(deliveries.c.message_id == before, deliveries.c.endpoint > name)
+            wanted = wanted.where((deliveries.c.message_id < before) | same)
+        rows = self._connection.execute(wanted).all()
+        items = tuple(
+            StoredDelivery(
+                row.message_id,
+                row.endpoint,
+                row.type,
+                row.key,
+                row.created_at,
+                row.state,
+                row.attempts,
+                row.available_at,
+                row.detail,
+                row.done_at,
+            )
+            for row in rows[:limit]
+        )
+        more = len(rows) > limit
+        return Page(items, cursors.encode(kind, items[-1].message_id, items[-1].endpoint) if more else None)
+
+    def facts(self, failure_ids: Collection[int]) -> Mapping[int, FailureFacts]:
+        """What routing asks of these failures; one that is gone is absent."""
+        before = failures.alias("before")
+        known = exists().where(before.c.fingerprint == failures.c.fingerprint, before.c.id < failures.c.id)
+        rows = self._connection.execute(
+            select(
+                failures.c.id,
+                failures.c.status,
+                failures.c.user_name,
+                failures.c.team,
+                failures.c.queue,
+                failures.c.gpu_hours_lost,
+                jobs.c.gpus,
+                known.label("known"),
+            )
+            .select_from(failures.outerjoin(jobs, jobs.c.id == failures.c.id))
+            .where(failures.c.id.in_(list(failure_ids)))
+        )
+        return {
+            row.id: FailureFacts(
+                row.status, row.user_name, row.team, row.queue, row.gpu_hours_lost, row.gpus, not row.known
+            )
+            for row in rows
+        }
+
+    def _due(self, endpoint: str) -> tuple[ColumnElement[bool], ...]:
+        return (
+            deliveries.c.endpoint == endpoint,
+            deliveries.c.state == WAITING,
+            deliveries.c.available_at <= self._clock.now(),
+        )
+
+
+class DeliveryRepository(DeliveryReader):
+    """Reads and writes deliveries."""
 
     def add(self, wanted: Sequence[NewDelivery]) -> None:
         """Store them, due at once."""
@@ -49,11 +130,6 @@ class Deliveries:
             for one in wanted
         ]
         bulk.append(self._connection, deliveries, _COLUMNS, rows)
-
-    def due(self, endpoint: str) -> bool:
-        """Whether something waits for the endpoint now."""
-        wanted = select(deliveries.c.message_id).where(*self._due(endpoint)).limit(1)
-        return self._connection.execute(wanted).first() is not None
 
     def lease(self, endpoint: str, owner: str, *, limit: int, seconds: float) -> list[DueDelivery]:
         """At most `limit` due deliveries of the endpoint, oldest first, for `owner` alone for `seconds`."""
@@ -156,78 +232,6 @@ class Deliveries:
         ).rowcount
         if changed != 1:
             raise NotFound(f"no delivery of message {message_id} to {endpoint} that has ended")
-
-    def page(
-        self, *, state: DeliveryState = "given_up", limit: int = 50, cursor: str | None = None
-    ) -> Page[StoredDelivery]:
-        """Deliveries in a state, newest message first.
-
-        Raises:
-            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
-        """
-        cursors.check_limit(limit)
-        wanted = (
-            select(deliveries, outbox.c.type, outbox.c.key, outbox.c.created_at)
-            .join(outbox, outbox.c.id == deliveries.c.message_id)
-            .where(deliveries.c.state == literal_column(f"'{state}'"))
-            .order_by(deliveries.c.message_id.desc(), deliveries.c.endpoint)
-            .limit(limit + 1)
-        )
-        kind = f"deliveries-{state}"
-        if cursor is not None:
-            before, name = cursors.decode(cursor, kind, int, str)
-            same = and_(deliveries.c.message_id == before, deliveries.c.endpoint > name)
-            wanted = wanted.where((deliveries.c.message_id < before) | same)
-        rows = self._connection.execute(wanted).all()
-        items = tuple(
-            StoredDelivery(
-                row.message_id,
-                row.endpoint,
-                row.type,
-                row.key,
-                row.created_at,
-                row.state,
-                row.attempts,
-                row.available_at,
-                row.detail,
-                row.done_at,
-            )
-            for row in rows[:limit]
-        )
-        more = len(rows) > limit
-        return Page(items, cursors.encode(kind, items[-1].message_id, items[-1].endpoint) if more else None)
-
-    def facts(self, failure_ids: Collection[int]) -> Mapping[int, FailureFacts]:
-        """What routing asks of these failures; one that is gone is absent."""
-        before = failures.alias("before")
-        known = exists().where(before.c.fingerprint == failures.c.fingerprint, before.c.id < failures.c.id)
-        rows = self._connection.execute(
-            select(
-                failures.c.id,
-                failures.c.status,
-                failures.c.user_name,
-                failures.c.team,
-                failures.c.queue,
-                failures.c.gpu_hours_lost,
-                jobs.c.gpus,
-                known.label("known"),
-            )
-            .select_from(failures.outerjoin(jobs, jobs.c.id == failures.c.id))
-            .where(failures.c.id.in_(list(failure_ids)))
-        )
-        return {
-            row.id: FailureFacts(
-                row.status, row.user_name, row.team, row.queue, row.gpu_hours_lost, row.gpus, not row.known
-            )
-            for row in rows
-        }
-
-    def _due(self, endpoint: str) -> tuple[ColumnElement[bool], ...]:
-        return (
-            deliveries.c.endpoint == endpoint,
-            deliveries.c.state == WAITING,
-            deliveries.c.available_at <= self._clock.now(),
-        )
 
     def _held(self, owner: str, endpoint: str, ids: Collection[int]) -> tuple[ColumnElement[bool], ...]:
         return (

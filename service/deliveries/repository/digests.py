@@ -12,8 +12,8 @@ from service.sql import bulk
 from service.sql.types import utc
 
 
-class Digests:
-    """The times."""
+class DigestReader:
+    """Reads digests."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -28,6 +28,10 @@ class Digests:
             )
         )
         return {hashes[bytes(row.key_hash)]: row.at for row in rows}
+
+
+class DigestRepository(DigestReader):
+    """Reads and writes digests."""
 
     def told(self, endpoint: str, key: str) -> None:
         """It was told now."""

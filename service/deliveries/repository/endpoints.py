@@ -14,8 +14,8 @@ _INSERT = text(
 )
 
 
-class Endpoints:
-    """The endpoints' states."""
+class EndpointReader:
+    """Reads endpoints."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -24,6 +24,10 @@ class Endpoints:
         """Every endpoint that was ever written to, by name."""
         rows = self._connection.execute(select(endpoints).order_by(endpoints.c.name))
         return {row.name: _state(row) for row in rows}
+
+
+class EndpointRepository(EndpointReader):
+    """Reads and writes endpoints."""
 
     def lock(self, name: str, target: str) -> EndpointState:
         """The endpoint's state, for this transaction alone; one of another target starts afresh."""

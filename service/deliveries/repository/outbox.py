@@ -15,12 +15,23 @@ from service.sql.types import short, utc
 _COLUMNS = ("type", "key", "payload", "created_at", "available_at", "attempts")
 
 
-class Outbox:
-    """The outbox."""
+class OutboxReader:
+    """Reads outbox messages."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def waiting(self) -> bool:
+        """Whether anything can be leased now."""
+        now = self._clock.now()
+        free = or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now)
+        wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
+        return self._connection.execute(wanted).first() is not None
+
+
+class OutboxRepository(OutboxReader):
+    """Reads and writes outbox messages."""
 
     def add(self, messages: Sequence[OutboxMessage]) -> None:
         """Store them, in order."""
@@ -37,13 +48,6 @@ class Outbox:
             for message in messages
         ]
         bulk.append(self._connection, outbox, _COLUMNS, rows)
-
-    def waiting(self) -> bool:
-        """Whether anything can be leased now."""
-        now = self._clock.now()
-        free = or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now)
-        wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
-        return self._connection.execute(wanted).first() is not None
 
     def pass_over(self, before: datetime, *, limit: int = 5_000) -> int:
         """Mark as done what has waited since before then and nobody is to be told; how many that were."""

@@ -27,7 +27,7 @@ from service.failures.repository.listing import JOB_FACTS, row_of
 from service.failures.tables import failure_nodes, failures, logs, verdicts
 from service.groups.tables import group_deltas
 from service.jobs.records import CountedAs
-from service.jobs.repository.jobs import Jobs
+from service.jobs.repository.jobs import JobReader
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 from service.nodes.repository import work_queue
@@ -45,12 +45,98 @@ _VERDICT_COLUMNS = (
 )
 
 
-class Failures:
-    """The failures."""
+class FailureReader:
+    """Reads failures."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def get(self, failure_id: int) -> FailureDetail:
+        """All that is stored of one failure.
+
+        Raises:
+            NotFound: no such failure.
+        """
+        row = self._row(failure_id)
+        versions = tuple(
+            VerdictVersion(
+                version=found.version,
+                at=found.at,
+                source=found.source,
+                model=found.model,
+                rules=found.rules,
+                policy=found.policy,
+                body=None if found.body is None else unpack(found.body),
+            )
+            for found in self._connection.execute(
+                select(verdicts).where(verdicts.c.failure_id == failure_id).order_by(verdicts.c.version.desc())
+            )
+        )
+        kept = tuple(
+            AttemptLogs(found.attempt_id, unpack_streams(found.streams), unpack(found.event))
+            for found in self._connection.execute(
+                select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
+            )
+        )
+        current = next((found.body for found in versions if found.version == row.version), None)
+        attempts = JobReader(self._connection).attempts(row.cluster, row.job_id)
+        return FailureDetail(row, current, versions, kept, attempts)
+
+    def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
+        """The list's lines of those that are stored."""
+        found = self._connection.execute(
+            select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id.in_(failure_ids))
+        )
+        return {row.id: row_of(row) for row in found}
+
+    def page(
+        self,
+        filters: FailureFilter | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        sort: FailureSort = "-ended_at",
+    ) -> Page[FailureRow]:
+        """One page of failures (`limit` 1-500).
+
+        Raises:
+            InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
+        """
+        return page(
+            self._connection,
+            filters or FailureFilter(),
+            now=self._clock.now(),
+            limit=limit,
+            cursor=cursor,
+            sort=sort,
+        )
+
+    def solved(self, row: FailureRow) -> solved.Solved | None:
+        """The nearest failure to this one whose job succeeded afterwards."""
+        return solved.nearest(self._connection, row)
+
+    def newest(self) -> int:
+        """The highest number of a failure, 0 where there is none."""
+        return int(self._connection.execute(select(func.coalesce(func.max(failures.c.id), 0))).scalar_one())
+
+    def facets(self, filters: FailureFilter) -> facets.FacetCounts:
+        """The commonest values of each filter among the newest failures that fit."""
+        return facets.count(self._connection, filters)
+
+    def _row(self, failure_id: int) -> FailureRow:
+        found = None
+        if 0 < failure_id <= _HIGHEST_ID:
+            found = self._connection.execute(
+                select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
+            ).first()
+        if found is None:
+            raise NotFound(f"no failure {failure_id}")
+        return row_of(found)
+
+
+class FailureRepository(FailureReader):
+    """Reads and writes failures."""
 
     def add(self, new: Sequence[NewFailure]) -> None:
         """Store failures whose outcome says `opens`, with verdict version 1, logs and event.
@@ -144,88 +230,6 @@ class Failures:
             NotFound: no such failure.
         """
         self._keep(failure_id, self._hold(failure_id).ended_at, attempt_id, streams, event)
-
-    def get(self, failure_id: int) -> FailureDetail:
-        """All that is stored of one failure.
-
-        Raises:
-            NotFound: no such failure.
-        """
-        row = self._row(failure_id)
-        versions = tuple(
-            VerdictVersion(
-                version=found.version,
-                at=found.at,
-                source=found.source,
-                model=found.model,
-                rules=found.rules,
-                policy=found.policy,
-                body=None if found.body is None else unpack(found.body),
-            )
-            for found in self._connection.execute(
-                select(verdicts).where(verdicts.c.failure_id == failure_id).order_by(verdicts.c.version.desc())
-            )
-        )
-        kept = tuple(
-            AttemptLogs(found.attempt_id, unpack_streams(found.streams), unpack(found.event))
-            for found in self._connection.execute(
-                select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
-            )
-        )
-        current = next((found.body for found in versions if found.version == row.version), None)
-        attempts = Jobs(self._connection).attempts(row.cluster, row.job_id)
-        return FailureDetail(row, current, versions, kept, attempts)
-
-    def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
-        """The list's lines of those that are stored."""
-        found = self._connection.execute(
-            select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id.in_(failure_ids))
-        )
-        return {row.id: row_of(row) for row in found}
-
-    def page(
-        self,
-        filters: FailureFilter | None = None,
-        *,
-        limit: int = 50,
-        cursor: str | None = None,
-        sort: FailureSort = "-ended_at",
-    ) -> Page[FailureRow]:
-        """One page of failures (`limit` 1-500).
-
-        Raises:
-            InvalidInput: a limit out of range, an unknown sort, a cursor that is not of this list and sort.
-        """
-        return page(
-            self._connection,
-            filters or FailureFilter(),
-            now=self._clock.now(),
-            limit=limit,
-            cursor=cursor,
-            sort=sort,
-        )
-
-    def solved(self, row: FailureRow) -> solved.Solved | None:
-        """The nearest failure to this one whose job succeeded afterwards."""
-        return solved.nearest(self._connection, row)
-
-    def newest(self) -> int:
-        """The highest number of a failure, 0 where there is none."""
-        return int(self._connection.execute(select(func.coalesce(func.max(failures.c.id), 0))).scalar_one())
-
-    def facets(self, filters: FailureFilter) -> facets.FacetCounts:
-        """The commonest values of each filter among the newest failures that fit."""
-        return facets.count(self._connection, filters)
-
-    def _row(self, failure_id: int) -> FailureRow:
-        found = None
-        if 0 < failure_id <= _HIGHEST_ID:
-            found = self._connection.execute(
-                select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id == failure_id)
-            ).first()
-        if found is None:
-            raise NotFound(f"no failure {failure_id}")
-        return row_of(found)
 
     def _hold(self, failure_id: int) -> Any:
         found = None

@@ -15,8 +15,8 @@ from service.sql.types import utc
 _COLUMNS = ("attempt_id", "failure_id", "refs", "tries", "next_at", "until")
 
 
-class PendingLogs:
-    """The pending logs, one entry an attempt."""
+class PendingLogRepository:
+    """Writes pending logs."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection

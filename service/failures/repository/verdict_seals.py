@@ -48,11 +48,74 @@ class ModelUse:
     last_at: datetime
 
 
-class Seals:
-    """The seals."""
+class VerdictSealReader:
+    """Reads verdict seals."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def models(self) -> tuple[ModelUse, ...]:
+        """Every model that gave verdicts, the one that spoke last first; of a flood not all of its last minutes."""
+        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
+        fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
+        if last is not None:
+            fresh = fresh.where(*_behind(last))
+        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(FRESH)).all()
+        found = {
+            (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
+            for row in self._connection.execute(select(models))
+        }
+        for use in _uses(rows):
+            before = found.get((use.model, use.rules))
+            if before is not None:
+                use = replace(use, verdicts=before.verdicts + use.verdicts, first_at=before.first_at)  # noqa: PLW2901 - the sum of both
+            found[use.model, use.rules] = use
+        return tuple(sorted(found.values(), key=lambda one: (one.last_at, one.model, one.rules), reverse=True))
+
+    def check(self) -> Checked:
+        """Every sealed record against what is stored now."""
+        intact = removed = 0
+        changed: list[tuple[int, int]] = []
+        broken: list[int] = []
+        before, number = START, 0
+        for row in self._connection.execute(select(seals).order_by(seals.c.id)).all():
+            chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
+            if row.id != number + 1 or chained != row.hash:
+                broken.append(row.id)
+            before, number = row.hash, row.id
+            wanted = {(one[0], one[1]): one[2:] for one in unpack(row.entries)}
+            now = dict(self._digests(list(wanted)))
+            for key, digests in wanted.items():
+                found = now.get(key, (None, None))
+                if any(is_now is not None and was != is_now for was, is_now in zip(digests, found, strict=True)):
+                    changed.append(key)
+                elif None in found[: 1 + (digests[1] is not None)]:
+                    removed += 1
+                else:
+                    intact += 1
+        return Checked(intact, removed, tuple(changed), tuple(broken))
+
+    def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
+        """The digests of each record that is there: of the verdict, and with version 1 of the event it was made from.
+
+        None stands for what retention removed.
+        """
+        for start in range(0, len(keys), _PORTION):
+            part = keys[start : start + _PORTION]
+            rows = self._connection.execute(
+                select(verdicts, logs.c.event)
+                .outerjoin(
+                    logs, and_(logs.c.failure_id == verdicts.c.failure_id, logs.c.attempt_id == verdicts.c.failure_id)
+                )
+                .where(tuple_(verdicts.c.failure_id, verdicts.c.version).in_(part))
+            )
+            for row in rows:
+                event = None if row.version > 1 or row.event is None else sha256(bytes(row.event)).hexdigest()
+                yield (row.failure_id, row.version), (_of_verdict(row), event)
+
+
+class VerdictSealRepository(VerdictSealReader):
+    """Reads and writes verdict seals."""
 
     def seal(self, until: datetime) -> int:
         """Seal verdicts written before `until` that are not sealed yet, a portion of them; how many.
@@ -96,24 +159,6 @@ class Seals:
         self._count(found)
         return len(found)
 
-    def models(self) -> tuple[ModelUse, ...]:
-        """Every model that gave verdicts, the one that spoke last first; of a flood not all of its last minutes."""
-        last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
-        fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
-        if last is not None:
-            fresh = fresh.where(*_behind(last))
-        rows = self._connection.execute(fresh.order_by(verdicts.c.at).limit(FRESH)).all()
-        found = {
-            (row.model, row.rules): ModelUse(row.model, row.rules, row.verdicts, utc(row.first_at), utc(row.last_at))
-            for row in self._connection.execute(select(models))
-        }
-        for use in _uses(rows):
-            before = found.get((use.model, use.rules))
-            if before is not None:
-                use = replace(use, verdicts=before.verdicts + use.verdicts, first_at=before.first_at)  # noqa: PLW2901 - the sum of both
-            found[use.model, use.rules] = use
-        return tuple(sorted(found.values(), key=lambda one: (one.last_at, one.model, one.rules), reverse=True))
-
     def _count(self, rows: Sequence[Any]) -> None:
         for use in _uses(rows):
             adding = upsert(self._connection, models).values(**asdict(use))
@@ -123,47 +168,6 @@ class Seals:
                     set_={"verdicts": models.c.verdicts + use.verdicts, "last_at": use.last_at},
                 )
             )
-
-    def check(self) -> Checked:
-        """Every sealed record against what is stored now."""
-        intact = removed = 0
-        changed: list[tuple[int, int]] = []
-        broken: list[int] = []
-        before, number = START, 0
-        for row in self._connection.execute(select(seals).order_by(seals.c.id)).all():
-            chained = _chained(before, row.id, utc(row.since), utc(row.until), row.entries)
-            if row.id != number + 1 or chained != row.hash:
-                broken.append(row.id)
-            before, number = row.hash, row.id
-            wanted = {(one[0], one[1]): one[2:] for one in unpack(row.entries)}
-            now = dict(self._digests(list(wanted)))
-            for key, digests in wanted.items():
-                found = now.get(key, (None, None))
-                if any(is_now is not None and was != is_now for was, is_now in zip(digests, found, strict=True)):
-                    changed.append(key)
-                elif None in found[: 1 + (digests[1] is not None)]:
-                    removed += 1
-                else:
-                    intact += 1
-        return Checked(intact, removed, tuple(changed), tuple(broken))
-
-    def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
-        """The digests of each record that is there: of the verdict, and with version 1 of the event it was made from.
-
-        None stands for what retention removed.
-        """
-        for start in range(0, len(keys), _PORTION):
-            part = keys[start : start + _PORTION]
-            rows = self._connection.execute(
-                select(verdicts, logs.c.event)
-                .outerjoin(
-                    logs, and_(logs.c.failure_id == verdicts.c.failure_id, logs.c.attempt_id == verdicts.c.failure_id)
-                )
-                .where(tuple_(verdicts.c.failure_id, verdicts.c.version).in_(part))
-            )
-            for row in rows:
-                event = None if row.version > 1 or row.event is None else sha256(bytes(row.event)).hexdigest()
-                yield (row.failure_id, row.version), (_of_verdict(row), event)
 
 
 def _behind(last: Any) -> tuple[ColumnElement[bool], ...]:

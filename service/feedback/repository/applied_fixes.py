@@ -48,21 +48,12 @@ class FixCount:
     many: int
 
 
-class Mended:
-    """The words."""
+class AppliedFixReader:
+    """Reads applied fixes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def say(self, failure_id: int, code: str | None, who: str) -> None:
-        """Keep what mended a failure, in place of what was said before; None: take it back."""
-        if code is None:
-            self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))
-            return
-        values = {"code": code, "at": utc(self._clock.now()), "who": clean(who[:200])}
-        writing = upsert(self._connection, mended).values({"failure_id": failure_id, **values})
-        self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
 
     def of(self, failure_id: int) -> MendedBy | None:
         """What mended a failure; None: nobody said."""
@@ -125,3 +116,16 @@ class Mended:
             .limit(1)
         ).first()
         return None if row is None else (MendedBy(row.failure_id, row.code, row.at, row.who), row.cluster, row.job_id)
+
+
+class AppliedFixRepository(AppliedFixReader):
+    """Reads and writes applied fixes."""
+
+    def say(self, failure_id: int, code: str | None, who: str) -> None:
+        """Keep what mended a failure, in place of what was said before; None: take it back."""
+        if code is None:
+            self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))
+            return
+        values = {"code": code, "at": utc(self._clock.now()), "who": clean(who[:200])}
+        writing = upsert(self._connection, mended).values({"failure_id": failure_id, **values})
+        self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))

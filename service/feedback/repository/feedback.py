@@ -21,34 +21,12 @@ _JUDGING = ("confirm", "correct", "audit", "import")
 _WORDS = 200  # of one failure
 
 
-class FeedbackRows:
-    """The feedback, the labels, the weekly audit and the saved views."""
+class FeedbackReader:
+    """Reads feedback."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def add(self, new: NewFeedback) -> tuple[int, Label]:
-        """Keep what was said; its number, and what stands of all that was said of the failure."""
-        given = {axis: short(getattr(new.labels, axis), 40) for axis in _AXES}
-        number: int = self._connection.execute(
-            insert(feedback)
-            .values(
-                failure_id=new.failure_id,
-                at=utc(self._clock.now()),
-                who=clean(new.who[:200]),
-                kind=new.kind,
-                version=new.version,
-                said_side=new.said_side,
-                said_cause=new.said_cause,
-                note=None if new.note is None else clean(new.note),
-                model_shown=new.model_shown,
-                evidence=pack(list(new.evidence)) if new.evidence else None,
-                **given,
-            )
-            .returning(feedback.c.id)
-        ).scalar_one()
-        return number, self._settle(new.failure_id)
 
     def of(self, failure_id: int) -> tuple[Said, ...]:
         """What was said of a failure, oldest first."""
@@ -83,13 +61,6 @@ class FeedbackRows:
             return Page(items)
         return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
 
-    def protect(self, failure_id: int, *, golden: bool) -> bool:
-        """Put a label into the protected set, or take it out; whether there is one."""
-        changed = self._connection.execute(
-            update(labels).where(labels.c.failure_id == failure_id).values(golden=golden)
-        )
-        return changed.rowcount == 1
-
     def contests(self, since: datetime) -> dict[str, int]:
         """By cause of the verdict: failures whose verdict was contested since."""
         found = self._connection.execute(
@@ -98,30 +69,6 @@ class FeedbackRows:
             .group_by(feedback.c.said_cause)
         )
         return {row.said_cause: row.many for row in found}
-
-    # The weekly audit.
-
-    def draw(self, week: str, since: datetime, until: datetime, size: int) -> int:
-        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), each equally likely.
-
-        Returns:
-            How many were drawn, 0 where they had been before or nothing failed.
-        """
-        if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
-            return 0
-        ended = failures.c.ended_at
-        ids = list(
-            self._connection.execute(
-                select(failures.c.id).where(ended >= utc(since), ended < utc(until)).order_by(ended, failures.c.id)
-            ).scalars()
-        )
-        drawn = random.SystemRandom().sample(ids, min(size, len(ids)))
-        if drawn:
-            self._connection.execute(
-                upsert(self._connection, audits).on_conflict_do_nothing(),
-                [{"week": week, "failure_id": one} for one in drawn],
-            )
-        return len(drawn)
 
     def audit(self, week: str) -> tuple[Audit, ...]:
         """The sample of a week, in no telling order."""
@@ -148,17 +95,6 @@ class FeedbackRows:
         found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
         return tuple(found.scalars())
 
-    def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
-        """Note that one of the sample was judged; whether it was of the sample and open."""
-        changed = self._connection.execute(
-            update(audits)
-            .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
-            .values(feedback_id=feedback_id)
-        )
-        return changed.rowcount == 1
-
-    # Saved views.
-
     def views(self, who: str, page: str) -> tuple[SavedView, ...]:
         """What a person saved of one page, by name."""
         found = self._connection.execute(
@@ -167,6 +103,70 @@ class FeedbackRows:
             .order_by(saved_views.c.name)
         )
         return tuple(SavedView(row.name, row.page, row.query) for row in found)
+
+
+class FeedbackRepository(FeedbackReader):
+    """Reads and writes feedback."""
+
+    def add(self, new: NewFeedback) -> tuple[int, Label]:
+        """Keep what was said; its number, and what stands of all that was said of the failure."""
+        given = {axis: short(getattr(new.labels, axis), 40) for axis in _AXES}
+        number: int = self._connection.execute(
+            insert(feedback)
+            .values(
+                failure_id=new.failure_id,
+                at=utc(self._clock.now()),
+                who=clean(new.who[:200]),
+                kind=new.kind,
+                version=new.version,
+                said_side=new.said_side,
+                said_cause=new.said_cause,
+                note=None if new.note is None else clean(new.note),
+                model_shown=new.model_shown,
+                evidence=pack(list(new.evidence)) if new.evidence else None,
+                **given,
+            )
+            .returning(feedback.c.id)
+        ).scalar_one()
+        return number, self._settle(new.failure_id)
+
+    def protect(self, failure_id: int, *, golden: bool) -> bool:
+        """Put a label into the protected set, or take it out; whether there is one."""
+        changed = self._connection.execute(
+            update(labels).where(labels.c.failure_id == failure_id).values(golden=golden)
+        )
+        return changed.rowcount == 1
+
+    def draw(self, week: str, since: datetime, until: datetime, size: int) -> int:
+        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), each equally likely.
+
+        Returns:
+            How many were drawn, 0 where they had been before or nothing failed.
+        """
+        if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
+            return 0
+        ended = failures.c.ended_at
+        ids = list(
+            self._connection.execute(
+                select(failures.c.id).where(ended >= utc(since), ended < utc(until)).order_by(ended, failures.c.id)
+            ).scalars()
+        )
+        drawn = random.SystemRandom().sample(ids, min(size, len(ids)))
+        if drawn:
+            self._connection.execute(
+                upsert(self._connection, audits).on_conflict_do_nothing(),
+                [{"week": week, "failure_id": one} for one in drawn],
+            )
+        return len(drawn)
+
+    def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
+        """Note that one of the sample was judged; whether it was of the sample and open."""
+        changed = self._connection.execute(
+            update(audits)
+            .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
+            .values(feedback_id=feedback_id)
+        )
+        return changed.rowcount == 1
 
     def save_view(self, who: str, view: SavedView) -> None:
         """Keep a view under its name, in place of what had that name."""

@@ -44,8 +44,8 @@ NOTES = 100
 _HIGHEST = 2**63 - 1
 
 
-class Groups:
-    """The groups."""
+class GroupReader:
+    """Reads groups."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -146,77 +146,6 @@ class Groups:
         )
         return tuple(Note(row.id, row.at, row.who, row.kind, row.text) for row in found)
 
-    # What changes a group.
-
-    def change(self, group_id: int, **values: Any) -> None:
-        """Write columns of one group."""
-        self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
-
-    def note(self, group_id: int, who: str, kind: str, text: str) -> None:
-        """Add to what was said and done."""
-        self._connection.execute(
-            insert(group_notes).values(
-                group_id=group_id, at=utc(self._clock.now()), who=clean(who[:200]), kind=kind, text=clean(text)
-            )
-        )
-
-    def mute_for(self, who: str, group_id: int, mute: Mute | None) -> None:
-        """Hide a group from one person until the condition is met; None: show it again."""
-        own = and_(group_mutes.c.who == clean(who[:200]), group_mutes.c.group_id == group_id)
-        self._connection.execute(group_mutes.delete().where(own))
-        if mute is not None:
-            self._connection.execute(
-                insert(group_mutes).values(
-                    who=clean(who[:200]),
-                    group_id=group_id,
-                    muted_until=mute.until,
-                    muted_failures=mute.failures,
-                    muted_users=mute.users,
-                )
-            )
-
-    def move(self, fingerprints: Sequence[str], group_id: int) -> None:
-        """Put fingerprints, and with them all their failures, past and to come, into a group."""
-        table = group_fingerprints
-        left = set(
-            self._connection.execute(
-                select(table.c.group_id).where(table.c.fingerprint.in_(list(fingerprints)))
-            ).scalars()
-        )
-        self._connection.execute(
-            update(table).where(table.c.fingerprint.in_(list(fingerprints))).values(group_id=group_id)
-        )
-        group_fold.recount(self._connection, left | {group_id})
-
-    def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
-        """Remember that failures of a fingerprint where `field` is `value` are of a kind of their own."""
-        made = self._connection.execute(
-            insert(group_splits)
-            .values(
-                fingerprint=clean(fingerprint[:200]),
-                field=field,
-                value=clean(value[:200]),
-                at=utc(self._clock.now()),
-                who=clean(who[:200]),
-            )
-            .returning(group_splits)
-        ).one()
-        return Split(made.id, made.fingerprint, made.field, made.value)
-
-    def regroup(self, split: Split) -> int:
-        """Give some of the failures that a split is about their refined fingerprint; how many, 0 once all have it."""
-        return group_fold.regroup(self._connection, split)
-
-    # What keeps the counts and states.
-
-    def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
-        """Count what was appended since; the groups that changed, None where there was nothing to do."""
-        return group_fold.fold(self._connection, self._clock.now(), limit=limit)
-
-    def judged(self, found: Sequence[NewState]) -> None:
-        """Write the states of groups."""
-        group_fold.write_states(self._connection, found)
-
     def due(self, *, limit: int = 500) -> set[int]:
         """Groups whose state may have changed by time alone."""
         found = self._connection.execute(
@@ -290,6 +219,77 @@ class Groups:
             .order_by(group_hours.c.hour)
         )
         return tuple(GroupHour(row.hour, int(row.failures), float(row.lost)) for row in found)
+
+
+class GroupRepository(GroupReader):
+    """Reads and writes groups."""
+
+    def change(self, group_id: int, **values: Any) -> None:
+        """Write columns of one group."""
+        self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
+
+    def note(self, group_id: int, who: str, kind: str, text: str) -> None:
+        """Add to what was said and done."""
+        self._connection.execute(
+            insert(group_notes).values(
+                group_id=group_id, at=utc(self._clock.now()), who=clean(who[:200]), kind=kind, text=clean(text)
+            )
+        )
+
+    def mute_for(self, who: str, group_id: int, mute: Mute | None) -> None:
+        """Hide a group from one person until the condition is met; None: show it again."""
+        own = and_(group_mutes.c.who == clean(who[:200]), group_mutes.c.group_id == group_id)
+        self._connection.execute(group_mutes.delete().where(own))
+        if mute is not None:
+            self._connection.execute(
+                insert(group_mutes).values(
+                    who=clean(who[:200]),
+                    group_id=group_id,
+                    muted_until=mute.until,
+                    muted_failures=mute.failures,
+                    muted_users=mute.users,
+                )
+            )
+
+    def move(self, fingerprints: Sequence[str], group_id: int) -> None:
+        """Put fingerprints, and with them all their failures, past and to come, into a group."""
+        table = group_fingerprints
+        left = set(
+            self._connection.execute(
+                select(table.c.group_id).where(table.c.fingerprint.in_(list(fingerprints)))
+            ).scalars()
+        )
+        self._connection.execute(
+            update(table).where(table.c.fingerprint.in_(list(fingerprints))).values(group_id=group_id)
+        )
+        group_fold.recount(self._connection, left | {group_id})
+
+    def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
+        """Remember that failures of a fingerprint where `field` is `value` are of a kind of their own."""
+        made = self._connection.execute(
+            insert(group_splits)
+            .values(
+                fingerprint=clean(fingerprint[:200]),
+                field=field,
+                value=clean(value[:200]),
+                at=utc(self._clock.now()),
+                who=clean(who[:200]),
+            )
+            .returning(group_splits)
+        ).one()
+        return Split(made.id, made.fingerprint, made.field, made.value)
+
+    def regroup(self, split: Split) -> int:
+        """Give some of the failures that a split is about their refined fingerprint; how many, 0 once all have it."""
+        return group_fold.regroup(self._connection, split)
+
+    def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
+        """Count what was appended since; the groups that changed, None where there was nothing to do."""
+        return group_fold.fold(self._connection, self._clock.now(), limit=limit)
+
+    def judged(self, found: Sequence[NewState]) -> None:
+        """Write the states of groups."""
+        group_fold.write_states(self._connection, found)
 
 
 def refined(fingerprint: str, facts: Mapping[str, str | None], splits: Sequence[Split]) -> str:

@@ -23,45 +23,12 @@ from service.sql.types import short, utc
 JOBS_SHOWN = 500
 
 
-class Incidents:
-    """The incidents."""
+class IncidentReader:
+    """Reads incidents."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def open(self, new: NewIncident) -> tuple[Incident, bool]:
-        """Open it, or find it open already (then False), whoever opened it."""
-        now = utc(self._clock.now())
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        made = self._connection.execute(
-            insert(incidents)
-            .values(
-                fold_key=short(new.key, 300),
-                kind=new.kind,
-                value=short(new.value),
-                cluster=short(new.cluster),
-                cause=new.cause,
-                title=short(new.title, 300),
-                state="holding",
-                by_hand=new.by_hand,
-                opened_at=now,
-                last_at=now,
-                jobs=0,
-                users=0,
-                probes=0,
-                probe_at=None if new.probe_at is None else utc(new.probe_at),
-            )
-            .on_conflict_do_nothing()
-            .returning(incidents)
-        ).first()
-        if made is not None:
-            self.note(made.id, new.by, "opened", new.title)
-            return _incident(made), True
-        there = self._connection.execute(
-            select(incidents).where(incidents.c.fold_key == short(new.key, 300), incidents.c.closed_at.is_(None))
-        ).one()
-        return _incident(there), False
 
     def opened(self, cluster: str | None = None) -> list[Incident]:
         """Those still open, oldest first."""
@@ -69,46 +36,6 @@ class Incidents:
         if cluster is not None:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
-
-    def hold(self, incident_id: int) -> Incident:
-        """One incident, which nobody else changes before this transaction ends.
-
-        Raises:
-            NotFound: no such incident.
-        """
-        row = self._connection.execute(select(incidents).where(incidents.c.id == incident_id).with_for_update()).first()
-        if row is None:
-            raise _unknown(incident_id)
-        return _incident(row)
-
-    def change(self, incident_id: int, **values: Any) -> Incident:
-        """Set columns of one; what it is now."""
-        row = self._connection.execute(
-            update(incidents).where(incidents.c.id == incident_id).values(**values).returning(incidents)
-        ).one()
-        return _incident(row)
-
-    def fold(self, incident_id: int, folded: Mapping[int, tuple[datetime, str | None]]) -> int:
-        """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        rows = [
-            {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
-            for failure, (at, user) in sorted(folded.items())
-        ]
-        if not rows:
-            return 0
-        self.hold(incident_id)  # so that the counts are of all who came before
-        before = self._count(incident_id)
-        for start in range(0, len(rows), 500):
-            self._connection.execute(insert(incident_jobs).on_conflict_do_nothing(), rows[start : start + 500])
-        after = self._count(incident_id)
-        if after != before:
-            self._connection.execute(
-                update(incidents)
-                .where(incidents.c.id == incident_id)
-                .values(jobs=after[0], users=after[1], last_at=self._clock.now())
-            )
-        return after[0] - before[0]
 
     def folded(self, failure_ids: Collection[int]) -> dict[int, int]:
         """The open incident of each of these failures that is in one."""
@@ -129,14 +56,6 @@ class Incidents:
             .where(incident_jobs.c.failure_id == failure_id)
         )
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()))]
-
-    def note(self, incident_id: int, by: str, what: str, text: str) -> None:
-        """Add a line to its history."""
-        self._connection.execute(
-            incident_notes.insert().values(
-                incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
-            )
-        )
 
     def get(self, incident_id: int) -> IncidentDetail:
         """One with its jobs and its history.
@@ -224,6 +143,91 @@ class Incidents:
             named = select(requests.c.id, requests.c.public_id).where(requests.c.id.in_(probes))
             public = {row.id: row.public_id for row in self._connection.execute(named)}
         return [_shown(one, held.get(one.id, 0), public) for one in found]
+
+
+class IncidentRepository(IncidentReader):
+    """Reads and writes incidents."""
+
+    def open(self, new: NewIncident) -> tuple[Incident, bool]:
+        """Open it, or find it open already (then False), whoever opened it."""
+        now = utc(self._clock.now())
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        made = self._connection.execute(
+            insert(incidents)
+            .values(
+                fold_key=short(new.key, 300),
+                kind=new.kind,
+                value=short(new.value),
+                cluster=short(new.cluster),
+                cause=new.cause,
+                title=short(new.title, 300),
+                state="holding",
+                by_hand=new.by_hand,
+                opened_at=now,
+                last_at=now,
+                jobs=0,
+                users=0,
+                probes=0,
+                probe_at=None if new.probe_at is None else utc(new.probe_at),
+            )
+            .on_conflict_do_nothing()
+            .returning(incidents)
+        ).first()
+        if made is not None:
+            self.note(made.id, new.by, "opened", new.title)
+            return _incident(made), True
+        there = self._connection.execute(
+            select(incidents).where(incidents.c.fold_key == short(new.key, 300), incidents.c.closed_at.is_(None))
+        ).one()
+        return _incident(there), False
+
+    def hold(self, incident_id: int) -> Incident:
+        """One incident, which nobody else changes before this transaction ends.
+
+        Raises:
+            NotFound: no such incident.
+        """
+        row = self._connection.execute(select(incidents).where(incidents.c.id == incident_id).with_for_update()).first()
+        if row is None:
+            raise _unknown(incident_id)
+        return _incident(row)
+
+    def change(self, incident_id: int, **values: Any) -> Incident:
+        """Set columns of one; what it is now."""
+        row = self._connection.execute(
+            update(incidents).where(incidents.c.id == incident_id).values(**values).returning(incidents)
+        ).one()
+        return _incident(row)
+
+    def fold(self, incident_id: int, folded: Mapping[int, tuple[datetime, str | None]]) -> int:
+        """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        rows = [
+            {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
+            for failure, (at, user) in sorted(folded.items())
+        ]
+        if not rows:
+            return 0
+        self.hold(incident_id)  # so that the counts are of all who came before
+        before = self._count(incident_id)
+        for start in range(0, len(rows), 500):
+            self._connection.execute(insert(incident_jobs).on_conflict_do_nothing(), rows[start : start + 500])
+        after = self._count(incident_id)
+        if after != before:
+            self._connection.execute(
+                update(incidents)
+                .where(incidents.c.id == incident_id)
+                .values(jobs=after[0], users=after[1], last_at=self._clock.now())
+            )
+        return after[0] - before[0]
+
+    def note(self, incident_id: int, by: str, what: str, text: str) -> None:
+        """Add a line to its history."""
+        self._connection.execute(
+            incident_notes.insert().values(
+                incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
+            )
+        )
 
     def _count(self, incident_id: int) -> tuple[int, int]:
         row = self._connection.execute(

@@ -19,22 +19,11 @@ LATEST = 200  # of one thing
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
-class Signals:
-    """The signals."""
+class IncidentSignalReader:
+    """Reads incident signals."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def add(self, new: Sequence[NewSignal], *, again: bool = False) -> None:
-        """Store them; a failure points at a thing once. With `again` some may be there."""
-        rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
-        if not again:
-            bulk.append(self._connection, signals, _COLUMNS, rows)
-            return
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        for row in rows:
-            named = dict(zip(_COLUMNS, row, strict=True))
-            self._connection.execute(insert(signals).values(**named).on_conflict_do_nothing())
 
     def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
         """The latest few of each of these things since a time of its own, newest first."""
@@ -68,6 +57,21 @@ class Signals:
         """Whether there are old ones."""
         wanted = select(signals.c.failure_id).where(signals.c.at < utc(before)).limit(1)
         return self._connection.execute(wanted).first() is not None
+
+
+class IncidentSignalRepository(IncidentSignalReader):
+    """Reads and writes incident signals."""
+
+    def add(self, new: Sequence[NewSignal], *, again: bool = False) -> None:
+        """Store them; a failure points at a thing once. With `again` some may be there."""
+        rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
+        if not again:
+            bulk.append(self._connection, signals, _COLUMNS, rows)
+            return
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        for row in rows:
+            named = dict(zip(_COLUMNS, row, strict=True))
+            self._connection.execute(insert(signals).values(**named).on_conflict_do_nothing())
 
     def forget(self, before: datetime, *, limit: int = 5_000) -> int:
         """Remove old ones; how many that were."""

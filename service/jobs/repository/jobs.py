@@ -34,8 +34,8 @@ class _Group:
     assigned: Assigned
 
 
-class Jobs:
-    """The attempts."""
+class JobReader:
+    """Reads jobs."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -47,6 +47,27 @@ class Jobs:
         found = {wanted[row[0]]: bytes(row[1]) for row in rows}
         left = [key for key in wanted.values() if key not in found]
         return found | {key: digest for key, (_, digest) in self._retired(left).items()}
+
+    def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
+        """Every stored attempt of a job, oldest first; empty if there is none."""
+        found = self._connection.execute(
+            select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
+            .outerjoin(failures, failures.c.id == jobs.c.failure_id)
+            .where(jobs.c.cluster == clean(cluster), jobs.c.job_id == clean(job_id))
+            .order_by(jobs.c.ended_at, jobs.c.id)
+        )
+        return tuple(attempt_of(row) for row in found.mappings())
+
+    def _retired(self, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
+        if not keys or self._connection.execute(select(retired_events.c.key_hash).limit(1)).first() is None:
+            return {}
+        by_hash = {key_hash(clean(key)): key for key in keys}
+        rows = bulk.by_keys(self._connection, "key_hash, digest", retired_events.name, by_hash, key="key_hash")
+        return {by_hash[bytes(row[0])]: (bytes(row[0]), bytes(row[1])) for row in rows}
+
+
+class JobRepository(JobReader):
+    """Reads and writes jobs."""
 
     def add(self, new: Sequence[NewJob]) -> list[JobOutcome]:
         """Store what is new; one outcome a job, in order. Repeats within `new` are duplicates or conflicts too."""
@@ -82,23 +103,6 @@ class Jobs:
         )
         work_queue.note(connection, "jobs", [inserted[keys[p]] for p in fresh if keys[p] in inserted])
         return self._outcomes(new, keys, first, retired, inserted, opened)
-
-    def attempts(self, cluster: str, job_id: str) -> tuple[Attempt, ...]:
-        """Every stored attempt of a job, oldest first; empty if there is none."""
-        found = self._connection.execute(
-            select(jobs, failures.c.id.label("failure"), failures.c.side, failures.c.cause, failures.c.headline)
-            .outerjoin(failures, failures.c.id == jobs.c.failure_id)
-            .where(jobs.c.cluster == clean(cluster), jobs.c.job_id == clean(job_id))
-            .order_by(jobs.c.ended_at, jobs.c.id)
-        )
-        return tuple(attempt_of(row) for row in found.mappings())
-
-    def _retired(self, keys: Collection[str]) -> dict[str, tuple[bytes, bytes]]:
-        if not keys or self._connection.execute(select(retired_events.c.key_hash).limit(1)).first() is None:
-            return {}
-        by_hash = {key_hash(clean(key)): key for key in keys}
-        rows = bulk.by_keys(self._connection, "key_hash, digest", retired_events.name, by_hash, key="key_hash")
-        return {by_hash[bytes(row[0])]: (bytes(row[0]), bytes(row[1])) for row in rows}
 
     def _groups(self, new: Sequence[NewJob], keys: Sequence[str], ids: Mapping[int, int]) -> list[_Group]:
         """The controllers of this batch with their stored rows; nothing where no job can be a controller's."""

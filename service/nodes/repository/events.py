@@ -21,46 +21,12 @@ _CHUNK = 200
 _BATCH = 500
 
 
-class NodeEvents:
-    """The node events."""
+class NodeEventReader:
+    """Reads node events."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def add(self, new: Sequence[NewNodeEvent]) -> list[bool]:
-        """Store what is new; for each, in order, whether it was. Repeats within `new` are not."""
-        if not new:
-            return []
-        now = utc(self._clock.now())
-        first = {event.key: event for event in reversed(new)}
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(node_events).on_conflict_do_nothing(index_elements=["key"]).returning(node_events.c.key)
-        values = [
-            {
-                "key": event.key,
-                "cluster": short(event.cluster),
-                "node": short(event.node),
-                "at": utc(event.at),
-                "until": None if event.until is None else utc(event.until),
-                "received_at": now,
-                "source": short(event.source, 60),
-                "kind": short(event.kind, 40),
-                "severity": event.severity,
-                "gpu": event.gpu,
-                "resolved": event.resolved,
-                "text": clean(event.text[:TEXT_MOST]),
-            }
-            for _, event in sorted(first.items())
-        ]
-        made: set[bytes] = set()
-        for start in range(0, len(values), _CHUNK):
-            made.update(bytes(row.key) for row in self._connection.execute(insert, values[start : start + _CHUNK]))
-        out = []
-        for event in new:
-            out.append(event.key in made)
-            made.discard(event.key)
-        return out
 
     def any_since(self, at: datetime) -> bool:
         """Whether any node said anything at or after `at`, or is in a window that reaches there: one look."""
@@ -126,6 +92,44 @@ class NodeEvents:
             .limit(limit)
         )
         return [_event(row) for row in rows]
+
+
+class NodeEventRepository(NodeEventReader):
+    """Reads and writes node events."""
+
+    def add(self, new: Sequence[NewNodeEvent]) -> list[bool]:
+        """Store what is new; for each, in order, whether it was. Repeats within `new` are not."""
+        if not new:
+            return []
+        now = utc(self._clock.now())
+        first = {event.key: event for event in reversed(new)}
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(node_events).on_conflict_do_nothing(index_elements=["key"]).returning(node_events.c.key)
+        values = [
+            {
+                "key": event.key,
+                "cluster": short(event.cluster),
+                "node": short(event.node),
+                "at": utc(event.at),
+                "until": None if event.until is None else utc(event.until),
+                "received_at": now,
+                "source": short(event.source, 60),
+                "kind": short(event.kind, 40),
+                "severity": event.severity,
+                "gpu": event.gpu,
+                "resolved": event.resolved,
+                "text": clean(event.text[:TEXT_MOST]),
+            }
+            for _, event in sorted(first.items())
+        ]
+        made: set[bytes] = set()
+        for start in range(0, len(values), _CHUNK):
+            made.update(bytes(row.key) for row in self._connection.execute(insert, values[start : start + _CHUNK]))
+        out = []
+        for event in new:
+            out.append(event.key in made)
+            made.discard(event.key)
+        return out
 
     def remove(self, before: datetime) -> int:
         """Remove at most 500 of those that were before; how many it was."""

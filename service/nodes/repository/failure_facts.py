@@ -20,8 +20,8 @@ from service.sql.types import clean, utc
 _CHUNK = 500
 
 
-class FleetFacts:
-    """Attempts and failures as the fleet sees them."""
+class FailureFactReader:
+    """Reads failure facts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -126,31 +126,6 @@ class FleetFacts:
                 out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
         return out
 
-    def remove_blames(self) -> None:
-        """Remove what failures add that retention removed: those before the oldest attempt."""
-        oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
-        if oldest is not None:
-            self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
-
-    def put_blames(self, new: Sequence[Blame]) -> None:
-        """What these failures add from now on; one without weights adds nothing."""
-        empty = [one.failure_id for one in new if not one.weights]
-        for chunk in _chunks(empty):
-            self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))
-        rows = [
-            {
-                "failure_id": one.failure_id,
-                "body": pack([one.cluster, utc(one.ended_at).isoformat(), dict(one.weights)]),
-            }
-            for one in new
-            if one.weights
-        ]
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(blames)
-        statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
-        for start in range(0, len(rows), _CHUNK):
-            self._connection.execute(statement, rows[start : start + _CHUNK])
-
     def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[Judged]:
         """Failures by windows; PostgreSQL looks into all at once, SQLite into one after the other."""
         given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
@@ -184,6 +159,35 @@ class FleetFacts:
             {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"},
             [(one.cluster, one.name, one.since, one.until) for one in windows],
         )
+
+
+class FailureFactRepository(FailureFactReader):
+    """Reads and writes failure facts."""
+
+    def remove_blames(self) -> None:
+        """Remove what failures add that retention removed: those before the oldest attempt."""
+        oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
+        if oldest is not None:
+            self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
+
+    def put_blames(self, new: Sequence[Blame]) -> None:
+        """What these failures add from now on; one without weights adds nothing."""
+        empty = [one.failure_id for one in new if not one.weights]
+        for chunk in _chunks(empty):
+            self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))
+        rows = [
+            {
+                "failure_id": one.failure_id,
+                "body": pack([one.cluster, utc(one.ended_at).isoformat(), dict(one.weights)]),
+            }
+            for one in new
+            if one.weights
+        ]
+        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
+        insert = dialect.insert(blames)
+        statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
+        for start in range(0, len(rows), _CHUNK):
+            self._connection.execute(statement, rows[start : start + _CHUNK])
 
 
 _COLUMNS = (

@@ -7,14 +7,14 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
-from service.nodes.repository.suspicion import Key, Suspicions
+from service.nodes.repository.suspicion import Key, SuspicionReader
 from service.nodes.tables import nodes
 from service.sql import bulk
 from service.sql.types import short, utc
 
 
-class Repairs:
-    """When nodes were repaired last."""
+class RepairReader:
+    """Reads node repairs."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -22,8 +22,12 @@ class Repairs:
 
     def last(self, keys: Collection[Key]) -> Mapping[Key, datetime]:
         """When each of these nodes (cluster, node) was repaired last; the others never were."""
-        rows = Suspicions(self._connection).rows(keys)
+        rows = SuspicionReader(self._connection).rows(keys)
         return {key: row.repaired_at for key, row in rows.items() if row.repaired_at is not None}
+
+
+class RepairRepository(RepairReader):
+    """Reads and writes node repairs."""
 
     def note(self, cluster: str, node: str, *, at: datetime, by: str | None, text: str | None) -> bool:
         """Remember a repair; False where one at that time or later is known."""

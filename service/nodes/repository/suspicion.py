@@ -20,8 +20,8 @@ Key = tuple[str, str]
 _CHUNK = 400
 
 
-class Suspicions:
-    """The nodes and their days."""
+class SuspicionReader:
+    """Reads node suspicion."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -97,6 +97,49 @@ class Suspicions:
         return [
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
+
+    def stalest(self, before: datetime, *, limit: int) -> list[Key]:
+        """Nodes whose figures were made before, oldest first."""
+        found = self._connection.execute(
+            select(nodes.c.cluster, nodes.c.node)
+            .where(nodes.c.computed_at < utc(before))
+            .order_by(nodes.c.computed_at)
+            .limit(limit)
+        )
+        return [(row.cluster, row.node) for row in found]
+
+    def sums(self, cluster: str) -> list[tuple[float, float]]:
+        """(blame, exposure in node-hours) of every node of a cluster, as they count now."""
+        found = self._connection.execute(
+            select(nodes.c.blame, nodes.c.exposure_h).where(nodes.c.cluster == clean(cluster))
+        )
+        return [(row.blame, row.exposure_h) for row in found]
+
+    def priors(self) -> dict[str, FleetPrior]:
+        """The prior of each cluster that has one."""
+        return {
+            row.cluster: FleetPrior(row.cluster, row.rate, row.shape, row.nodes, row.computed_at)
+            for row in self._connection.execute(select(fleet_priors))
+        }
+
+    def clusters(self) -> list[str]:
+        """Every cluster that has a node, by skipping from one to the next in the index."""
+        found: list[str] = []
+        while True:
+            wanted = select(nodes.c.cluster).order_by(nodes.c.cluster).limit(1)
+            if found:
+                wanted = wanted.where(nodes.c.cluster > found[-1])
+            name = self._connection.execute(wanted).scalar()
+            if name is None:
+                return found
+            found.append(name)
+
+    def _wanted(self, keys: Collection[Key]) -> Wanted:
+        return Wanted(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
+
+
+class SuspicionRepository(SuspicionReader):
+    """Reads and writes node suspicion."""
 
     def add_days(self, sums: Mapping[tuple[str, str, int], DaySums]) -> None:
         """Add to days of nodes (cluster, node, day), in the order of their keys so that nobody waits in a circle."""
@@ -179,30 +222,6 @@ class Suspicions:
         for start in range(0, len(values), _CHUNK):
             self._connection.execute(statement, values[start : start + _CHUNK])
 
-    def stalest(self, before: datetime, *, limit: int) -> list[Key]:
-        """Nodes whose figures were made before, oldest first."""
-        found = self._connection.execute(
-            select(nodes.c.cluster, nodes.c.node)
-            .where(nodes.c.computed_at < utc(before))
-            .order_by(nodes.c.computed_at)
-            .limit(limit)
-        )
-        return [(row.cluster, row.node) for row in found]
-
-    def sums(self, cluster: str) -> list[tuple[float, float]]:
-        """(blame, exposure in node-hours) of every node of a cluster, as they count now."""
-        found = self._connection.execute(
-            select(nodes.c.blame, nodes.c.exposure_h).where(nodes.c.cluster == clean(cluster))
-        )
-        return [(row.blame, row.exposure_h) for row in found]
-
-    def priors(self) -> dict[str, FleetPrior]:
-        """The prior of each cluster that has one."""
-        return {
-            row.cluster: FleetPrior(row.cluster, row.rate, row.shape, row.nodes, row.computed_at)
-            for row in self._connection.execute(select(fleet_priors))
-        }
-
     def put_prior(self, prior: FleetPrior) -> None:
         """The prior of a cluster from now on."""
         dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
@@ -219,21 +238,6 @@ class Suspicions:
                 index_elements=["cluster"], set_={name: insert.excluded[name] for name in names}
             )
         )
-
-    def clusters(self) -> list[str]:
-        """Every cluster that has a node, by skipping from one to the next in the index."""
-        found: list[str] = []
-        while True:
-            wanted = select(nodes.c.cluster).order_by(nodes.c.cluster).limit(1)
-            if found:
-                wanted = wanted.where(nodes.c.cluster > found[-1])
-            name = self._connection.execute(wanted).scalar()
-            if name is None:
-                return found
-            found.append(name)
-
-    def _wanted(self, keys: Collection[Key]) -> Wanted:
-        return Wanted(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
 
 
 def _node(row: Row[Any]) -> NodeRow:

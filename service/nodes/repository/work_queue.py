@@ -29,16 +29,12 @@ class Work:
     body: Sequence[Any]
 
 
-class FleetWork:
-    """The work and the rechecks."""
+class NodeWorkReader:
+    """Reads background work on nodes."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def add(self, kind: WorkKind, body: Sequence[Any]) -> None:
-        """Remember to do this."""
-        note(self._connection, kind, body)
 
     def any(self) -> bool:
         """Whether there is anything to do."""
@@ -48,6 +44,14 @@ class FleetWork:
         """Whether any failure is to be looked at again by now."""
         wanted = select(fleet_rechecks.c.failure_id).where(fleet_rechecks.c.due_at <= self._clock.now()).limit(1)
         return self._connection.execute(wanted).first() is not None
+
+
+class NodeWorkRepository(NodeWorkReader):
+    """Reads and writes background work on nodes."""
+
+    def add(self, kind: WorkKind, body: Sequence[Any]) -> None:
+        """Remember to do this."""
+        note(self._connection, kind, body)
 
     def take(self, limit: int) -> list[Work]:
         """The oldest things to do, which this transaction is then the only one to do; gone with its commit."""

@@ -43,12 +43,64 @@ class Account:
     last_login_at: datetime | None = None
 
 
-class Accounts:
-    """The accounts and their sessions."""
+class AccountReader:
+    """Reads accounts."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def named(self, name: str) -> Account:
+        """The account of this name, disabled ones too.
+
+        Raises:
+            NotFound: there is none.
+        """
+        row = self._connection.execute(select(accounts).where(accounts.c.name == clean(name))).first()
+        if row is None:
+            raise NotFound(f'no account named "{name[:80]}"')
+        return _account(row)
+
+    def password(self, name: str) -> str | None:
+        """The Argon2 hash of a local account in force; None where there is none."""
+        row = self._connection.execute(
+            select(accounts.c.password).where(
+                accounts.c.name == clean(name), accounts.c.source == "local", accounts.c.disabled_at.is_(None)
+            )
+        ).first()
+        return None if row is None else row.password
+
+    def list(self) -> tuple[Account, ...]:
+        """All of them, by name."""
+        return tuple(_account(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name)))
+
+    def any(self) -> bool:
+        """Whether an account in force exists."""
+        found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
+        return self._connection.execute(found).first() is not None
+
+    def session(self, secret: str) -> Account | int | None:
+        """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
+        row = self._connection.execute(
+            select(sessions.c.account_id, sessions.c.token_id).where(
+                sessions.c.sha256 == hashed(secret),
+                sessions.c.revoked_at.is_(None),
+                sessions.c.until > utc(self._clock.now()),
+            )
+        ).first()
+        if row is None:
+            return None
+        if row.account_id is not None:
+            found = self._connection.execute(
+                select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
+            ).first()
+            return None if found is None else _account(found)
+        token_id: int = row.token_id
+        return token_id
+
+
+class AccountRepository(AccountReader):
+    """Reads and writes accounts."""
 
     def create(
         self,
@@ -89,30 +141,6 @@ class Accounts:
             raise Conflict(f'an account named "{name}" exists')
         return self.named(name)
 
-    def named(self, name: str) -> Account:
-        """The account of this name, disabled ones too.
-
-        Raises:
-            NotFound: there is none.
-        """
-        row = self._connection.execute(select(accounts).where(accounts.c.name == clean(name))).first()
-        if row is None:
-            raise NotFound(f'no account named "{name[:80]}"')
-        return _account(row)
-
-    def password(self, name: str) -> str | None:
-        """The Argon2 hash of a local account in force; None where there is none."""
-        row = self._connection.execute(
-            select(accounts.c.password).where(
-                accounts.c.name == clean(name), accounts.c.source == "local", accounts.c.disabled_at.is_(None)
-            )
-        ).first()
-        return None if row is None else row.password
-
-    def list(self) -> tuple[Account, ...]:
-        """All of them, by name."""
-        return tuple(_account(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name)))
-
     def change(self, name: str, **values: Any) -> Account:
         """Change `role`, `users`, `teams` or `password`; every session of theirs ends.
 
@@ -140,11 +168,6 @@ class Accounts:
         """
         self.change(name, disabled_at=utc(self._clock.now()))
 
-    def any(self) -> bool:
-        """Whether an account in force exists."""
-        found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
-        return self._connection.execute(found).first() is not None
-
     def log_in(self, *, account_id: int | None = None, token_id: int | None = None, lasts: timedelta) -> str:
         """A new session; its secret, for the cookie. Sessions that ran out go, and of too many the oldest."""
         secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
@@ -159,25 +182,6 @@ class Accounts:
         if account_id is not None:
             self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
         return secret
-
-    def session(self, secret: str) -> Account | int | None:
-        """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
-        row = self._connection.execute(
-            select(sessions.c.account_id, sessions.c.token_id).where(
-                sessions.c.sha256 == hashed(secret),
-                sessions.c.revoked_at.is_(None),
-                sessions.c.until > utc(self._clock.now()),
-            )
-        ).first()
-        if row is None:
-            return None
-        if row.account_id is not None:
-            found = self._connection.execute(
-                select(accounts).where(accounts.c.id == row.account_id, accounts.c.disabled_at.is_(None))
-            ).first()
-            return None if found is None else _account(found)
-        token_id: int = row.token_id
-        return token_id
 
     def log_out(self, secret: str) -> None:
         """End one session."""

@@ -42,32 +42,12 @@ class Broken:
     detail: str
 
 
-class Audit:
-    """The log. Nothing here changes or removes a row."""
+class AuditLogReader:
+    """Reads audit log entries."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-
-    def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
-        """Add an entry, in the same transaction as the change it tells of."""
-        bulk.lock(self._connection, [LOCK])
-        last = self._connection.execute(
-            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
-        ).first()
-        number = 1 if last is None else last.id + 1
-        at = utc(self._clock.now())
-        row = {
-            "id": number,
-            "at": at,
-            "who": clean(who[:200]),
-            "what": what,
-            "subject": clean(subject[:300]),
-            "before": dump(before),
-            "after": dump(after),
-        }
-        digest = chained(START if last is None else last.hash, row)
-        self._connection.execute(insert(audit_log).values(**row, hash=digest))
 
     def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
         """Entries, newest first."""
@@ -102,6 +82,30 @@ class Audit:
             if len(rows) < _PORTION:
                 return
             last = rows[-1].id
+
+
+class AuditLogRepository(AuditLogReader):
+    """Reads and writes audit log entries."""
+
+    def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
+        """Add an entry, in the same transaction as the change it tells of."""
+        bulk.lock(self._connection, [LOCK])
+        last = self._connection.execute(
+            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
+        ).first()
+        number = 1 if last is None else last.id + 1
+        at = utc(self._clock.now())
+        row = {
+            "id": number,
+            "at": at,
+            "who": clean(who[:200]),
+            "what": what,
+            "subject": clean(subject[:300]),
+            "before": dump(before),
+            "after": dump(after),
+        }
+        digest = chained(START if last is None else last.hash, row)
+        self._connection.execute(insert(audit_log).values(**row, hash=digest))
 
 
 def chained(before: bytes, row: Mapping[str, Any]) -> bytes:

@@ -23,12 +23,41 @@ SCOPES: tuple[str, ...] = get_args(Scope)
 _NAME = 200  # characters
 
 
-class Tokens:
-    """The tokens."""
+class TokenReader:
+    """Reads API tokens."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def find(self, secret: str) -> Token | None:
+        """The unrevoked token with this secret."""
+        row = self._connection.execute(
+            select(tokens).where(tokens.c.sha256 == hashed(secret), tokens.c.revoked_at.is_(None))
+        ).first()
+        return None if row is None else _token(row)
+
+    def get(self, token_id: int) -> Token | None:
+        """The unrevoked token with this number."""
+        row = self._connection.execute(
+            select(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
+        ).first()
+        return None if row is None else _token(row)
+
+    def list(self) -> tuple[Token, ...]:
+        """All of them, revoked ones too, oldest first."""
+        return tuple(_token(row) for row in self._connection.execute(select(tokens).order_by(tokens.c.id)))
+
+    def any(self) -> bool:
+        """Whether an unrevoked token exists."""
+        return (
+            self._connection.execute(select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)).first()
+            is not None
+        )
+
+
+class TokenRepository(TokenReader):
+    """Reads and writes API tokens."""
 
     def create(self, name: str, scopes: Collection[str]) -> tuple[Token, str]:
         """A new token and its secret, which is shown this once.
@@ -57,27 +86,9 @@ class Tokens:
             raise _taken(name) from None
         return _token(row), secret
 
-    def find(self, secret: str) -> Token | None:
-        """The unrevoked token with this secret."""
-        row = self._connection.execute(
-            select(tokens).where(tokens.c.sha256 == hashed(secret), tokens.c.revoked_at.is_(None))
-        ).first()
-        return None if row is None else _token(row)
-
-    def get(self, token_id: int) -> Token | None:
-        """The unrevoked token with this number."""
-        row = self._connection.execute(
-            select(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
-        ).first()
-        return None if row is None else _token(row)
-
     def used(self, token: Token) -> None:
         """Remember that it was used now (needs a unit of work)."""
         self._connection.execute(update(tokens).where(tokens.c.id == token.id).values(last_used_at=self._clock.now()))
-
-    def list(self) -> tuple[Token, ...]:
-        """All of them, revoked ones too, oldest first."""
-        return tuple(_token(row) for row in self._connection.execute(select(tokens).order_by(tokens.c.id)))
 
     def revoke(self, name: str) -> None:
         """Make it worthless from now on.
@@ -89,13 +100,6 @@ class Tokens:
         if row is None:
             raise NotFound(f'no token named "{name}" that is not revoked already')
         self._connection.execute(update(tokens).where(tokens.c.id == row.id).values(revoked_at=self._clock.now()))
-
-    def any(self) -> bool:
-        """Whether an unrevoked token exists."""
-        return (
-            self._connection.execute(select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)).first()
-            is not None
-        )
 
     def _by_name(self, name: str) -> Row[Any] | None:
         return self._connection.execute(

@@ -25,8 +25,8 @@ class Published:
     body: Mapping[str, Any]
 
 
-class Reports:
-    """The published reports."""
+class ReportReader:
+    """Reads weekly reports."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -67,6 +67,10 @@ class Reports:
             .order_by(reports.c.week.desc())
         )
         return tuple((row.week, row.version, row.published_at, row.publisher) for row in rows)
+
+
+class ReportRepository(ReportReader):
+    """Reads and writes weekly reports."""
 
     def add(self, week: str, version: int, by: str, body: Mapping[str, Any]) -> bool:
         """Keep a version for good; False where that version is there already (another process was faster)."""

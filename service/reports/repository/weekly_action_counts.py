@@ -39,8 +39,8 @@ class WeekIncident:
     jobs: int
 
 
-class WeeklyActions:
-    """The figures."""
+class WeeklyActionCountReader:
+    """Reads counts of automatic actions in a week."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -80,8 +80,8 @@ class Trust:
     confidence: float | None
 
 
-class Weekly:
-    """The figures of reports."""
+class WeeklyCountReader:
+    """Reads counts of jobs and failures in a week."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

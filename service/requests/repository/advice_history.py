@@ -16,12 +16,24 @@ from service.sql.types import short, utc
 _COLUMNS = ("failure_id", "version", "at", "policy", "decision", "mode", "step", "facts")
 
 
-class Advices:
-    """The advices."""
+class AdviceReader:
+    """Reads advice."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def of(self, failure_id: int) -> list[tuple[int, datetime, str, str, str, Any]]:
+        """Version, time, policy, decision, mode and facts of each advice on a failure, newest first."""
+        wanted = select(advices).where(advices.c.failure_id == failure_id).order_by(advices.c.version.desc())
+        return [
+            (row.version, row.at, row.policy, row.decision, row.mode, unpack(row.facts))
+            for row in self._connection.execute(wanted)
+        ]
+
+
+class AdviceRepository(AdviceReader):
+    """Reads and writes advice."""
 
     def add(self, new: Sequence[NewAdvice]) -> None:
         """Store them."""
@@ -44,11 +56,3 @@ class Advices:
                 for one in new
             ),
         )
-
-    def of(self, failure_id: int) -> list[tuple[int, datetime, str, str, str, Any]]:
-        """Version, time, policy, decision, mode and facts of each advice on a failure, newest first."""
-        wanted = select(advices).where(advices.c.failure_id == failure_id).order_by(advices.c.version.desc())
-        return [
-            (row.version, row.at, row.policy, row.decision, row.mode, unpack(row.facts))
-            for row in self._connection.execute(wanted)
-        ]

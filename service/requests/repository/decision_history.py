@@ -47,8 +47,8 @@ class StoredDecision:
     gpu_hours: float | None
 
 
-class Decisions:
-    """Reads them, oldest first."""
+class DecisionReader:
+    """Reads past decisions."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

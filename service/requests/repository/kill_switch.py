@@ -13,19 +13,26 @@ NAME = "automation"
 _LOCK = 0x737769746368  # "switch": held shared by whoever leases, alone by whoever turns it
 
 
-class KillSwitch:
-    """The switch."""
+class KillSwitchReader:
+    """Reads the kill switch."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
 
-    def get(self, *, hold: bool = False) -> Switch:
-        """How it stands. With `hold` nobody turns it before this transaction ends."""
-        if hold:
-            bulk.lock(self._connection, [_LOCK], shared=True)
+    def get(self) -> Switch:
+        """Its present position."""
         row = self._connection.execute(select(switches).where(switches.c.name == NAME)).first()
         return Switch() if row is None else Switch(row.stopped, row.at, row.by, row.reason)
+
+
+class KillSwitchRepository(KillSwitchReader):
+    """Reads and writes the kill switch."""
+
+    def get_locked(self) -> Switch:
+        """Its present position, locked: nobody changes it before this transaction ends."""
+        bulk.lock(self._connection, [_LOCK], shared=True)
+        return self.get()
 
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
         """Turn it. Once this transaction is committed, no lease is given that the new position forbids."""

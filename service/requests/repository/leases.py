@@ -30,12 +30,56 @@ _STATE_OF: Mapping[AckResult, RequestState] = {
 }
 
 
-class Leases:
-    """The leases."""
+class LeaseReader:
+    """Reads leases."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def tried(self, incident_id: int) -> set[str]:
+        """The lineages that an incident let go first already."""
+        wanted = select(requests.c.lineage).where(
+            requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
+        )
+        return set(self._connection.execute(wanted).scalars())
+
+    def of_lineage_since(self, lineage: str, side: str, since: datetime) -> int:
+        """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
+        of_user = requests.c.side == "user"
+        wanted = select(func.count()).where(
+            requests.c.lineage == lineage,
+            of_user if side == "user" else ~of_user,
+            requests.c.origin == "policy",
+            requests.c.state.in_(("leased", "done", "unknown")),
+            requests.c.leased_at > utc(since),
+        )
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def acted(self, cluster: str, since: datetime) -> list[RecentResubmit]:
+        """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
+        wanted = (
+            select(
+                *(requests.c.id, requests.c.cause, requests.c.resource, requests.c.outcome),
+                *(requests.c.leased_at, requests.c.user_name),
+            )
+            .where(
+                requests.c.cluster == short(cluster),
+                requests.c.leased_at.is_not(None),
+                requests.c.leased_at > utc(since),
+                requests.c.origin == "policy",
+                requests.c.state.in_(("leased", "done", "unknown", "withdrawn")),
+            )
+            .order_by(requests.c.leased_at)
+        )
+        return [
+            RecentResubmit(row.id, row.cause, row.resource, row.user_name, row.leased_at, row.outcome)
+            for row in self._connection.execute(wanted)
+        ]
+
+
+class LeaseRepository(LeaseReader):
+    """Reads and writes leases."""
 
     def alone_on(self, cluster: str) -> None:
         """Wait until nobody else leases on this cluster, and keep others waiting until this transaction ends."""
@@ -90,13 +134,6 @@ class Leases:
             )
         )
 
-    def tried(self, incident_id: int) -> set[str]:
-        """The lineages that an incident let go first already."""
-        wanted = select(requests.c.lineage).where(
-            requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
-        )
-        return set(self._connection.execute(wanted).scalars())
-
     def held_for_a_while(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[Row[Any]]:
         """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
         wanted = (
@@ -107,18 +144,6 @@ class Leases:
         return list(
             self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
         )
-
-    def of_lineage_since(self, lineage: str, side: str, since: datetime) -> int:
-        """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
-        of_user = requests.c.side == "user"
-        wanted = select(func.count()).where(
-            requests.c.lineage == lineage,
-            of_user if side == "user" else ~of_user,
-            requests.c.origin == "policy",
-            requests.c.state.in_(("leased", "done", "unknown")),
-            requests.c.leased_at > utc(since),
-        )
-        return int(self._connection.execute(wanted).scalar_one())
 
     def give(self, rows: Sequence[Row[Any]], hook: str, seconds: float) -> list[Lease]:
         """Lease these rows, held by this transaction, to a hook."""
@@ -184,27 +209,6 @@ class Leases:
             .returning(requests)
         ).one()
         return request_of(changed)
-
-    def acted(self, cluster: str, since: datetime) -> list[RecentResubmit]:
-        """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
-        wanted = (
-            select(
-                *(requests.c.id, requests.c.cause, requests.c.resource, requests.c.outcome),
-                *(requests.c.leased_at, requests.c.user_name),
-            )
-            .where(
-                requests.c.cluster == short(cluster),
-                requests.c.leased_at.is_not(None),
-                requests.c.leased_at > utc(since),
-                requests.c.origin == "policy",
-                requests.c.state.in_(("leased", "done", "unknown", "withdrawn")),
-            )
-            .order_by(requests.c.leased_at)
-        )
-        return [
-            RecentResubmit(row.id, row.cause, row.resource, row.user_name, row.leased_at, row.outcome)
-            for row in self._connection.execute(wanted)
-        ]
 
 
 def _lease(row: Row[Any], token: str, until: datetime) -> Lease:

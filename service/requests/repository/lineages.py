@@ -31,8 +31,8 @@ def key_of(cluster: str, job_id: str) -> str:
     return "l" + digest.hexdigest()
 
 
-class Lineages:
-    """The lineages."""
+class LineageReader:
+    """Reads lineages."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -68,36 +68,6 @@ class Lineages:
             for row in self._connection.execute(select(lineages).where(lineages.c.lineage.in_(sorted(keys)))):
                 found.setdefault(row.lineage, []).append((row.cluster, row.job_id))
         return found
-
-    def join(self, joined: Mapping[Job, LineageMember]) -> None:
-        """Remember that these jobs came of others. What came of them before that was known comes along."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        now = self._clock.now()
-        for (cluster, job_id), to in sorted(joined.items()):
-            own = key_of(cluster, job_id)
-            if own == to.lineage:
-                continue
-            self._connection.execute(
-                insert(lineages)
-                .values(
-                    cluster=short(cluster),
-                    job_id=short(job_id),
-                    lineage=to.lineage,
-                    root_job_id=short(to.root_job_id),
-                    at=now,
-                )
-                .on_conflict_do_nothing()
-            )
-            self._connection.execute(
-                update(lineages)
-                .where(lineages.c.lineage == own)
-                .values(lineage=to.lineage, root_job_id=short(to.root_job_id))
-            )
-            # An open request of its own may stand beside one of the lineage it joins: only what has ended moves.
-            closed = requests.c.state.not_in(("held", "waiting", "leased"))
-            self._connection.execute(
-                update(requests).where(requests.c.lineage == own, closed).values(lineage=to.lineage)
-            )
 
     def attempts(self, wanted: Collection[Job], *, besides: Collection[int] = ()) -> list[PastAttempt]:
         """Every stored run of these jobs but the rows `besides`, by their end.
@@ -153,17 +123,6 @@ class Lineages:
         wanted = select(jobs.c.id).where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids))
         return list(self._connection.execute(wanted).scalars())
 
-    def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
-        """A person's word on a piece of work, in place of the one before."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
-        made = insert(lineage_marks).values(lineage=lineage, **said)
-        self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
-
-    def unmark(self, lineage: str) -> None:
-        """Take a person's word back."""
-        self._connection.execute(delete(lineage_marks).where(lineage_marks.c.lineage == lineage))
-
     def marks(self, keys: Collection[str] | None = None) -> dict[str, tuple[Mark, str, datetime]]:
         """The word on each of these lineages that has one: which, whose, when. None: on all."""
         wanted = select(lineage_marks)
@@ -184,6 +143,51 @@ class Lineages:
     def any_marks(self) -> bool:
         """Whether anybody ever said anything."""
         return self._connection.execute(select(lineage_marks.c.lineage).limit(1)).first() is not None
+
+
+class LineageRepository(LineageReader):
+    """Reads and writes lineages."""
+
+    def join(self, joined: Mapping[Job, LineageMember]) -> None:
+        """Remember that these jobs came of others. What came of them before that was known comes along."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        now = self._clock.now()
+        for (cluster, job_id), to in sorted(joined.items()):
+            own = key_of(cluster, job_id)
+            if own == to.lineage:
+                continue
+            self._connection.execute(
+                insert(lineages)
+                .values(
+                    cluster=short(cluster),
+                    job_id=short(job_id),
+                    lineage=to.lineage,
+                    root_job_id=short(to.root_job_id),
+                    at=now,
+                )
+                .on_conflict_do_nothing()
+            )
+            self._connection.execute(
+                update(lineages)
+                .where(lineages.c.lineage == own)
+                .values(lineage=to.lineage, root_job_id=short(to.root_job_id))
+            )
+            # An open request of its own may stand beside one of the lineage it joins: only what has ended moves.
+            closed = requests.c.state.not_in(("held", "waiting", "leased"))
+            self._connection.execute(
+                update(requests).where(requests.c.lineage == own, closed).values(lineage=to.lineage)
+            )
+
+    def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
+        """A person's word on a piece of work, in place of the one before."""
+        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
+        said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
+        made = insert(lineage_marks).values(lineage=lineage, **said)
+        self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
+
+    def unmark(self, lineage: str) -> None:
+        """Take a person's word back."""
+        self._connection.execute(delete(lineage_marks).where(lineage_marks.c.lineage == lineage))
 
 
 def _by_cluster(wanted: Iterable[Job]) -> Iterable[tuple[str, list[str]]]:

@@ -25,8 +25,8 @@ _FAILED = ("failed_same", "failed_otherwise")
 _CHUNK = 500
 
 
-class Outcomes:
-    """The outcomes."""
+class OutcomeReader:
+    """Reads outcomes of requests."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -57,46 +57,6 @@ class Outcomes:
         for part in _chunks(sorted({clean(one) for one in lineages})):
             self._take(found, requests.c.lineage.in_(part))
         return [_awaited(found[number]) for number in sorted(found)]
-
-    def record(
-        self,
-        request: AwaitedRequest,
-        outcome: RequestOutcome,
-        *,
-        attempt_id: int | None = None,
-        failure_id: int | None = None,
-        new_job_id: str | None = None,
-    ) -> Request | None:
-        """Write down how it ended; None where somebody else did. Ends that nobody answered for count as done."""
-        values: dict[str, Any] = {
-            "outcome": outcome,
-            "outcome_at": self._clock.now(),
-            "outcome_attempt_id": attempt_id,
-            "outcome_failure_id": failure_id,
-        }
-        if new_job_id is not None:
-            values["new_job_id"] = func.coalesce(requests.c.new_job_id, clean(new_job_id)[:200])
-        if attempt_id is not None and request.state in {"leased", "unknown"}:
-            # Its job came and ended before the hook answered, or without an answer: it was done.
-            values |= {"state": "done", "ended_at": self._clock.now(), "leased_until": None}
-        row = self._connection.execute(
-            update(requests)
-            .where(requests.c.id == request.id, requests.c.outcome.is_(None))
-            .values(**values)
-            .returning(requests)
-        ).first()
-        return None if row is None else request_of(row)
-
-    def silent(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
-        """AwaitedRequest since before a time without any end."""
-        wanted = (
-            select(requests)
-            .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
-            .order_by(requests.c.id)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        return [_awaited(row) for row in self._connection.execute(wanted)]
 
     def tallies(self, since: datetime | None = None) -> list[TallyRow]:
         """Ends by cluster, cause, plan and policy, of automatic requests; `since`: those known since then only.
@@ -145,6 +105,58 @@ class Outcomes:
             for row in rows
         ]
 
+    def _take(self, found: dict[int, Row[Any]], where: Any) -> None:
+        # Withdrawn ones count only where a hook said that it had acted.
+        acted = or_(requests.c.state != "withdrawn", requests.c.result.is_not(None))
+        rows = self._connection.execute(select(requests).where(AWAITED, acted, where).order_by(requests.c.id))
+        for row in rows:
+            if row.leased_at is not None:
+                found[row.id] = row
+
+
+class OutcomeRepository(OutcomeReader):
+    """Reads and writes outcomes of requests."""
+
+    def record(
+        self,
+        request: AwaitedRequest,
+        outcome: RequestOutcome,
+        *,
+        attempt_id: int | None = None,
+        failure_id: int | None = None,
+        new_job_id: str | None = None,
+    ) -> Request | None:
+        """Write down how it ended; None where somebody else did. Ends that nobody answered for count as done."""
+        values: dict[str, Any] = {
+            "outcome": outcome,
+            "outcome_at": self._clock.now(),
+            "outcome_attempt_id": attempt_id,
+            "outcome_failure_id": failure_id,
+        }
+        if new_job_id is not None:
+            values["new_job_id"] = func.coalesce(requests.c.new_job_id, clean(new_job_id)[:200])
+        if attempt_id is not None and request.state in {"leased", "unknown"}:
+            # Its job came and ended before the hook answered, or without an answer: it was done.
+            values |= {"state": "done", "ended_at": self._clock.now(), "leased_until": None}
+        row = self._connection.execute(
+            update(requests)
+            .where(requests.c.id == request.id, requests.c.outcome.is_(None))
+            .values(**values)
+            .returning(requests)
+        ).first()
+        return None if row is None else request_of(row)
+
+    def silent(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
+        """AwaitedRequest since before a time without any end."""
+        wanted = (
+            select(requests)
+            .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
+            .order_by(requests.c.id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        return [_awaited(row) for row in self._connection.execute(wanted)]
+
     def demote(self, one: Demotion) -> bool:
         """Store a demotion; False where it stands already."""
         insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
@@ -175,14 +187,6 @@ class Outcomes:
                 demotions.c.policy == one.policy,
             )
         )
-
-    def _take(self, found: dict[int, Row[Any]], where: Any) -> None:
-        # Withdrawn ones count only where a hook said that it had acted.
-        acted = or_(requests.c.state != "withdrawn", requests.c.result.is_not(None))
-        rows = self._connection.execute(select(requests).where(AWAITED, acted, where).order_by(requests.c.id))
-        for row in rows:
-            if row.leased_at is not None:
-                found[row.id] = row
 
 
 def _awaited(row: Row[Any]) -> AwaitedRequest:

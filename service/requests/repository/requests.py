@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, func, literal_column, select, update
+from sqlalchemy import Connection, Row, Select, func, literal_column, select, update
 from sqlalchemy.dialects import postgresql
 
 from service.clock import Clock
@@ -26,12 +26,114 @@ _PREFIX = "r"
 OPEN = literal_column("state").in_([literal_column(f"'{state}'") for state in ("held", "waiting", "leased")])
 
 
-class Requests:
-    """The requests."""
+class RequestReader:
+    """Reads requests."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
+
+    def get(self, request_id: str) -> Request:
+        """One request.
+
+        Raises:
+            NotFound: no such request.
+        """
+        return request_of(self.row(request_id))
+
+    def row(self, request_id: str) -> Row[Any]:
+        """The stored row of a request.
+
+        Raises:
+            NotFound: no such request.
+        """
+        return _found(self._connection.execute(_by_public_id(request_id)).first(), request_id)
+
+    def by_number(self, number: int) -> Row[Any] | None:
+        """The row with the store's own number."""
+        return self._connection.execute(select(requests).where(requests.c.id == number)).first()
+
+    def of_failures(self, failure_ids: Collection[int]) -> list[Request]:
+        """All requests that answer these failures, oldest first."""
+        return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids))] if failure_ids else []
+
+    def any_open(self) -> bool:
+        """Whether anything is held, waits or is leased."""
+        return self._connection.execute(select(requests.c.id).where(OPEN).limit(1)).first() is not None
+
+    def open_rows(self, lineages: Collection[str]) -> dict[str, Row[Any]]:
+        """The stored row of the open request of each piece of work that has one."""
+        found: dict[str, Row[Any]] = {}
+        wanted = sorted(lineages)
+        for start in range(0, len(wanted), 500):
+            part = wanted[start : start + 500]
+            for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
+                found[row.lineage] = row
+        return found
+
+    def of_lineages(self, lineages: Collection[str]) -> list[Row[Any]]:
+        """Stored rows of these pieces of work, oldest first: what was done and how it ended."""
+        if not lineages:
+            return []
+        wanted = select(requests).where(requests.c.lineage.in_(sorted(lineages))).order_by(requests.c.id)
+        return list(self._connection.execute(wanted))
+
+    def count_by_state(self) -> dict[RequestState, int]:
+        """How many are in each state, counted as far as `service.sql.bounded_count` does."""
+        found = bounded_count.by_value(self._connection, requests.c.state, get_args(RequestState))
+        return cast("dict[RequestState, int]", found)
+
+    def count_open(self) -> dict[RequestState, int]:
+        """How many are held, wait, or are leased, counted as far as `service.sql.bounded_count` does."""
+        found = bounded_count.by_value(self._connection, requests.c.state, ("held", "waiting", "leased"))
+        return cast("dict[RequestState, int]", found)
+
+    def page(
+        self,
+        *,
+        state: RequestState | None = None,
+        cluster: str | None = None,
+        failure_id: int | None = None,
+        incident_id: int | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Request]:
+        """One page, newest first.
+
+        Raises:
+            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+        """
+        cursors.check_limit(limit)
+        wanted = select(requests)
+        asked = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
+        for name, value in asked.items():
+            if value is not None:
+                # In the order of the list, not in that of the index of a cluster's jobs: a page stops with its rows.
+                column = func.coalesce(requests.c.cluster, "") if name == "cluster" else requests.c[name]
+                wanted = wanted.where(column == value)
+        if cursor is not None:
+            (before,) = cursors.decode(cursor, "requests", int)
+            wanted = wanted.where(requests.c.id < before)
+        rows = self._connection.execute(wanted.order_by(requests.c.id.desc()).limit(limit + 1)).all()
+        items = tuple(request_of(row) for row in rows[:limit])
+        return Page(items, cursors.encode("requests", rows[limit - 1].id) if len(rows) > limit else None)
+
+
+class RequestRepository(RequestReader):
+    """Reads and writes requests."""
+
+    def row_for_update(self, request_id: str) -> Row[Any]:
+        """The stored row of a request, locked: nobody else changes it before this transaction ends.
+
+        Raises:
+            NotFound: no such request.
+        """
+        wanted = _by_public_id(request_id).with_for_update()
+        return _found(self._connection.execute(wanted).first(), request_id)
+
+    def of_failures_for_update(self, failure_ids: Collection[int]) -> list[Request]:
+        """All requests that answer these failures, oldest first, locked until this transaction ends."""
+        return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids).with_for_update())]
 
     def add(self, new: Sequence[NewRequest]) -> list[Request]:
         """Store those whose piece of work has no open request yet (any number of shadows); what was stored."""
@@ -61,59 +163,6 @@ class Requests:
         if free:
             self._connection.execute(requests.insert(), free)
         return {row["public_id"] for row in free}
-
-    def get(self, request_id: str, *, hold: bool = False) -> Request:
-        """One request; with `hold` nobody changes it before this transaction ends.
-
-        Raises:
-            NotFound: no such request.
-        """
-        return request_of(self.row(request_id, hold=hold))
-
-    def row(self, request_id: str, *, hold: bool = False) -> Row[Any]:
-        """The stored row, for the rooms beside this one.
-
-        Raises:
-            NotFound: no such request.
-        """
-        wanted = select(requests).where(requests.c.public_id == short(request_id, 40))
-        row = self._connection.execute(wanted.with_for_update() if hold else wanted).first()
-        if row is None:
-            expected = "the request_id of a lease or of the list"
-            raise NotFound(f"no request {request_id[:40]}", (FieldError("request_id", expected, request_id[:40]),))
-        return row
-
-    def by_number(self, number: int) -> Row[Any] | None:
-        """The row with the store's own number."""
-        return self._connection.execute(select(requests).where(requests.c.id == number)).first()
-
-    def of_failures(self, failure_ids: Collection[int], *, hold: bool = False) -> list[Request]:
-        """All requests that answer these failures, oldest first."""
-        if not failure_ids:
-            return []
-        wanted = select(requests).where(requests.c.failure_id.in_(sorted(failure_ids))).order_by(requests.c.id)
-        return [request_of(row) for row in self._connection.execute(wanted.with_for_update() if hold else wanted)]
-
-    def any_open(self) -> bool:
-        """Whether anything is held, waits or is leased."""
-        return self._connection.execute(select(requests.c.id).where(OPEN).limit(1)).first() is not None
-
-    def open_rows(self, lineages: Collection[str]) -> dict[str, Row[Any]]:
-        """The stored row of the open request of each piece of work that has one."""
-        found: dict[str, Row[Any]] = {}
-        wanted = sorted(lineages)
-        for start in range(0, len(wanted), 500):
-            part = wanted[start : start + 500]
-            for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
-                found[row.lineage] = row
-        return found
-
-    def of_lineages(self, lineages: Collection[str]) -> list[Row[Any]]:
-        """Stored rows of these pieces of work, oldest first: what was done and how it ended."""
-        if not lineages:
-            return []
-        wanted = select(requests).where(requests.c.lineage.in_(sorted(lineages))).order_by(requests.c.id)
-        return list(self._connection.execute(wanted))
 
     def end(
         self,
@@ -170,46 +219,6 @@ class Requests:
         """Mark what was acted on as standing on a verdict that was revised."""
         return self._change(request_ids, None, {"retracted": True})
 
-    def count_by_state(self) -> dict[RequestState, int]:
-        """How many are in each state, counted as far as `service.sql.bounded_count` does."""
-        found = bounded_count.by_value(self._connection, requests.c.state, get_args(RequestState))
-        return cast("dict[RequestState, int]", found)
-
-    def count_open(self) -> dict[RequestState, int]:
-        """How many are held, wait, or are leased, counted as far as `service.sql.bounded_count` does."""
-        found = bounded_count.by_value(self._connection, requests.c.state, ("held", "waiting", "leased"))
-        return cast("dict[RequestState, int]", found)
-
-    def page(
-        self,
-        *,
-        state: RequestState | None = None,
-        cluster: str | None = None,
-        failure_id: int | None = None,
-        incident_id: int | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page[Request]:
-        """One page, newest first.
-
-        Raises:
-            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
-        """
-        cursors.check_limit(limit)
-        wanted = select(requests)
-        asked = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
-        for name, value in asked.items():
-            if value is not None:
-                # In the order of the list, not in that of the index of a cluster's jobs: a page stops with its rows.
-                column = func.coalesce(requests.c.cluster, "") if name == "cluster" else requests.c[name]
-                wanted = wanted.where(column == value)
-        if cursor is not None:
-            (before,) = cursors.decode(cursor, "requests", int)
-            wanted = wanted.where(requests.c.id < before)
-        rows = self._connection.execute(wanted.order_by(requests.c.id.desc()).limit(limit + 1)).all()
-        items = tuple(request_of(row) for row in rows[:limit])
-        return Page(items, cursors.encode("requests", rows[limit - 1].id) if len(rows) > limit else None)
-
     def expire(self, limit: int = 500) -> list[Request]:
         """End what has expired and is not in a hook's hands; what that was."""
         now = self._clock.now()
@@ -231,6 +240,21 @@ class Requests:
             wanted = wanted.where(requests.c.state.in_(list(only)))
         found = self._connection.execute(wanted.values(**values).returning(requests)).all()
         return [request_of(row) for row in sorted(found, key=lambda row: int(row.id))]
+
+
+def _by_public_id(request_id: str) -> Select[Any]:
+    return select(requests).where(requests.c.public_id == short(request_id, 40))
+
+
+def _by_failures(failure_ids: Collection[int]) -> Select[Any]:
+    return select(requests).where(requests.c.failure_id.in_(sorted(failure_ids))).order_by(requests.c.id)
+
+
+def _found(row: Row[Any] | None, request_id: str) -> Row[Any]:
+    if row is None:
+        expected = "the request_id of a lease or of the list"
+        raise NotFound(f"no request {request_id[:40]}", (FieldError("request_id", expected, request_id[:40]),))
+    return row
 
 
 def request_of(row: Row[Any]) -> Request:

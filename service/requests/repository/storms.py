@@ -13,8 +13,8 @@ from service.sql import bulk
 from service.sql.types import short
 
 
-class Storms:
-    """The storms."""
+class StormReader:
+    """Reads storms."""
 
     def __init__(self, connection: Connection, clock: Clock) -> None:
         self._connection = connection
@@ -29,6 +29,10 @@ class Storms:
             row.storm_key: HeldStorm(row.storm_key, row.cluster, row.held_since, row.reason, row.trial_at, row.trial_id)
             for row in self._connection.execute(wanted)
         }
+
+
+class StormRepository(StormReader):
+    """Reads and writes storms."""
 
     def hold(self, key: str, cluster: str, reason: str) -> bool:
         """Hold a key from now on; False where it is held already."""

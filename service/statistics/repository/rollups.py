@@ -233,8 +233,8 @@ def _add_up(connection: Connection, day: datetime) -> None:
         )
 
 
-class Rollups:
-    """The counted hours, as a unit of work has them."""
+class RollupRepository:
+    """Writes hourly counts."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

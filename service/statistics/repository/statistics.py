@@ -29,8 +29,8 @@ _FAILED = tuple(sorted(FAILURE_STATUSES))
 _STATUS = func.coalesce(failures.c.status, "")
 
 
-class Statistics:
-    """The figures of pages and reports."""
+class StatisticsReader:
+    """Reads statistics."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -40,7 +40,7 @@ def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
     with services.store.reading() as reading:
         return FeedbackAnswer(
             label=reading.feedback.label(failure_id),
-            fixed_by=reading.mended.of(failure_id),
+            fixed_by=reading.applied_fixes.of(failure_id),
             items=list(reading.feedback.of(failure_id)),
         )
 

@@ -108,9 +108,9 @@ def replay_policy(services: Given, asked: ReplayAsked) -> ReplayAnswer:
         raise InvalidInput(error.detail, error.errors) from None
     since = asked.since or services.clock.now() - SPAN
     with services.store.reading() as reading:
-        span = reading.decisions.span(since)
+        span = reading.decision_history.span(since)
         found = replay.ReplayComparison(other.version)
         if span is not None:
             low = max(span[0], span[1] - asked.failures + 1)
-            found = replay.compare(decision_records.past(reading.decisions.read(low, span[1], since)), other)
+            found = replay.compare(decision_records.past(reading.decision_history.read(low, span[1], since)), other)
     return ReplayAnswer.model_validate(replay_report.as_json(found))

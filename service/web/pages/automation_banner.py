@@ -24,7 +24,7 @@ def standing(services: Services) -> Standing | None:
         with services.store.reading() as reading:
             counts = reading.requests.count_open()
             return Standing(
-                reading.switch.get(),
+                reading.kill_switch.get(),
                 counts.get("held", 0),
                 counts.get("waiting", 0) + counts.get("leased", 0),
                 len(reading.incidents.opened()),

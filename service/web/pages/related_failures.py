@@ -66,7 +66,7 @@ def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around
             number = reading.groups.of([row.fingerprint]).get(row.fingerprint)
             group = None if number is None else reading.groups.row(number)
             solved = reading.failures.solved(row)
-            mended = reading.mended.nearest(row)
+            mended = reading.applied_fixes.nearest(row)
         if group is not None:
             wanted = [("of this group", {"group": str(group.id)})]
     if node is not None:
@@ -89,7 +89,9 @@ def _within(at: datetime, span: timedelta) -> dict[str, str]:
 def said(services: Services, failure_id: int) -> Words:
     """What people said of it."""
     with services.store.reading() as reading:
-        return Words(reading.feedback.label(failure_id), reading.feedback.of(failure_id), reading.mended.of(failure_id))
+        return Words(
+            reading.feedback.label(failure_id), reading.feedback.of(failure_id), reading.applied_fixes.of(failure_id)
+        )
 
 
 def _others(services: Services, but: int, words: str, filters: dict[str, str]) -> Others:

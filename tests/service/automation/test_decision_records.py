@@ -43,8 +43,8 @@ def test_what_is_not_there_is_said(store: Store) -> None:
 def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: World, store: Store) -> None:
     ids = told(here)
     with store.reading() as reading:
-        low, high = reading.decisions.span() or (0, 0)
-        stored = list(decision_records.past(reading.decisions.read(low, high)))
+        low, high = reading.decision_history.span() or (0, 0)
+        stored = list(decision_records.past(reading.decision_history.read(low, high)))
     assert [one.failure_id for one in stored] == ids
     assert compare(stored, rules()).changed == 0
     found = compare(stored, rules(SHY))
@@ -60,7 +60,7 @@ def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) 
     ended = here.clock.at
     here.tell(job("1-again", at=ended, gpus=8, started_at=(ended - timedelta(hours=2)).isoformat(), resubmit_of="1"))
     with store.reading() as reading:
-        [past] = decision_records.past(reading.decisions.read(failure_id or 0, failure_id or 0))
+        [past] = decision_records.past(reading.decision_history.read(failure_id or 0, failure_id or 0))
     assert (past.made, past.outcome, past.gpu_hours) == (True, "succeeded", 16.0)
     found = compare([past], rules(SHY))
     assert (found.helped_lost, found.lost_gpu_hours) == (1, 16.0)

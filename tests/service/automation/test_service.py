@@ -144,7 +144,7 @@ def test_the_kill_switch_stops_everything_at_once_and_across_processes(
     assert here.lease() == []
     here.tell(job("2", XID))
     with here.store.reading() as reading:
-        switch = reading.switch.get()
+        switch = reading.kill_switch.get()
     assert (switch.stopped, switch.by, switch.reason) == (True, "ana", "storage work")
     with pytest.raises(Conflict, match="stopped by ana"):
         here.automation.resubmit(failure, "bea")
@@ -266,7 +266,7 @@ def test_a_batch_told_twice_asks_once(here: World) -> None:
 def test_advice_is_kept_beside_the_verdict_with_what_was_known(here: World) -> None:
     outcome = here.tell(job("1", XID))
     with here.store.reading() as reading:
-        [(version, _, policy, decision, mode, facts)] = reading.advices.of(outcome.events[0].failure_id or 0)
+        [(version, _, policy, decision, mode, facts)] = reading.advice_history.of(outcome.events[0].failure_id or 0)
     assert (version, policy, decision, mode) == (1, "auto-1/builtin-2", "resubmit_now", "act")
     assert facts["opt_in"]["mode"] == "auto"
 

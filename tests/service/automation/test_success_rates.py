@@ -50,11 +50,11 @@ def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: 
     fix_service.say(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
     long_ago, later = here.clock.at - timedelta(days=1), here.clock.at + timedelta(days=1)
     with store.reading() as reading:
-        assert [one.many for one in reading.mended.counts(long_ago)] == [1]
-        assert reading.mended.between(long_ago, later) == {}  # the report has it among what was done automatically
+        assert [one.many for one in reading.applied_fixes.counts(long_ago)] == [1]
+        assert reading.applied_fixes.between(long_ago, later) == {}  # the report counts it as automatic
     here.wait(hours=3)
     here.tell(job("2", at=here.clock.at - timedelta(minutes=1)))
     with store.reading() as reading:
-        assert reading.mended.counts(long_ago) == []
+        assert reading.applied_fixes.counts(long_ago) == []
         tallies = reading.outcomes.tallies(long_ago)
     assert success_rates(tallies).history("orion", "HW.GPU.1", tallies[0].policy).resolved_by == {"M1": 1}

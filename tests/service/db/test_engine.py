@@ -11,6 +11,7 @@ from service.db import engine
 from service.db.session import Store
 from service.errors import ConfigurationError, Unavailable
 from service.failures.records import NewFailure
+from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
 from tests.service.conftest import MIGRATED
 from tests.service.made import job, put, verdict
@@ -39,8 +40,8 @@ def test_the_driver_is_only_needed_for_postgresql(tmp_path: Path) -> None:
 import sys
 sys.modules["psycopg"] = None
 from service.errors import ConfigurationError
-from service.store.records import NewFailure
-from service.store.session import Store
+from service.failures.records import NewFailure
+from service.db.session import Store
 Store("sqlite:///{tmp_path}/a.sqlite3").upgrade()
 try:
     Store("postgresql://h/d")
@@ -95,7 +96,7 @@ def test_what_is_read_is_one_snapshot(open_store: Callable[[], Store]) -> None:
 
 def test_reading_cannot_write(store: Store) -> None:
     with pytest.raises(Exception, match=r"readonly|read-only"), store.reading() as reading:
-        reading.jobs.add([job("a")])
+        JobRepository(reading.jobs._connection).add([job("a")])
     with store.reading() as reading:
         assert reading.jobs.known(["a"]) == {}
     put(store, [job("a")])

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from service.db.all_tables import metadata
-from service.db.session import Store, UnitOfWork
+from service.db.session import ReadSession, Store
 from service.failures.records import FailureFilter
 from service.feedback.records import NewFeedback
 from service.groups.records import GroupFilter
@@ -67,7 +67,7 @@ def statements(store: Store) -> Iterator[list[tuple[str, Any]]]:
         event.remove(store._engine, "before_cursor_execute", note)
 
 
-def plan(work: UnitOfWork, statement: str, parameters: Any) -> str:
+def plan(work: ReadSession, statement: str, parameters: Any) -> str:
     connection = work.jobs._connection
     if is_postgres(connection):
         # Whether an index can serve it, not whether a table this small is worth one.
@@ -203,7 +203,7 @@ def test_a_page_is_a_page_s_work(filled: Store) -> None:
                 assert instructions(reading, filters) < 20 * 300, filters
 
 
-def instructions(work: UnitOfWork, filters: FailureFilter) -> int:
+def instructions(work: ReadSession, filters: FailureFilter) -> int:
     """What SQLite's machine does for a page of 20; to read every row of `filled` takes it some ten times as many."""
     steps = 0
 
@@ -240,7 +240,7 @@ def test_what_the_fleet_asks_scans_no_table(filled: Store) -> None:
         ]
         work.suspicion.put(rows)
         work.suspicion.add_days({("c1", f"n{number}", day): DaySums(1.0) for number in range(100) for day in range(10)})
-        work.fleet_work.recheck(dict.fromkeys(range(1000), NOON))
+        work.node_work.recheck(dict.fromkeys(range(1000), NOON))
     with filled._engine.connect() as connection:
         connection.exec_driver_sql("ANALYZE")
         connection.commit()
@@ -260,16 +260,16 @@ def test_what_the_fleet_asks_scans_no_table(filled: Store) -> None:
         reading.suspicion.stalest(NOON, limit=5)
         reading.suspicion.clusters()
         reading.suspicion.sums("c1")
-        reading.fleet_facts.on_nodes(windows)
-        reading.fleet_facts.alike(windows)
-        reading.fleet_facts.ids_on_nodes(windows)
-        ids = reading.fleet_facts.ids_on_nodes(windows)[:50]
-        reading.fleet_facts.ran(ids)
-        reading.fleet_facts.judged(ids)
-        reading.fleet_facts.bodies(ids)
-        reading.fleet_facts.blames(ids)
-        reading.fleet_work.any_due()
-        reading.fleet_work.any()
+        reading.failure_facts.on_nodes(windows)
+        reading.failure_facts.alike(windows)
+        reading.failure_facts.ids_on_nodes(windows)
+        ids = reading.failure_facts.ids_on_nodes(windows)[:50]
+        reading.failure_facts.ran(ids)
+        reading.failure_facts.judged(ids)
+        reading.failure_facts.bodies(ids)
+        reading.failure_facts.blames(ids)
+        reading.node_work.any_due()
+        reading.node_work.any()
     assert len(seen) > 20
     with filled.reading() as reading:
         for statement, parameters in seen:

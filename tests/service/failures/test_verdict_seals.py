@@ -14,13 +14,13 @@ def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> 
     outcomes = put(store, [job(str(number)) for number in range(7)])
     third, fourth = (outcomes[number].failure_id or 0 for number in (2, 3))
     with store.unit_of_work() as work:
-        assert work.seals.seal(LATER) == 7
-        assert work.seals.seal(LATER) == 0
+        assert work.verdict_seals.seal(LATER) == 7
+        assert work.verdict_seals.seal(LATER) == 0
     put(store, [job("late")])
     with store.unit_of_work() as work:
-        assert work.seals.seal(LATER) == 1
+        assert work.verdict_seals.seal(LATER) == 1
     with store.reading() as reading:
-        found = reading.seals.check()
+        found = reading.verdict_seals.check()
     assert (found.intact, found.removed, found.changed, found.broken) == (8, 0, (), ())
     with store._connection(store._writing) as connection:
         connection.execute(text("UPDATE verdicts SET model = 'another' WHERE failure_id = :id"), {"id": third})
@@ -28,7 +28,7 @@ def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> 
             text("UPDATE logs SET event = :other WHERE failure_id = :id"), {"other": b"{}", "id": fourth}
         )
     with store.reading() as reading:
-        assert reading.seals.check().changed == ((third, 1), (fourth, 1))
+        assert reading.verdict_seals.check().changed == ((third, 1), (fourth, 1))
 
 
 def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: Store) -> None:
@@ -37,17 +37,17 @@ def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: St
 
     def told() -> set[tuple[str, str, int]]:
         with store.reading() as reading:
-            return {(one.model, one.rules, one.verdicts) for one in reading.seals.models()}
+            return {(one.model, one.rules, one.verdicts) for one in reading.verdict_seals.models()}
 
     expected = {("first 1", "r 1", 5), ("second 1", "r 1", 2)}
     assert told() == expected
     with store.unit_of_work() as work:
-        work.seals.seal(LATER)
+        work.verdict_seals.seal(LATER)
     assert told() == expected
     put(store, [job("c")], model="second 1", rules="r 1")
     assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
     with store.unit_of_work() as work:
-        work.seals.seal(LATER)
+        work.verdict_seals.seal(LATER)
     store.purge(rows_before=LATER)
     assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
 
@@ -55,18 +55,18 @@ def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: St
 def test_what_retention_removed_counts_as_removed(store: Store) -> None:
     put(store, [job(str(number)) for number in range(4)])
     with store.unit_of_work() as work:
-        work.seals.seal(LATER)
+        work.verdict_seals.seal(LATER)
     store.purge(logs_before=LATER, verdicts_before=LATER)
     with store.reading() as reading:
-        found = reading.seals.check()
+        found = reading.verdict_seals.check()
     assert (found.intact, found.removed, found.changed) == (0, 4, ())
 
 
 def test_a_seal_that_was_changed_itself_is_found(store: Store) -> None:
     put(store, [job("1")])
     with store.unit_of_work() as work:
-        work.seals.seal(LATER)
+        work.verdict_seals.seal(LATER)
     with store._connection(store._writing) as connection:
         connection.execute(text("UPDATE seals SET since = until, records = 9, hash = entries"))
     with store.reading() as reading:
-        assert reading.seals.check().broken == (1,)
+        assert reading.verdict_seals.check().broken == (1,)

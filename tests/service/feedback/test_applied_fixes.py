@@ -18,7 +18,7 @@ def numbers(store: Store, *names: str, fingerprint: str = "1:a", cause: str = "U
 
 def say(store: Store, failure_id: int, code: str | None, who: str = "ana") -> None:
     with store.unit_of_work() as work:
-        work.mended.say(failure_id, code, who)
+        work.applied_fixes.say(failure_id, code, who)
 
 
 def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: FixedClock) -> None:
@@ -27,15 +27,15 @@ def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: Fixed
     clock.at += timedelta(minutes=1)
     say(store, number, "M2", "bo")
     with store.reading() as reading:
-        found = reading.mended.of(number)
+        found = reading.applied_fixes.of(number)
         assert found is not None
         assert (found.code, found.who, found.at) == ("M2", "bo", clock.at)
-        assert reading.mended.counts(SINCE) == [FixCount("orion", "USER.1", "M2", 1)]
+        assert reading.applied_fixes.counts(SINCE) == [FixCount("orion", "USER.1", "M2", 1)]
     say(store, number, None)
     say(store, number, None)
     with store.reading() as reading:
-        assert reading.mended.of(number) is None
-        assert reading.mended.counts(SINCE) == []
+        assert reading.applied_fixes.of(number) is None
+        assert reading.applied_fixes.counts(SINCE) == []
 
 
 def test_counts_follow_the_verdict_as_it_is_now_and_forget_what_is_old(store: Store, clock: FixedClock) -> None:
@@ -46,8 +46,8 @@ def test_counts_follow_the_verdict_as_it_is_now_and_forget_what_is_old(store: St
     with store.unit_of_work() as work:
         work.failures.revise(second, verdict(side="hardware", cause="HW.GPU.1"), source="person")
     with store.reading() as reading:
-        both = sorted((one.cause, one.many) for one in reading.mended.counts(SINCE))
-        lately = [(one.cause, one.many) for one in reading.mended.counts(clock.at - timedelta(days=1))]
+        both = sorted((one.cause, one.many) for one in reading.applied_fixes.counts(SINCE))
+        lately = [(one.cause, one.many) for one in reading.applied_fixes.counts(clock.at - timedelta(days=1))]
     assert both == [("HW.GPU.1", 1), ("USER.1", 1)]
     assert lately == [("HW.GPU.1", 1)]
 
@@ -60,7 +60,7 @@ def test_a_week_counts_its_own_failures(store: Store) -> None:
     for number, code in ((inside, "M8"), (also, "M8"), (old, "M2")):
         say(store, number, code)
     with store.reading() as reading:
-        assert reading.mended.between(SINCE, UNTIL) == {"M8": 2}
+        assert reading.applied_fixes.between(SINCE, UNTIL) == {"M8": 2}
 
 
 def test_the_nearest_is_of_the_same_kind_or_else_of_the_same_cause(store: Store) -> None:
@@ -70,15 +70,15 @@ def test_the_nearest_is_of_the_same_kind_or_else_of_the_same_cause(store: Store)
     say(store, asked, "M1")  # its own is not its nearest
     with store.reading() as reading:
         row = reading.failures.get(asked).row
-        assert reading.mended.nearest(row) is None
+        assert reading.applied_fixes.nearest(row) is None
     say(store, cause, "M3")
     with store.reading() as reading:
-        found = reading.mended.nearest(row)
+        found = reading.applied_fixes.nearest(row)
     assert found is not None
     assert (found.by.failure_id, found.by.code, found.alike, found.job_id) == (cause, "M3", False, "b")
     say(store, kind, "M8")
     with store.reading() as reading:
-        found = reading.mended.nearest(row)
+        found = reading.applied_fixes.nearest(row)
     assert found is not None
     assert (found.by.failure_id, found.by.code, found.alike, found.cluster) == (kind, "M8", True, "orion")
 
@@ -88,4 +88,4 @@ def test_it_goes_with_its_failure(store: Store) -> None:
     say(store, number, "M8")
     store.purge(rows_before=NOON + timedelta(days=1), logs_before=None, verdicts_before=None, done_before=None)
     with store.reading() as reading:
-        assert reading.mended.of(number) is None
+        assert reading.applied_fixes.of(number) is None

@@ -74,7 +74,7 @@ def test_a_revised_verdict_takes_its_blame_back(store: Store, clock: FixedClock)
     tend(store, clock)
     with store.reading() as reading:
         assert reading.suspicion.of("orion", ["bad"])["bad"].failures == 0
-        assert reading.fleet_facts.blames([outcome.failure_id]) == {}
+        assert reading.failure_facts.blames([outcome.failure_id]) == {}
 
 
 def test_old_failures_fade(store: Store, clock: FixedClock) -> None:

@@ -122,7 +122,7 @@ def test_what_a_node_says_later_makes_a_new_version_once(store: Store, clock: Fi
         assert bench.idle() == 0
     assert bench.failure().row.version == 2
     with store.reading() as reading:
-        assert not reading.fleet_work.any_due()
+        assert not reading.node_work.any_due()
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_failure_that_is_gone_meanwhile_is_passed_over(store: Store, clock: Fi
     clock.at += timedelta(days=2)
     assert bench.idle() == 0
     with store.reading() as reading:
-        assert not reading.fleet_work.any_due()
+        assert not reading.node_work.any_due()
 
 
 def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock) -> None:
@@ -199,6 +199,6 @@ def test_clocks_that_are_centuries_off_stop_nothing(store: Store, clock: FixedCl
         bench.idle()
         clock.at += timedelta(hours=1)
     with store.reading() as reading:
-        assert not reading.fleet_work.any()
-        assert not reading.fleet_work.any_due()
+        assert not reading.node_work.any()
+        assert not reading.node_work.any_due()
         assert reading.suspicion.of("orion", ["gpu1"])["gpu1"].exposure_h <= 1

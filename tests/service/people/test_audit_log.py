@@ -10,7 +10,7 @@ from service.errors import Conflict
 def fill(store: Store) -> None:
     for number in range(5):
         with store.unit_of_work() as work:
-            work.audit.append(
+            work.audit_log.append(
                 "ana", "verdict.corrected", f"failure/{number}", before={"side": "user"}, after={"n": number}
             )
 
@@ -18,9 +18,9 @@ def fill(store: Store) -> None:
 def test_entries_come_newest_first_with_what_was_before_and_after(store: Store) -> None:
     fill(store)
     with store.reading() as reading:
-        page = reading.audit.page(limit=3)
-        rest = reading.audit.page(limit=3, cursor=page.next_cursor)
-        one = reading.audit.page(limit=3, subject="failure/2").items
+        page = reading.audit_log.page(limit=3)
+        rest = reading.audit_log.page(limit=3, cursor=page.next_cursor)
+        one = reading.audit_log.page(limit=3, subject="failure/2").items
     assert [entry.subject for entry in (*page.items, *rest.items)] == [f"failure/{n}" for n in (4, 3, 2, 1, 0)]
     assert (page.items[0].who, page.items[0].before, page.items[0].after) == ("ana", {"side": "user"}, {"n": 4})
     assert [entry.after for entry in one] == [{"n": 2}]
@@ -29,7 +29,7 @@ def test_entries_come_newest_first_with_what_was_before_and_after(store: Store) 
 def test_an_untouched_log_holds(store: Store) -> None:
     fill(store)
     with store.reading() as reading:
-        assert reading.audit.verify() == (5, None)
+        assert reading.audit_log.verify() == (5, None)
 
 
 def test_a_changed_a_removed_and_a_slipped_in_row_are_found(store: Store) -> None:
@@ -41,7 +41,7 @@ def test_a_changed_a_removed_and_a_slipped_in_row_are_found(store: Store) -> Non
         with store._connection(store._writing) as connection:
             connection.execute(text(statement))
         with store.reading() as reading:
-            count, broken = reading.audit.verify()
+            count, broken = reading.audit_log.verify()
         assert count == 2
         assert broken is not None
 
@@ -51,11 +51,11 @@ def test_a_change_that_is_rolled_back_leaves_no_entry(store: Store) -> None:
 
     def change_twice() -> None:
         with store.unit_of_work() as work:
-            work.audit.append("ana", "token.made", "token/a")
+            work.audit_log.append("ana", "token.made", "token/a")
             work.tokens.create("a", ["read"])
             work.tokens.create("a", ["read"])
 
     with pytest.raises(Conflict):
         change_twice()
     with store.reading() as reading:
-        assert reading.audit.verify() == (5, None)
+        assert reading.audit_log.verify() == (5, None)

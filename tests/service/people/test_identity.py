@@ -26,7 +26,7 @@ def test_first_made_then_changed_to_what_the_claims_say_now(world: World) -> Non
         with world.store.unit_of_work() as work:
             assert admit(work, "oidc", claims, NAMES, ROLES).role == role
     with world.store.reading() as reading:
-        assert [entry.what for entry in reading.audit.page(limit=9).items] == ["account.changed", "account.made"]
+        assert [entry.what for entry in reading.audit_log.page(limit=9).items] == ["account.changed", "account.made"]
 
 
 def test_who_may_not_come_in_does_not(world: World) -> None:

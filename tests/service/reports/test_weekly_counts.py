@@ -13,7 +13,7 @@ def test_counts_of_a_period_by_side_with_squares_for_the_intervals(store: Store)
     put(store, [job("a", gpu_hours_lost=3.0), job("b", gpu_hours_lost=4.0), succeeded("c")])
     put(store, [job("old", ended_at=SINCE - timedelta(hours=1)), job("d", gpu_hours_lost=1.0)], abstained=True)
     with store.reading() as reading:
-        counts = reading.weekly.counts(SINCE, UNTIL)
+        counts = reading.weekly_counts.counts(SINCE, UNTIL)
     assert (counts.finished, counts.failed.jobs, counts.failed.gpu_hours) == (4, 3, 8.0)
     assert counts.failed.squares == 26.0
     assert counts.by_side["unknown"].jobs == 1
@@ -25,8 +25,8 @@ def test_groups_say_whether_they_are_new_and_how_many_users_they_hit(store: Stor
     put(store, [job("a", user="ana", gpu_hours_lost=5.0), job("b", user="bo")], fingerprint="1:back")
     put(store, [job("c", gpu_hours_lost=10.0)], fingerprint="1:new")
     with store.reading() as reading:
-        new, back = reading.weekly.groups(SINCE, UNTIL, limit=5)
-        none = reading.weekly.groups(SINCE, UNTIL, limit=5, category=["XX.1"])
+        new, back = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
+        none = reading.weekly_counts.groups(SINCE, UNTIL, limit=5, category=["XX.1"])
     assert (new.fingerprint, new.last_before, new.sum.gpu_hours) == ("1:new", None, 10.0)
     assert (back.fingerprint, back.sum.jobs, back.users) == ("1:back", 2, 2)
     assert back.last_before == SINCE - timedelta(days=20)
@@ -36,7 +36,7 @@ def test_groups_say_whether_they_are_new_and_how_many_users_they_hit(store: Stor
 def test_hours_without_any_job_are_told(store: Store) -> None:
     put(store, [job("a"), succeeded("b", ended_at=NOON + timedelta(hours=2, minutes=5))])
     with store.reading() as reading:
-        silent = reading.weekly.silent_hours(NOON, NOON + timedelta(hours=4))
+        silent = reading.weekly_counts.silent_hours(NOON, NOON + timedelta(hours=4))
     assert silent == (NOON + timedelta(hours=1), NOON + timedelta(hours=3))
 
 
@@ -46,8 +46,8 @@ def test_trust_and_time_to_verdict(store: Store) -> None:
     with store.unit_of_work() as work:
         work.failures.revise(first.failure_id, verdict(side="user"), source="person")
     with store.reading() as reading:
-        trust = reading.weekly.trust(SINCE, UNTIL)
-        seconds = reading.weekly.seconds_to_verdict(SINCE, UNTIL)
+        trust = reading.weekly_counts.trust(SINCE, UNTIL)
+        seconds = reading.weekly_counts.seconds_to_verdict(SINCE, UNTIL)
     assert (trust.diagnosed, trust.revised, trust.corrected) == (2, 1, 1)
     assert len(seconds) == 2
     assert seconds == sorted(seconds)
@@ -55,25 +55,25 @@ def test_trust_and_time_to_verdict(store: Store) -> None:
 
 def test_actions_and_people_of_an_empty_week_are_nothing(store: Store) -> None:
     with store.reading() as reading:
-        done = reading.weekly_actions.automated(SINCE, UNTIL)
+        done = reading.weekly_action_counts.automated(SINCE, UNTIL)
         assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
-        assert reading.weekly_actions.incidents(SINCE, UNTIL) == ()
-        assert reading.weekly_actions.audited("2026-W47") == (0, 0)
-        assert reading.weekly_actions.contested(SINCE, UNTIL) == 0
-        assert reading.weekly_actions.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
+        assert reading.weekly_action_counts.incidents(SINCE, UNTIL) == ()
+        assert reading.weekly_action_counts.audited("2026-W47") == (0, 0)
+        assert reading.weekly_action_counts.contested(SINCE, UNTIL) == 0
+        assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
 
 
 def test_one_of_many_does_a_duty_and_one_that_dies_is_replaced(store: Store) -> None:
     lease = timedelta(minutes=5)
     with store.unit_of_work() as work:
-        assert work.duties.take("report", "a", due="2026-W47", lease=lease)
-        assert not work.duties.take("report", "b", due="2026-W47", lease=lease)
-        assert not work.duties.done("report", "b", due="2026-W47")
-        assert work.duties.done("report", "a", due="2026-W47")
-        assert not work.duties.take("report", "b", due="2026-W47", lease=lease)
-        assert work.duties.take("report", "b", due="2026-W48", lease=timedelta(0))
-        assert work.duties.take("report", "c", due="2026-W48", lease=lease)
-        assert work.duties.last("report") == "2026-W47"
+        assert work.task_leases.take("report", "a", due="2026-W47", lease=lease)
+        assert not work.task_leases.take("report", "b", due="2026-W47", lease=lease)
+        assert not work.task_leases.done("report", "b", due="2026-W47")
+        assert work.task_leases.done("report", "a", due="2026-W47")
+        assert not work.task_leases.take("report", "b", due="2026-W47", lease=lease)
+        assert work.task_leases.take("report", "b", due="2026-W48", lease=timedelta(0))
+        assert work.task_leases.take("report", "c", due="2026-W48", lease=lease)
+        assert work.task_leases.last("report") == "2026-W47"
 
 
 def test_a_published_version_is_kept_once_and_stays(store: Store) -> None:

@@ -141,13 +141,13 @@ def test_a_lineage_is_one_piece_of_work_whatever_came_first(store: Store) -> Non
 
 def test_the_switch_stays_where_it_was_turned(store: Store, open_store: Callable[[], Store]) -> None:
     with store.unit_of_work() as work:
-        assert not work.switch.get(hold=True).stopped
-        work.switch.turn(stopped=True, by="ana", reason="r" * 900)
+        assert not work.kill_switch.get_locked().stopped
+        work.kill_switch.turn(stopped=True, by="ana", reason="r" * 900)
     with open_store().reading() as reading:
-        switch = reading.switch.get()
+        switch = reading.kill_switch.get()
     assert (switch.stopped, switch.by, len(switch.reason or "")) == (True, "ana", 500)
     with store.unit_of_work() as work:
-        assert not work.switch.turn(stopped=False, by="bea").stopped
+        assert not work.kill_switch.turn(stopped=False, by="bea").stopped
 
 
 def _lease(store: Store, cluster: str) -> list[str]:

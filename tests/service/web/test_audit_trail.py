@@ -22,8 +22,8 @@ def test_every_kind_of_change_is_written_down(world: World, client: TestClient) 
         answer = client.post(f"/api/v1{path}", json=body)
         assert answer.status_code < 300, (path, answer.text)
     with world.store.reading() as reading:
-        entries = reading.audit.page(limit=50).items
-        assert reading.audit.verify()[1] is None
+        entries = reading.audit_log.page(limit=50).items
+        assert reading.audit_log.verify()[1] is None
     told = {entry.what: entry for entry in entries}
     assert set(told) >= {"verdict.correct", "group.changed", "failure.held", "failure.never", "automation.turned"}
     assert told["verdict.correct"].before["side"] == "user"

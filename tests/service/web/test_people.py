@@ -162,7 +162,7 @@ def test_a_proxy_vouches_only_with_its_secret(tmp_path: Path) -> None:
         assert client.get("/api/v1/stats", headers=owner).status_code == 403
         assert client.get("/api/v1/failures", headers=owner).status_code == 200
         with world.store.unit_of_work() as work:  # somebody writes: who is known already need not wait
-            work.audit.append("bea", "account.made", "account/bea")
+            work.audit_log.append("bea", "account.made", "account/bea")
             assert client.get("/api/v1/failures", headers=owner).status_code == 200
     assert replace(PROXY).logins
     world.store.close()

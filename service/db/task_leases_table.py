@@ -1,12 +1,12 @@
-"""The table of recurring duties that exactly one process performs."""
+"""The table of leases of periodic tasks, each of which exactly one process performs."""
 
 from sqlalchemy import Column, String, Table
 
 from service.sql.metadata import metadata
 from service.sql.types import UtcDateTime
 
-# Who does a recurring duty until when, and up to what it is done; one row a duty.
-duties = Table(
+# One row a task: who holds it until when, and the last turn that is done.
+task_leases = Table(
     "duties",
     metadata,
     Column("name", String(60), primary_key=True),
