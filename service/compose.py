@@ -43,7 +43,7 @@ from service.nodes.settings import FleetSettings
 from service.people import build as people
 from service.people.config import People
 from service.people.identity import ClaimNames
-from service.periodic import Beside
+from service.periodic import PeriodicTask
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.reports.publish import Reports
@@ -201,19 +201,19 @@ class Services:
         )
 
     @contextmanager
-    def upkeep(self) -> Iterator[None]:
+    def maintenance(self) -> Iterator[None]:
         """What has to be done now and then, by one of all processes: reports, retention."""
         besides = [
-            Beside(self.reports.tend, REPORTS_EVERY_S),
-            Beside(self.tending, FLEET_EVERY_S),
-            Beside(self.diagnose.revise_late, FLEET_EVERY_S),
-            Beside(self.automation.tick),
-            Beside(self.retention.tend, RETENTION_EVERY_S),
-            Beside(self.sealing.tend, SEALS_EVERY_S),
-            Beside(self.fold, FOLD_EVERY_S),
-            Beside(self.feedback.draw, AUDIT_EVERY_S),
-            Beside(self._tell_nobody, SILENT_EVERY_S),
-            Beside(self._count_hours, SILENT_EVERY_S),
+            PeriodicTask(self.reports.tend, REPORTS_EVERY_S),
+            PeriodicTask(self.tending, FLEET_EVERY_S),
+            PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),
+            PeriodicTask(self.automation.tick),
+            PeriodicTask(self.retention.tend, RETENTION_EVERY_S),
+            PeriodicTask(self.sealing.tend, SEALS_EVERY_S),
+            PeriodicTask(self.fold, FOLD_EVERY_S),
+            PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
+            PeriodicTask(self._tell_nobody, SILENT_EVERY_S),
+            PeriodicTask(self._count_hours, SILENT_EVERY_S),
         ]
         for beside in besides:
             beside.start()

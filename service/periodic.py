@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 JOIN_S = 5.0
 
 
-class Beside:
+class PeriodicTask:
     """Calls `action` every `interval_s` in a thread of its own until closed; its errors are logged and survived."""
 
     def __init__(self, action: Callable[[], object], interval_s: float = 5.0) -> None:

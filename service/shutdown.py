@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Protocol
 
 
-class Stop(Protocol):
+class ShutdownFlag(Protocol):
     """Whether to end; a threading.Event is one."""
 
     def is_set(self) -> bool:
@@ -19,7 +19,7 @@ class Stop(Protocol):
         ...
 
 
-class SignalStop:
+class SignalShutdownFlag:
     """Set by SIGTERM or SIGINT.
 
     Not a threading.Event: its lock may be held by the very thread that the signal handler interrupts.

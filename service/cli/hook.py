@@ -15,15 +15,15 @@ from service.clock import Clock, SystemClock
 from service.deliveries.channels import signing
 from service.errors import ConfigurationError, Unavailable
 from service.hooks.action_journal import Journal
-from service.hooks.lease_client import Client, ServiceAway, ServiceRefused
+from service.hooks.lease_client import LeaseClient, ServiceRefused, ServiceUnavailable
 from service.hooks.options import HookOptions, read
 from service.hooks.request import Scheduler
-from service.hooks.runner import Options, Runner
-from service.hooks.webhook_listener import Bell, Listener
-from service.shutdown import SignalStop
+from service.hooks.runner import HookRunner, RunnerOptions
+from service.hooks.webhook_listener import WakeUp, WebhookListener
+from service.shutdown import SignalShutdownFlag
 
 if TYPE_CHECKING:
-    from service.hooks.slurm_client import Slurm
+    from service.hooks.slurm_client import SlurmClient
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     # The worker's own way of saying it would bring the whole service with it; a hook is to be small.
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     clock = SystemClock()
-    stop = SignalStop()
+    stop = SignalShutdownFlag()
     stop.listen()
     with ExitStack() as stack:
         # Slurm's commands may outlive a killed hook, and hold its folder until they end.
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         scheduler = _scheduler(args, options, journal, clock)
         stack.callback(scheduler.close)
         name = f"{args.kind}@{options.name or socket.gethostname()}"
-        client = Client(
+        client = LeaseClient(
             options.url,
             token=None if options.token_file is None else _token(options.token_file),
             hook=name,
@@ -102,12 +102,12 @@ def run(args: argparse.Namespace) -> int:
             margin_s=min(MARGIN_S, options.lease_s / 4),
         )
         stack.callback(client.close)
-        runner = Runner(client, scheduler, journal, clock, _runner_options(args.kind, options))
-        bell = Bell(stop)
+        runner = HookRunner(client, scheduler, journal, clock, _runner_options(args.kind, options))
+        bell = WakeUp(stop)
         stack.callback(bell.close)
         if options.listen is not None and options.webhook_secret_file is not None:
             keys = _keys(options.webhook_secret_file)
-            listener = stack.enter_context(Listener(*options.listens_on(), keys, bell.ring, clock))
+            listener = stack.enter_context(WebhookListener(*options.listens_on(), keys, bell.notify, clock))
             log.info("webhooks are taken at %s, port %d", options.listens_on()[0], listener.port)
         log.info("%s takes the requests of cluster %s%s", name, options.cluster, _dry(options))
         if args.once:
@@ -117,20 +117,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _once(runner: Runner, stop: SignalStop) -> None:
+def _once(runner: HookRunner, stop: SignalShutdownFlag) -> None:
     try:
         runner.round(stop.is_set)
-    except (ServiceAway, ServiceRefused) as error:
+    except (ServiceUnavailable, ServiceRefused) as error:
         raise Unavailable(str(error)) from None
 
 
 def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal, clock: Clock) -> Scheduler:
     if args.kind == "slurm":
         from service.hooks.slurm import SlurmOptions, SlurmScheduler  # noqa: PLC0415 - one scheduler a process
-        from service.hooks.slurm_scripts import Scripts  # noqa: PLC0415 - as above
-        from service.hooks.slurm_tools import SlurmTools  # noqa: PLC0415 - as above
+        from service.hooks.slurm_scripts import ScriptStore  # noqa: PLC0415 - as above
+        from service.hooks.slurm_tools import SlurmCommands  # noqa: PLC0415 - as above
 
-        commands = SlurmTools(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
+        commands = SlurmCommands(options.slurm_bin, timeout_s=options.slurm_timeout_s, held_open=journal.fileno())
         tools = commands if options.slurmrestd is None else _slurmrestd(options, commands, clock)
         chosen = SlurmOptions(
             as_root=os.geteuid() == 0,
@@ -139,7 +139,7 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
             spool=options.spool,
             settle_s=options.settle_s,
         )
-        return SlurmScheduler(tools, Scripts(options.state_dir / "scripts", clock), clock, chosen)
+        return SlurmScheduler(tools, ScriptStore(options.state_dir / "scripts", clock), clock, chosen)
     if args.kind == "command":
         from service.hooks.command import CommandScheduler  # noqa: PLC0415 - as above
 
@@ -148,22 +148,22 @@ def _scheduler(args: argparse.Namespace, options: HookOptions, journal: Journal,
     return made
 
 
-def _slurmrestd(options: HookOptions, commands: "Slurm", clock: Clock) -> "Slurm":
+def _slurmrestd(options: HookOptions, commands: "SlurmClient", clock: Clock) -> "SlurmClient":
     from service.hooks.slurm_rest import SlurmRest  # noqa: PLC0415 - one scheduler a process
-    from service.hooks.slurm_rest_call import Caller, token_of  # noqa: PLC0415 - as above
+    from service.hooks.slurm_rest_call import SlurmRestTransport, token_of  # noqa: PLC0415 - as above
 
     reference = options.slurmrestd_token
     token = None if reference is None else token_of(reference)
-    caller = Caller(
+    caller = SlurmRestTransport(
         options.slurmrestd or "", clock=clock, token=token, tls=options.tls(), timeout_s=options.slurm_timeout_s
     )
     return SlurmRest(caller, commands, clock)
 
 
-def _runner_options(kind: str, options: HookOptions) -> Options:
+def _runner_options(kind: str, options: HookOptions) -> RunnerOptions:
     """A lease must outlast what it is for."""
     least = 0 if kind != "command" else int(options.command_timeout_s) + LEASE_BEYOND_S
-    return Options(options.cluster, options.poll_s, max(options.lease_s, least), options.dry_run)
+    return RunnerOptions(options.cluster, options.poll_s, max(options.lease_s, least), options.dry_run)
 
 
 def _token(path: Path) -> Callable[[], str]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
-from service.cli.worker import FAILED, TOO_MANY_DEAD_LETTERS, USAGE, log_to_stderr, run_worker
+from service.cli.worker import FAILED, TOO_MANY_DEAD_LETTERS, USAGE, configure_logging, run_worker
 from service.errors import ConfigurationError, FaultlineError
 from service.messaging.dead_letters import TooManyDeadLetters
-from service.periodic import Beside
+from service.periodic import PeriodicTask
 from service.web.app import create_app
 from service.web.services import is_loopback
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= given.get("port", 0) <= 65_535:  # noqa: PLR2004 - what a port can be
         raise ConfigurationError(f"--port: expected 0 to 65535, got {given['port']}")
     read = read.model_copy(update=given)
-    log_to_stderr()
+    configure_logging()
     logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells at length what kind of database it met
     parts = compose.build(read)
     try:
@@ -146,13 +146,13 @@ def _side_work(
     """The worker, or without one the late logs of what is posted; a worker that ends for good ends the server too."""
     failed: list[BaseException] = []
     if not with_worker:
-        besides = [Beside(parts.diagnose.revise_pending)]
+        besides = [PeriodicTask(parts.diagnose.revise_pending)]
         if parts.settings.kafka_bootstrap_servers:
-            besides.append(Beside(parts.measure_lag, LAG_EVERY_S))
+            besides.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))
         for beside in besides:
             beside.start()
         try:
-            with parts.delivering(), parts.upkeep():
+            with parts.delivering(), parts.maintenance():
                 yield failed
         finally:
             for beside in besides:

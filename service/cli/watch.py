@@ -16,12 +16,12 @@ from service import compose, settings
 from service.clock import SystemClock
 from service.errors import ConfigurationError
 from service.messaging.record import Message
-from service.shutdown import SignalStop
-from service.watch.cluster_evidence import Evidence
+from service.shutdown import SignalShutdownFlag
+from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import ApiSender, Sender, TopicSender
-from service.watch.metrics import Measures
-from service.watch.node_watch import Nodes
-from service.watch.pod_logs import LogTails
+from service.watch.metrics import WatcherMetrics
+from service.watch.node_watch import NodeStates
+from service.watch.pod_logs import PodLogReader
 from service.watch.watcher import Watcher, collections
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     sender, tell_nodes = _sender(args)
-    measures, known, clock = Measures(), Nodes(), SystemClock()
+    measures, known, clock = WatcherMetrics(), NodeStates(), SystemClock()
     api = connect(args.kubeconfig, args.context)
     watcher = Watcher(
         api,
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         collections(args.namespace, args.selector, with_nodes=not args.no_nodes),
         sender,
         tell_nodes,
-        Evidence(api, known, None if args.no_logs else LogTails(api, known.silent)),
+        EvidenceCollector(api, known, None if args.no_logs else PodLogReader(api, known.silent)),
         known,
         args.state,
         clock,
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         with _metrics(args.metrics, measures):
-            stop = SignalStop()
+            stop = SignalShutdownFlag()
             stop.listen()
             watcher.run(stop)
     finally:
@@ -146,7 +146,7 @@ def _token(path: Path) -> Callable[[], str]:
 
 
 @contextmanager
-def _metrics(place: str | None, measures: Measures) -> Iterator[None]:
+def _metrics(place: str | None, measures: WatcherMetrics) -> Iterator[None]:
     if place is None:
         yield
         return

@@ -14,13 +14,13 @@ from prometheus_client import start_http_server
 from service import compose, settings
 from service.backoff import Backoff
 from service.errors import ConfigurationError, FaultlineError, Unavailable
-from service.messaging.background_consumer import Second
+from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
-from service.messaging.instance_id import Slot, claim
+from service.messaging.instance_id import InstanceNumber, claim
 from service.messaging.kafka.config import KafkaConfig, instance_id
 from service.messaging.kafka.topics import ensure_topic
-from service.messaging.supervisor import Team
-from service.shutdown import SignalStop, Stop
+from service.messaging.supervisor import Supervisor
+from service.shutdown import ShutdownFlag, SignalShutdownFlag
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         )
     services = compose.build(read)
     config = services.kafka
-    log_to_stderr()
+    configure_logging()
     # What is wrong with the settings is said before anything starts; and a process that is started again finds the
     # model loaded.
     services.policy  # noqa: B018 - made when first asked for
@@ -62,23 +62,23 @@ def run(args: argparse.Namespace) -> int:
     services.delivery  # noqa: B018 - as above
     services.nodes_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
-    slots: list[Slot] = []
+    slots: list[InstanceNumber] = []
     for _ in range(args.processes):
         slots.append(claim(_together(config, host), slots[-1].number + 1 if slots else 0))
-    stop = SignalStop()
+    stop = SignalShutdownFlag()
     stop.listen()
 
-    def one(number: int, stop: Stop) -> int:
+    def one(number: int, stop: ShutdownFlag) -> int:
         member = instance_id(config.group_id, host, number)
         return consume(services, stop, member, None if args.metrics_port is None else args.metrics_port + number)
 
     if len(slots) == 1:
         return one(slots[0].number, stop)
     gc.freeze()  # what is there now stays shared between the processes
-    return Team([slot.number for slot in slots], one, frozenset({USAGE, TOO_MANY_DEAD_LETTERS})).run(stop)
+    return Supervisor([slot.number for slot in slots], one, frozenset({USAGE, TOO_MANY_DEAD_LETTERS})).run(stop)
 
 
-def consume(services: compose.Services, stop: Stop, member: str, metrics_port: int | None) -> int:
+def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics_port: int | None) -> int:
     """One member's life up to the exit code; errors end up as one clear line."""
     try:
         with _metrics(services, metrics_port):
@@ -94,7 +94,7 @@ def consume(services: compose.Services, stop: Stop, member: str, metrics_port: i
     return 0
 
 
-def run_worker(services: compose.Services, stop: Stop, *, member: str | None = None) -> None:
+def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | None = None) -> None:
     """Consume until `stop` is set; for a process of its own, or a thread beside the API.
 
     Args:
@@ -115,9 +115,9 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
         if not _ready(services.store.check, stop):
             return
         _make_dead_letter_topic(config)
-        settle_memory()
+        freeze_memory()
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
-        with services.delivering(), services.upkeep(), listening(services, stop, name) as either:
+        with services.delivering(), services.maintenance(), node_event_consumer(services, stop, name) as either:
             consumer.run(either)
         log.info("%s has left the group", name)
     finally:
@@ -126,7 +126,7 @@ def run_worker(services: compose.Services, stop: Stop, *, member: str | None = N
 
 
 @contextmanager
-def listening(services: compose.Services, stop: Stop, member: str | None) -> Iterator[Stop]:
+def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: str | None) -> Iterator[ShutdownFlag]:
     """Read meanwhile what nodes say, where there is a topic of it; gives the stop that the first consumer obeys.
 
     Raises:
@@ -139,11 +139,11 @@ def listening(services: compose.Services, stop: Stop, member: str | None) -> Ite
         return
     second = services.node_consumer(config, f"{member}-nodes")
     log.info("%s-nodes reads %s", member, ", ".join(config.topics))
-    with Second(second.run, stop) as beside:
+    with BackgroundConsumer(second.run, stop) as beside:
         yield beside.stop
 
 
-def settle_memory() -> None:
+def freeze_memory() -> None:
     """What was loaded stays; a batch makes and drops a million objects, which nobody need look through so often.
 
     Measured: an eighth of a batch's processor time at Python's own thresholds.
@@ -166,13 +166,13 @@ def _together(config: KafkaConfig, host: str) -> str:
     return "\n".join((config.group_id, host, *config.bootstrap_servers))
 
 
-def log_to_stderr() -> None:
+def configure_logging() -> None:
     """Log lines of this process; each lost connection is told by the consumer, once, and not by Kafka's client too."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
-def _ready(check: Callable[[], None], stop: Stop) -> bool:
+def _ready(check: Callable[[], None], stop: ShutdownFlag) -> bool:
     """Wait until the database answers; False: stopped before."""
     backoff = Backoff()
     while not stop.is_set():

@@ -45,7 +45,7 @@ class TopicInMemory:
         """Nothing to do."""
 
 
-def say(text: str) -> None:
+def announce(text: str) -> None:
     """A line of progress."""
     print(text, flush=True)  # noqa: T201 -- this is a command
 
@@ -61,13 +61,13 @@ def port_is_taken(port: int) -> bool:
     return False
 
 
-def handled(services: compose.Services) -> int:
+def stored_count(services: compose.Services) -> int:
     """Job completions the worker has committed."""
     samples = (sample for metric in services.telemetry.events.collect() for sample in metric.samples)
     return int(sum(sample.value for sample in samples if sample.name.endswith("_total")))
 
 
-class Parts:
+class BackgroundThreads:
     """What runs beside the player: when one part ends by an error, all end."""
 
     def __init__(self, stop: threading.Event) -> None:
@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the demo's database goes; emptied first")
     args = parser.parse_args()
     if port_is_taken(args.port):
-        say(f"port {args.port} is taken; choose another one: make demo DEMO_PORT={args.port + 1}")
+        announce(f"port {args.port} is taken; choose another one: make demo DEMO_PORT={args.port + 1}")
         return 2
     shutil.rmtree(args.folder, ignore_errors=True)
     args.folder.mkdir(parents=True)
@@ -117,7 +117,7 @@ def main() -> int:
     try:
         return run(services, args.port)
     except FaultlineError as error:
-        say(f"demo: {error.detail}")
+        announce(f"demo: {error.detail}")
         return 1
     except KeyboardInterrupt:
         return 0
@@ -135,35 +135,35 @@ def publish(services: compose.Services) -> list[str]:
 def run(services: compose.Services, port: int) -> int:
     """Play and serve."""
     services.store.upgrade()
-    say("database made and migrated")
-    say(f"model loaded: {services.diagnoser.model}")
+    announce("database made and migrated")
+    announce(f"model loaded: {services.diagnoser.model}")
     broker = MemoryBroker({TOPIC: PARTITIONS})
     consumer = services.consumer_of(Patient(broker, "demo", [TOPIC]), TopicInMemory())
     server = uvicorn.Server(uvicorn.Config(create_app(services.web()), host=HOST, port=port, log_level="warning"))
-    parts = Parts(threading.Event())
+    parts = BackgroundThreads(threading.Event())
     parts.start("worker", lambda: consumer.run(parts.stop))
     parts.start("server", server.run)
-    say("worker, API and dashboard started")
+    announce("worker, API and dashboard started")
     player = Player(broker, SystemClock())
     total = player.backlog()
     try:
         shown = -STEP
-        while not parts.stop.wait(0.1) and (done := handled(services)) < total:
+        while not parts.stop.wait(0.1) and (done := stored_count(services)) < total:
             if done >= shown + STEP:
                 shown = done
-                say(f"diagnosed and stored {done} of {total} job completions")
+                announce(f"diagnosed and stored {done} of {total} job completions")
         if not parts.failed:
-            say(f"diagnosed and stored {total} of {total} job completions")
+            announce(f"diagnosed and stored {total} of {total} job completions")
             published = publish(services)
-            say(f"weekly reports published: {', '.join(published)}\n")
-            say(f"Open http://{HOST}:{port}/ (new jobs keep arriving; Ctrl-C ends the demo)")
-            with services.upkeep():
+            announce(f"weekly reports published: {', '.join(published)}\n")
+            announce(f"Open http://{HOST}:{port}/ (new jobs keep arriving; Ctrl-C ends the demo)")
+            with services.maintenance():
                 player.live(parts.stop)
     finally:
         server.should_exit = True
         parts.join()
     for name, error in parts.failed.items():
-        say(f"the {name} stopped: {error}")
+        announce(f"the {name} stopped: {error}")
     return 1 if parts.failed else 0
 
 

@@ -11,7 +11,7 @@ import zstandard
 
 from service.clock import Clock
 from service.messaging.memory_source import MemoryBroker
-from service.messaging.record import Place
+from service.messaging.record import TopicPartition
 
 TOPIC = "demo"
 PARTITIONS = 3
@@ -77,5 +77,5 @@ class Player:
                 self._send(at(job | {"job_id": str(number)}, self._clock.now()))
 
     def _send(self, value: bytes) -> None:
-        self._broker.put(Place(TOPIC, self._put % PARTITIONS), value)
+        self._broker.put(TopicPartition(TOPIC, self._put % PARTITIONS), value)
         self._put += 1

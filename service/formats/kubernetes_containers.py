@@ -14,7 +14,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ContainerEnd:
     """One container. `earlier`: the end told is that of the run before the last restart."""
 
     name: str
@@ -31,7 +31,7 @@ class Ended:
     waiting_message: str | None = None
 
 
-def read(status: Mapping[str, Any]) -> list[Ended]:
+def read(status: Mapping[str, Any]) -> list[ContainerEnd]:
     """Every container, those of the initialisation first.
 
     Raises:
@@ -44,7 +44,7 @@ def read(status: Mapping[str, Any]) -> list[Ended]:
     return found
 
 
-def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Ended:
+def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> ContainerEnd:
     state = field_reading.mapping(entry, "state", within)
     terminated, place, earlier = field_reading.mapping(state, "terminated", f"{within}state."), "state", False
     if not terminated:
@@ -55,7 +55,7 @@ def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Ended:
     code = terminated.get("exitCode")
     if terminated and (not isinstance(code, int) or isinstance(code, bool) or not 0 <= code <= 255):  # noqa: PLR2004
         raise field_reading.unreadable(f"{inner}exitCode", "an integer 0 to 255", code)
-    return Ended(
+    return ContainerEnd(
         name=field_reading.text(entry, "name", within) or "",
         init=init,
         restarts=field_reading.whole(entry, "restartCount", within) or 0,
@@ -71,18 +71,18 @@ def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Ended:
     )
 
 
-def first_failed(containers: Iterable[Ended]) -> Ended | None:
+def first_failed(containers: Iterable[ContainerEnd]) -> ContainerEnd | None:
     """The container that failed first; a sidecar stopped at the end is not it."""
     failed = [one for one in containers if one.exit_code]
     return min(failed, key=lambda one: (one.ended_at or _LATEST, not one.init), default=None)
 
 
-def started_at(containers: Iterable[Ended]) -> datetime | None:
+def started_at(containers: Iterable[ContainerEnd]) -> datetime | None:
     """When the first container started, as far as it is told."""
     return min((one.started_at for one in containers if one.started_at is not None), default=None)
 
 
-def words(spoken: Iterable[str | None], containers: Iterable[Ended]) -> str | None:
+def words(spoken: Iterable[str | None], containers: Iterable[ContainerEnd]) -> str | None:
     """What pod and containers say, each once, in that order."""
     parts = [part for part in spoken if part]
     for one in containers:
@@ -92,7 +92,7 @@ def words(spoken: Iterable[str | None], containers: Iterable[Ended]) -> str | No
     return "\n".join(dict.fromkeys(parts))[: 2 * _MESSAGE_CHARS] or None
 
 
-def logs(containers: Iterable[Ended], *, rank: int | None, node: str | None) -> list[dict[str, Any]]:
+def logs(containers: Iterable[ContainerEnd], *, rank: int | None, node: str | None) -> list[dict[str, Any]]:
     """Termination messages that are a log: with FallbackToLogsOnError, or torchelastic's error file put there."""
     found = []
     for one in containers:

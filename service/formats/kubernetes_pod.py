@@ -12,7 +12,7 @@ from typing import Any
 
 from service.contracts.event import JobCompletion, Status
 from service.formats import field_reading, kubernetes_containers, kubernetes_meta
-from service.formats.kubernetes_containers import Ended
+from service.formats.kubernetes_containers import ContainerEnd
 from service.formats.kubernetes_meta import Condition
 from service.formats.read_outcome import Skipped
 
@@ -88,7 +88,11 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
 
 
 def _status(
-    phase: str | None, reason: str | None, disruption: Condition | None, stopped: Condition | None, failed: Ended | None
+    phase: str | None,
+    reason: str | None,
+    disruption: Condition | None,
+    stopped: Condition | None,
+    failed: ContainerEnd | None,
 ) -> Status:
     if phase == "Succeeded":
         return Status.SUCCEEDED
@@ -104,7 +108,7 @@ def _status(
 
 
 def _reason(
-    cause: Condition | None, pod_reason: str | None, failed: Ended | None, containers: list[Ended]
+    cause: Condition | None, pod_reason: str | None, failed: ContainerEnd | None, containers: list[ContainerEnd]
 ) -> str | None:
     waiting = next((one.waiting for one in containers if one.waiting), None)
     own = failed.reason if failed is not None and failed.reason != "Error" else None
@@ -112,7 +116,7 @@ def _reason(
 
 
 def _ended_at(
-    containers: list[Ended], conditions: Mapping[str, Condition], disruption: Condition | None
+    containers: list[ContainerEnd], conditions: Mapping[str, Condition], disruption: Condition | None
 ) -> datetime | None:
     """The last container's end; without one the disruption's or the last change of a condition that ended it."""
     ends = [one.ended_at for one in containers if one.ended_at is not None and not one.earlier]

@@ -98,7 +98,7 @@ class NodeEvent(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NodeStatement:
     """One event of one node, ready to be stored: kind and severity told, text redacted and cut, `key` its identity."""
 
     key: bytes
@@ -115,15 +115,15 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NodeReport:
     """What one record says: at least one event."""
 
-    said: tuple[Said, ...]
+    said: tuple[NodeStatement, ...]
 
 
 def parse(
     value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
-) -> Report | Skipped:
+) -> NodeReport | Skipped:
     """One record as it came from a topic or a request.
 
     Args:
@@ -166,7 +166,7 @@ def _decode(value: bytes) -> Any:
         raise UnreadableRecord(f"not JSON: {error}", (FieldError("(whole record)", f"JSON: {error}"),)) from None
 
 
-def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any] | None = None) -> Report | Skipped:
+def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any] | None = None) -> NodeReport | Skipped:
     if isinstance(obj, bytes):
         obj = _decode(obj)
     if isinstance(obj, str):
@@ -186,9 +186,9 @@ def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any]
 
 def _report(
     objects: Sequence[Mapping[str, Any]], envelope: Mapping[str, Any] | None, cluster: str | None = None
-) -> Report:
+) -> NodeReport:
     """The events of native objects; an envelope names and dates those that have no name or date of their own."""
-    said: list[Said] = []
+    said: list[NodeStatement] = []
     for number, given in enumerate(objects):
         obj = {name: value for name, value in given.items() if value is not None}
         if cluster is not None:
@@ -202,10 +202,10 @@ def _report(
             said.extend(_said(NodeEvent.model_validate(obj)))
         except ValidationError as error:
             raise as_unreadable(error) from None
-    return Report(tuple(said))
+    return NodeReport(tuple(said))
 
 
-def _said(event: NodeEvent) -> list[Said]:
+def _said(event: NodeEvent) -> list[NodeStatement]:
     text = _clean(event.text)
     kind = event.kind or of_text(text)
     severity: Severity = event.severity or evidence_weights.load().kinds[kind].severity
@@ -222,7 +222,7 @@ def _said(event: NodeEvent) -> list[Said]:
             what += [event.at.isoformat(), until, source, kind, severity, gpu, event.resolved, text]
         key = hashlib.blake2b(orjson.dumps(what), digest_size=16).digest()
         out.append(
-            Said(
+            NodeStatement(
                 key=key,
                 cluster=event.cluster,
                 node=node,

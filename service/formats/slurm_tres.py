@@ -10,7 +10,7 @@ _MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Tres:
+class TrackableResources:
     """What was found; None is not told. A part that can't be read is not told either: it decides nothing."""
 
     cpus: int | None = None
@@ -19,7 +19,7 @@ class Tres:
     gpu_type: str | None = None
 
 
-def read_tres(text: str | None) -> Tres:
+def read_tres(text: str | None) -> TrackableResources:
     """The resources a job was given, or asked for."""
     parts = dict(part.split("=", 1) for part in (text or "").split(",") if "=" in part)
     typed = [(name.removeprefix("gres/gpu:"), count) for name, count in parts.items() if name.startswith("gres/gpu:")]
@@ -27,7 +27,7 @@ def read_tres(text: str | None) -> Tres:
     gpus = _whole(parts.get("gres/gpu"))
     if gpus is None and typed:
         gpus = sum(count or 0 for count in counts)
-    return Tres(
+    return TrackableResources(
         cpus=_whole(parts.get("cpu")),
         memory_bytes=_bytes(parts.get("mem")),
         gpus=gpus,

@@ -24,7 +24,7 @@ from service.hooks.request import Failed, Result, Settled
 log = logging.getLogger(__name__)
 
 FORMAT = "faultline-intent/1"
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 LOOK_AGAIN_S = 0.1
 PRUNE_EVERY_S = 600.0
 State = Literal["intended", "acted", "told"]
@@ -124,7 +124,7 @@ class Journal:
         if self._clock.monotonic() < self._prune_at:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
-        oldest = (self._clock.now() - KEPT).timestamp()
+        oldest = (self._clock.now() - RETENTION).timestamp()
         for path in self._told.glob("*.json"):
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)

@@ -16,8 +16,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import IO, Any
 
-from service.hooks.lease_parser import as_item
-from service.hooks.request import Failed, Go, Lease, Request, Settled
+from service.hooks.lease_parser import request_to_json
+from service.hooks.request import Failed, Lease, Ready, Request, Settled
 
 log = logging.getLogger(__name__)
 
@@ -38,21 +38,21 @@ class CommandScheduler:
     """
 
     kind = "command"
-    asks = False
+    can_look_up = False
 
     def __init__(self, program: Sequence[str], *, timeout_s: float) -> None:
         self._program = tuple(program)
         self._timeout_s = timeout_s
 
-    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+    def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """See `Scheduler`; there is nobody to ask."""
         del request
-        assert intended is None, "the runner never begins such a request twice"
-        return Go(f"run {self._program[0]}")
+        assert begun_at is None, "the runner never begins such a request twice"
+        return Ready(f"run {self._program[0]}")
 
-    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`."""
-        given = json.dumps(as_item(request)).encode() + b"\n"
+        given = json.dumps(request_to_json(request)).encode() + b"\n"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
         lease.check()
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as stdin:
@@ -79,7 +79,7 @@ class CommandScheduler:
                 raise
             return _outcome(code, said)
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         """Nothing."""
 
     def close(self) -> None:

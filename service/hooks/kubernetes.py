@@ -16,9 +16,9 @@ from service.errors import ConfigurationError, FaultlineError, UnreadableRecord
 from service.formats import field_reading, kubernetes_containers, kubernetes_meta
 from service.formats.kubernetes_retrier import retrier
 from service.hooks import kubernetes_manifest as manifest
-from service.hooks.kubernetes_manifest import Impossible
-from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
-from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired
+from service.hooks.kubernetes_manifest import ManifestError
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
+from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, VersionExpired
 from service.kubernetes.paths import Object, collection, named
 
 log = logging.getLogger(__name__)
@@ -77,57 +77,57 @@ class KubernetesScheduler:
     """
 
     kind = "kubernetes"
-    asks = True
+    can_look_up = True
 
     def __init__(self, api: Api, clock: Clock, *, write_back: bool = True) -> None:
         self._api = api
         self._clock = clock
         self._write_back = write_back
 
-    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+    def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """See `Scheduler`."""
         place = _place(request.job_id)
         if place is None:
             return Settled("refused", "not a Kubernetes Job (namespace/Job/name)")
         try:
-            return self._look(place, request, intended)
-        except Absent:
-            return _gone(intended)
-        except (FaultlineError, Impossible) as error:
+            return self._look(place, request, begun_at)
+        except ObjectNotFound:
+            return _gone(begun_at)
+        except (FaultlineError, ManifestError) as error:
             return _said_no(error)
 
-    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`."""
         place = _place(request.job_id)
         assert place is not None, "look refuses it"
         try:
             return self._act(place, request, lease)
-        except (FaultlineError, Impossible) as error:  # forbidden, over a quota, refused by an admission webhook ...
+        except (FaultlineError, ManifestError) as error:  # forbidden, over a quota, refused by an admission webhook ...
             return _said_no(error)
 
-    def _look(self, place: _Place, request: Request, intended: datetime | None) -> Go | Settled | Failed:
+    def _look(self, place: _Place, request: Request, begun_at: datetime | None) -> Ready | Settled | Failed:
         if (settled := self._made(place, request)) is not None:
             return settled
         job = self._api.get(place.path)
-        if (against := self._against(job, request, intended)) is not None:
+        if (against := self._against(job, request, begun_at)) is not None:
             return against
-        made = manifest.anew(job, request)["metadata"]
+        made = manifest.new_job(job, request)["metadata"]
         without = f", not on {', '.join(request.exclude_nodes)}" if request.exclude_nodes else ""
-        return Go(f"create Job {made['namespace']}/{made['name']}{without}")
+        return Ready(f"create Job {made['namespace']}/{made['name']}{without}")
 
     def _act(self, place: _Place, request: Request, lease: Lease) -> Settled:
         job = self._api.get(place.path)
-        body = manifest.anew(job, request, self._killed(place) if request.changes.get("memory_bytes") else None)
+        body = manifest.new_job(job, request, self._killed(place) if request.changes.get("memory_bytes") else None)
         lease.check()
         try:
             self._api.create(collection(BATCH, "jobs", place.namespace), body)
-        except Exists:
+        except AlreadyExists:
             return self._made(place, request) or Settled("unknown", "the new Job was there, and is gone again")
         made = _Place(place.namespace, body["metadata"]["name"])
         self._tell(job, request, made)
         return Settled("done", f"created Job {made.namespace}/{made.name}{_without(request)}", made.job_id)
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         """Nothing."""
 
     def close(self) -> None:
@@ -136,17 +136,17 @@ class KubernetesScheduler:
 
     def _made(self, place: _Place, request: Request) -> Settled | None:
         """What the new Job's name says: somebody created it already, or nobody has."""
-        new = _Place(place.namespace, manifest.name_of(place.name, request.request_id))
+        new = _Place(place.namespace, manifest.new_job_name(place.name, request.request_id))
         try:
             found = self._api.get(new.path)
-        except Absent:
+        except ObjectNotFound:
             return None
         annotations = field_reading.mapping(field_reading.mapping(found, "metadata"), "annotations", "metadata.")
         if annotations.get(manifest.REQUEST) != request.request_id:
             return Settled("refused", f"there is another Job of the name {new.name}")
         return Settled("done", f"Job {new.namespace}/{new.name} was created before", new.job_id)
 
-    def _against(self, job: Object, request: Request, intended: datetime | None) -> Settled | Failed | None:
+    def _against(self, job: Object, request: Request, begun_at: datetime | None) -> Settled | Failed | None:
         """What speaks against a new Job; None: nothing does.
 
         Raises:
@@ -155,12 +155,12 @@ class KubernetesScheduler:
         meta = kubernetes_meta.read_meta(job)
         spec = field_reading.mapping(job, "spec")
         why = _another(meta, request) or self._ending(job) or _refusal(meta, spec, request)
-        if why is not None or intended is None:
+        if why is not None or begun_at is None:
             return why
         kept = KEPT
         if (ttl := field_reading.whole(spec, "ttlSecondsAfterFinished", "spec.")) is not None:
             kept = max(timedelta(seconds=ttl), LEAST_KEPT)
-        if self._clock.now() - intended > kept:
+        if self._clock.now() - begun_at > kept:
             return Settled("unknown", "it was begun, and so long ago that the new Job may have ended and been deleted")
         return None
 
@@ -191,7 +191,7 @@ class KubernetesScheduler:
         try:
             pods = self._api.get(collection("v1", "pods", place.namespace), query).get("items") or ()
             ended = [one for pod in pods for one in kubernetes_containers.read(field_reading.mapping(pod, "status"))]
-        except (FaultlineError, SchedulerAway):
+        except (FaultlineError, SchedulerUnavailable):
             return None
         return next((one.name for one in ended if one.reason == "OOMKilled"), None)
 
@@ -243,20 +243,20 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Kubern
     return KubernetesScheduler(api, SystemClock())
 
 
-def _gone(intended: datetime | None) -> Settled:
-    if intended is not None:
+def _gone(begun_at: datetime | None) -> Settled:
+    if begun_at is not None:
         return Settled("unknown", "the Job was deleted, and whether a new one was created can't be told any more")
     return Settled("refused", "the Job was deleted: there is no spec left to start anew")
 
 
-def _said_no(error: FaultlineError | Impossible) -> Settled:
+def _said_no(error: FaultlineError | ManifestError) -> Settled:
     """A refusal for good.
 
     Raises:
-        SchedulerAway: it was none; the cluster did not answer.
+        SchedulerUnavailable: it was none; the cluster did not answer.
     """
-    if isinstance(error, ClusterAway | Expired):
-        raise SchedulerAway(error.detail) from None
+    if isinstance(error, ClusterUnavailable | VersionExpired):
+        raise SchedulerUnavailable(error.detail) from None
     if isinstance(error, UnreadableRecord):
         return Settled("refused", f"the Job can't be read: {error.reason}")
     return Settled("refused", error.detail if isinstance(error, FaultlineError) else str(error))

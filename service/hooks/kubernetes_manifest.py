@@ -38,18 +38,18 @@ _OWN_ENDING = re.compile(r"-f[0-9a-f]{10}$")
 MEMORY_MOST = 4.0
 
 
-class Impossible(Exception):
+class ManifestError(Exception):
     """What is asked for can't be made of this Job; says why."""
 
 
-def name_of(old: str, request_id: str) -> str:
+def new_job_name(old: str, request_id: str) -> str:
     """The new Job's name: the old one's, and an ending made from the request's id, so that it exists once."""
     ending = "-f" + hashlib.sha256(request_id.encode()).hexdigest()[:10]
     stem = _OWN_ENDING.sub("", old)[: NAME_MOST - len(ending)].rstrip("-.")
     return f"{stem or 'job'}{ending}"
 
 
-def anew(job: Mapping[str, Any], request: Request, killed: str | None = None) -> dict[str, Any]:
+def new_job(job: Mapping[str, Any], request: Request, killed: str | None = None) -> dict[str, Any]:
     """The Job to create.
 
     Args:
@@ -81,7 +81,7 @@ def anew(job: Mapping[str, Any], request: Request, killed: str | None = None) ->
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": name_of(str(meta.get("name") or "job"), request.request_id),
+            "name": new_job_name(str(meta.get("name") or "job"), request.request_id),
             "namespace": meta.get("namespace") or "default",
             "labels": labels | _as_labels(own),
             "annotations": annotations | own,
@@ -128,7 +128,7 @@ def _elsewhere(pod: MutableMapping[str, Any], nodes: tuple[str, ...]) -> None:
         return
     bound = pod.get("nodeName") or (pod.get("nodeSelector") or {}).get("kubernetes.io/hostname")
     if bound in nodes:
-        raise Impossible(f"the Job is bound to {bound}, which is to be left out")
+        raise ManifestError(f"the Job is bound to {bound}, which is to be left out")
     pod.pop("nodeName", None)
     affinity = pod.get("affinity") or {}
     node = affinity.get("nodeAffinity") or {}
@@ -161,11 +161,11 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
             limits[one["name"]] = (one["resources"], now)
     total = sum(now for _, now in limits.values())
     if total == 0:
-        raise Impossible("more memory is asked for, and no container of the Job has a memory limit")
+        raise ManifestError("more memory is asked for, and no container of the Job has a memory limit")
     if wanted > MEMORY_MOST * total and pods > 1:
         wanted = -(-wanted // pods)  # reckoned for all pods at once
     if wanted > MEMORY_MOST * total:
-        raise Impossible(
+        raise ManifestError(
             f"{wanted} bytes of memory are asked for, more than {MEMORY_MOST:g} times the limit of {total}"
         )
     more = wanted - total

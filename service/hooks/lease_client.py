@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 import httpcore2
 
 from service.clock import Clock
-from service.hooks.lease_parser import Unreadable, end_of, read_request
+from service.hooks.lease_parser import InvalidRequest, expiry_of, read_request
 from service.hooks.request import Request, Settled
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ SLOW_DOWN = (408, 425, 429)
 SERVER = 500
 
 
-class ServiceAway(Exception):
+class ServiceUnavailable(Exception):
     """The service did not answer, or asked to come again later. `retry_after_s`: when, if it said so."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
@@ -45,18 +45,18 @@ class ServiceRefused(Exception):
     """The service understood and said no (a wrong token, a wrong question): trying again changes nothing by itself."""
 
 
-class LeaseGone(Exception):
+class LeaseLost(Exception):
     """The request was withdrawn, settled, or leased to another meanwhile."""
 
 
-class Service(Protocol):
+class LeaseService(Protocol):
     """What a hook asks of the service."""
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
         """Requests of this hook's cluster that are its own for so many seconds.
 
         Raises:
-            ServiceAway, ServiceRefused: see there.
+            ServiceUnavailable, ServiceRefused: see there.
         """
         ...
 
@@ -64,7 +64,7 @@ class Service(Protocol):
         """Requests of the cluster that may be done now, without taking them; they can't be acted on.
 
         Raises:
-            ServiceAway, ServiceRefused: see there.
+            ServiceUnavailable, ServiceRefused: see there.
         """
         ...
 
@@ -72,7 +72,7 @@ class Service(Protocol):
         """Tell what became of a request; the same may be told again.
 
         Raises:
-            LeaseGone, ServiceAway, ServiceRefused: see there.
+            LeaseLost, ServiceUnavailable, ServiceRefused: see there.
         """
         ...
 
@@ -80,7 +80,7 @@ class Service(Protocol):
         """Give a request back that could not be done; without `retry_after_s` it failed for good.
 
         Raises:
-            LeaseGone, ServiceAway, ServiceRefused: see there.
+            LeaseLost, ServiceUnavailable, ServiceRefused: see there.
         """
         ...
 
@@ -95,7 +95,7 @@ class Answer:
     retry_after_s: float | None
 
 
-class Client:
+class LeaseClient:
     """The service by HTTP.
 
     Args:
@@ -144,7 +144,7 @@ class Client:
                 request = read_request(item, self._good_until(item, asked_at, answer.at, seconds))
                 _refuse_expired(item, request, answer.at or asked_at)
                 found.append(request)
-            except Unreadable as error:
+            except InvalidRequest as error:
                 log.error("a request can't be used: %s", error)  # noqa: TRY400 - the text says it all
                 self._refuse(error)
         return found
@@ -155,7 +155,7 @@ class Client:
         asked = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
         found = []
         for item in self._items(self._send("GET", f"?{asked}", None)):
-            with suppress(Unreadable):
+            with suppress(InvalidRequest):
                 found.append(read_request({**item, "lease_token": "none"}, now))
         return [one for one in found if one.not_before is None or one.not_before <= now]
 
@@ -178,21 +178,21 @@ class Client:
         """The end of lease and request by this machine's clock, whatever the service's shows; early by the margin."""
         granted = timedelta(seconds=seconds)
         for name in ("expires_at", "valid_until"):
-            until = end_of(item, name)
+            until = expiry_of(item, name)
             if until is not None:
                 granted = min(granted, until - (service_now or asked_at))
         return asked_at + granted - timedelta(seconds=self._margin_s)
 
-    def _refuse(self, error: Unreadable) -> None:
+    def _refuse(self, error: InvalidRequest) -> None:
         if error.request_id is None or error.lease_token is None:
             return
-        with suppress(LeaseGone):
+        with suppress(LeaseLost):
             self.ack(error.request_id, error.lease_token, Settled("refused", f"this hook can't use it: {error}"))
 
     def _items(self, answer: Answer) -> list[Any]:
         items = answer.body.get("items") if isinstance(answer.body, dict) else answer.body
         if not isinstance(items, list):
-            raise ServiceAway(f"{self._shown} answered no list of requests")
+            raise ServiceUnavailable(f"{self._shown} answered no list of requests")
         return items
 
     def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> Answer:
@@ -213,19 +213,19 @@ class Client:
                 for part in response.iter_stream():
                     body += part
                     if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
-                        raise ServiceAway(f"{self._shown} answers too much or too slowly")
+                        raise ServiceUnavailable(f"{self._shown} answers too much or too slowly")
         except httpcore2.TimeoutException:
-            raise ServiceAway(f"no answer from {self._shown} within {self._timeout_s:g} s") from None
+            raise ServiceUnavailable(f"no answer from {self._shown} within {self._timeout_s:g} s") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
-            raise ServiceAway(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
+            raise ServiceUnavailable(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
         told = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
         return _checked(self._shown, _answer(response.status, body, told))
 
 
 def _refuse_expired(item: Any, request: Request, now: datetime) -> None:
-    valid_until = end_of(item, "valid_until")
+    valid_until = expiry_of(item, "valid_until")
     if valid_until is not None and valid_until <= now:
-        raise Unreadable("it has expired", request.request_id, request.lease_token)
+        raise InvalidRequest("it has expired", request.request_id, request.lease_token)
 
 
 def _answer(status: int, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -240,16 +240,16 @@ def _checked(shown: str, answer: Answer) -> Answer:
     """The answer of a request that went well.
 
     Raises:
-        LeaseGone, ServiceAway, ServiceRefused: the others.
+        LeaseLost, ServiceUnavailable, ServiceRefused: the others.
     """
     if OK <= answer.status < BAD:
         return answer
     detail = answer.body.get("detail") if isinstance(answer.body, dict) else None
     said = f"{shown} answered {answer.status}" + (f": {str(detail)[:300]}" if detail else "")
     if answer.status in GONE:
-        raise LeaseGone(said)
+        raise LeaseLost(said)
     if answer.status in SLOW_DOWN or answer.status >= SERVER:
-        raise ServiceAway(said, answer.retry_after_s)
+        raise ServiceUnavailable(said, answer.retry_after_s)
     raise ServiceRefused(said)
 
 

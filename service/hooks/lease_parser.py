@@ -10,7 +10,7 @@ from service.hooks.request import Action, Request
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 # Host names as RFC 1123 has them, with the underscore that some sites use; no leading dash, no list syntax.
-NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 ACTIONS = ("requeue", "submit")
 MOST_NODES = 1_000
 LONGEST = 4_096
@@ -21,7 +21,7 @@ KNOWN = frozenset(
 )
 
 
-class Unreadable(Exception):
+class InvalidRequest(Exception):
     """A leased request that can't be used; says which field and what was expected, and what is needed to refuse it."""
 
     def __init__(self, text: str, request_id: str | None = None, lease_token: str | None = None) -> None:
@@ -37,27 +37,27 @@ def read_request(item: Any, good_until: datetime) -> Request:
         Unreadable: names the field.
     """
     if not isinstance(item, dict):
-        raise Unreadable("expected an object for each request")
+        raise InvalidRequest("expected an object for each request")
     request_id = item.get("request_id")
     token = item.get("lease_token")
     if not isinstance(request_id, str) or REQUEST_ID.fullmatch(request_id) is None:
-        raise Unreadable("request_id: expected 1 to 64 letters, digits, dashes and underscores")
+        raise InvalidRequest("request_id: expected 1 to 64 letters, digits, dashes and underscores")
     if not isinstance(token, str) or not token or len(token) > LONGEST:
-        raise Unreadable("lease_token: expected a string", request_id)
+        raise InvalidRequest("lease_token: expected a string", request_id)
     try:
         return _read(item, request_id, token, good_until)
     except ValueError as error:
-        raise Unreadable(str(error), request_id, token) from None
+        raise InvalidRequest(str(error), request_id, token) from None
 
 
-def end_of(item: Any, name: str) -> datetime | None:
+def expiry_of(item: Any, name: str) -> datetime | None:
     """When the lease (`expires_at`) or the request (`valid_until`) ends by the service's clock, where it says so."""
     with suppress(ValueError):
         return _instant(name, item.get(name) if isinstance(item, dict) else None)
     return None
 
 
-def as_item(request: Request) -> dict[str, Any]:
+def request_to_json(request: Request) -> dict[str, Any]:
     """The request as JSON has it, without its lease; `read_request` reads it once a lease token is added."""
     return {
         **request.extra,
@@ -116,7 +116,7 @@ def _nodes(value: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(value, list) or len(value) > MOST_NODES:
         raise ValueError(f"exclude_nodes: expected a list of at most {MOST_NODES} names")
-    if any(not isinstance(node, str) or NODE.fullmatch(node) is None for node in value):
+    if any(not isinstance(node, str) or NODE_NAME.fullmatch(node) is None for node in value):
         raise ValueError("exclude_nodes: expected names of nodes")
     return tuple(dict.fromkeys(value))
 

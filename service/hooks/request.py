@@ -1,7 +1,7 @@
 """What every hook shares: a request, what a scheduler says of it, and the protocol of a scheduler.
 
-How the parts meet: the runner leases requests from the service, asks the scheduler's `look` about each one, writes its
-intent to disk, lets `act` do it, writes what became of it, and tells the service. After a crash it asks `look` again.
+How the parts meet: the runner leases requests from the service, asks the scheduler's `inspect` about each one, writes its
+intent to disk, lets `execute` do it, writes what became of it, and tells the service. After a crash it asks `inspect` again.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Ready:
     """Nothing stands against it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Go:
         begun: an earlier try of this request got half-way (a job is held for it ...); acting does the rest.
     """
 
-    would: str
+    action_text: str
     begun: bool = False
 
 
@@ -75,11 +75,11 @@ class Failed:
     retry_after_s: float | None = None
 
 
-class SchedulerAway(Exception):
+class SchedulerUnavailable(Exception):
     """The scheduler does not answer, or not in time; whether something was changed is not known. Says what it said."""
 
 
-class LeaseOver(Exception):
+class LeaseExpired(Exception):
     """The lease ended before the next step: that step was not taken."""
 
 
@@ -90,7 +90,7 @@ class Lease(Protocol):
         """Return while it lasts; to be called right before each step that changes something.
 
         Raises:
-            LeaseOver: it has ended.
+            LeaseExpired: it has ended.
         """
         ...
 
@@ -101,37 +101,37 @@ class Scheduler(Protocol):
     kind: str
     """`slurm`, `kubernetes`, `command`."""
 
-    asks: bool
-    """Whether `look` can tell by request id if a request was carried out. False: after a crash it is `unknown`."""
+    can_look_up: bool
+    """Whether `inspect` can tell by request id if a request was carried out. False: after a crash it is `unknown`."""
 
-    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+    def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """What the scheduler says of a request; changes nothing.
 
         Args:
             request: what to look for.
-            intended: when an earlier try of this very request was begun whose end is not known; None: there was none.
-                Begun and found by its request id: Settled("done"). Begun in part: Go, and `act` does the rest. Begun
+            begun_at: when an earlier try of this very request was begun whose end is not known; None: there was none.
+                Begun and found by its request id: Settled("done"). Begun in part: Go, and `execute` does the rest. Begun
                 and so long ago that its absence proves nothing: Settled("unknown").
 
         Raises:
-            SchedulerAway: no answer.
+            SchedulerUnavailable: no answer.
         """
         ...
 
-    def act(self, request: Request, lease: Lease) -> Settled | Failed:
-        """Do it, or what is left of it: safe to call again after a crash, as long as `look` said Go.
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
+        """Do it, or what is left of it: safe to call again after a crash, as long as `inspect` said Go.
 
         Raises:
-            SchedulerAway: no answer; the runner looks again later.
-            LeaseOver: out of `lease.check()`.
+            SchedulerUnavailable: no answer; the runner looks again later.
+            LeaseExpired: out of `lease.check()`.
         """
         ...
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         """What has to be done beside requests, before each round (saving scripts ...).
 
         Raises:
-            SchedulerAway: no answer; requests are tried all the same.
+            SchedulerUnavailable: no answer; requests are tried all the same.
         """
         ...
 

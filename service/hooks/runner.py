@@ -13,10 +13,10 @@ from typing import Protocol
 from service.backoff import Backoff
 from service.clock import Clock
 from service.hooks.action_journal import Intent, Journal
-from service.hooks.lease_client import LeaseGone, Service, ServiceAway, ServiceRefused
-from service.hooks.lease_parser import Unreadable, as_item, read_request
-from service.hooks.request import Failed, Go, LeaseOver, Request, Scheduler, SchedulerAway, Settled
-from service.shutdown import Stop
+from service.hooks.lease_client import LeaseLost, LeaseService, ServiceRefused, ServiceUnavailable
+from service.hooks.lease_parser import InvalidRequest, read_request, request_to_json
+from service.hooks.request import Failed, LeaseExpired, Ready, Request, Scheduler, SchedulerUnavailable, Settled
+from service.shutdown import ShutdownFlag
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ EARLY = timedelta(seconds=1)
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class Pause(Protocol):
+class RoundTimer(Protocol):
     """Waits between rounds."""
 
     def wait(self, seconds: float) -> None:
@@ -38,7 +38,7 @@ class Pause(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunnerOptions:
     """How a hook goes about it. Times in seconds; `lease_s` must be more than carrying out one request takes."""
 
     cluster: str
@@ -47,26 +47,26 @@ class Options:
     dry_run: bool = False
 
 
-class Runner:
+class HookRunner:
     """One hook: a service, a scheduler, and the memory between them."""
 
     def __init__(
-        self, service: Service, scheduler: Scheduler, journal: Journal, clock: Clock, options: Options
+        self, service: LeaseService, scheduler: Scheduler, journal: Journal, clock: Clock, options: RunnerOptions
     ) -> None:
         self._service = service
         self._scheduler = scheduler
         self._journal = journal
         self._clock = clock
         self._options = options
-        self._told_of: set[str] = set()
+        self._reported: set[str] = set()
 
-    def run(self, stop: Stop, pause: Pause) -> None:
+    def run(self, stop: ShutdownFlag, pause: RoundTimer) -> None:
         """Work until the end is asked for."""
         backoff = Backoff(longest=60.0)
         while not stop.is_set():
             try:
                 self.round(stop.is_set)
-            except ServiceAway as away:
+            except ServiceUnavailable as away:
                 seconds = backoff.next() if away.retry_after_s is None else max(away.retry_after_s, LEAST_PAUSE_S)
                 log.warning("%s; trying again in %.0f s", away, seconds)
             except ServiceRefused as error:
@@ -84,11 +84,11 @@ class Runner:
         """Finish what is unfinished, then take requests until there is none; how many were taken.
 
         Raises:
-            ServiceAway, ServiceRefused: the rest of the round was left out; nothing is lost.
+            ServiceUnavailable, ServiceRefused: the rest of the round was left out; nothing is lost.
         """
         try:
-            self._scheduler.tend()
-        except SchedulerAway as error:
+            self._scheduler.maintain()
+        except SchedulerUnavailable as error:
             log.warning("%s", error)
         self.recover()
         self._journal.prune()
@@ -118,7 +118,7 @@ class Runner:
         """Carry out one leased request, or answer for it what is known already.
 
         Raises:
-            ServiceAway: what became of it could not be told; the journal keeps it.
+            ServiceUnavailable: what became of it could not be told; the journal keeps it.
             OSError: the journal can't be written.
         """
         known = self._journal.get(request.request_id)
@@ -127,7 +127,7 @@ class Runner:
             self._tell(replace(known, lease_token=request.lease_token, state="acted"))
         elif request.cluster != self._options.cluster:
             self._end(request, Settled("refused", f"this hook serves cluster {self._options.cluster}"), None)
-        elif not self._scheduler.asks and (known or self._begun_elsewhere(request)):
+        elif not self._scheduler.can_look_up and (known or self._begun_elsewhere(request)):
             self._end(
                 request, Settled("unknown", "it may have been begun before, and it is not known how that ended"), known
             )
@@ -146,30 +146,30 @@ class Runner:
         """Look, write the intent, act, write the outcome, tell it."""
         begun_at = known.at if known is not None else self._aside_at(request)
         try:
-            seen = self._scheduler.look(request, intended=begun_at)
-        except SchedulerAway as away:
+            seen = self._scheduler.inspect(request, begun_at=begun_at)
+        except SchedulerUnavailable as away:
             if known is None:
                 self._end(request, Failed(str(away)[:LONGEST], AWAY_RETRY_S), None)
             log.warning("%s: %s", request.request_id, away)
             return
-        if not isinstance(seen, Go):
+        if not isinstance(seen, Ready):
             self._end(request, seen, known)
             return
-        lease = _Until(request.good_until, self._clock)
+        lease = _LeaseDeadline(request.good_until, self._clock)
         intent = self._intent(request, begun_at)
         try:
             lease.check()
             self._journal.write(intent)
-        except LeaseOver as error:
+        except LeaseExpired as error:
             log.warning("%s: %s", request.request_id, error)
             return
         except OSError as error:
             self._end(request, Failed(f"the hook's memory can't be written: {error.strerror}", AWAY_RETRY_S), known)
             return
-        log.info("%s: job %s: %s", request.request_id, request.job_id, seen.would)
+        log.info("%s: job %s: %s", request.request_id, request.job_id, seen.action_text)
         try:
-            outcome = self._scheduler.act(request, lease)
-        except (SchedulerAway, LeaseOver) as error:
+            outcome = self._scheduler.execute(request, lease)
+        except (SchedulerUnavailable, LeaseExpired) as error:
             log.warning("%s: %s; it will be looked at again", request.request_id, error)
             return
         self._end(request, outcome, intent)
@@ -178,10 +178,10 @@ class Runner:
         """What was begun and not ended: done, or to be done under the same lease, or left to the next one."""
         try:
             request = read_request({**intent.request, "lease_token": intent.lease_token}, intent.good_until)
-        except Unreadable as error:
+        except InvalidRequest as error:
             log.error("%s: %s", intent.request_id, error)  # noqa: TRY400 - the text says it all
             return
-        if not self._scheduler.asks:
+        if not self._scheduler.can_look_up:
             what = "the hook ended while it was carried out; it is not run again by itself"
             self._end(request, Settled("unknown", what), intent)
         elif self._clock.now() < intent.good_until:
@@ -192,21 +192,21 @@ class Runner:
     def _afterwards(self, request: Request, intent: Intent) -> None:
         """Its lease is over: nothing may be changed, but what was done can be told."""
         try:
-            seen = self._scheduler.look(request, intended=intent.at)
-        except SchedulerAway as away:
+            seen = self._scheduler.inspect(request, begun_at=intent.at)
+        except SchedulerUnavailable as away:
             log.warning("%s: %s", request.request_id, away)
             return
         if isinstance(seen, Settled):
             self._end(request, seen, intent)
         elif isinstance(seen, Failed) or not seen.begun:
             self._journal.forget(request.request_id)  # nothing was done: whoever leases it next begins anew
-        elif request.request_id not in self._told_of:
-            self._told_of.add(request.request_id)
+        elif request.request_id not in self._reported:
+            self._reported.add(request.request_id)
             log.error(
                 "%s: job %s was left half-way (%s), and the lease is over: it waits for the next one, or for a person",
                 request.request_id,
                 request.job_id,
-                seen.would,
+                seen.action_text,
             )
 
     def _end(self, request: Request, outcome: Settled | Failed, known: Intent | None) -> None:
@@ -223,7 +223,7 @@ class Runner:
                 self._service.ack(intent.request_id, intent.lease_token, outcome)
             elif outcome is not None:
                 self._service.fail(intent.request_id, intent.lease_token, outcome.error, outcome.retry_after_s)
-        except LeaseGone as gone:
+        except LeaseLost as gone:
             log.warning("%s: job %s: %s; %s", intent.request_id, intent.job_id, outcome, gone)
         except ServiceRefused as error:  # it is told again each round; the others must not wait for it
             log.error("%s: %s could not be told: %s", intent.request_id, outcome, error)  # noqa: TRY400 - says it all
@@ -245,7 +245,7 @@ class Runner:
             state="intended",
             at=at or self._clock.now(),
             good_until=request.good_until,
-            request=as_item(request),
+            request=request_to_json(request),
         )
 
     def _aside_at(self, request: Request) -> datetime | None:
@@ -254,21 +254,21 @@ class Runner:
 
     def _rehearse(self) -> int:
         """Say what would be done with what waits now, once each."""
-        fresh = [one for one in self._service.waiting(MOST_A_ROUND) if one.request_id not in self._told_of]
+        fresh = [one for one in self._service.waiting(MOST_A_ROUND) if one.request_id not in self._reported]
         for request in fresh:
-            self._told_of.add(request.request_id)
+            self._reported.add(request.request_id)
             seen: object = Settled("refused", f"this hook serves cluster {self._options.cluster}")
             if request.cluster == self._options.cluster:
                 try:
-                    seen = self._scheduler.look(request, intended=None)
-                except SchedulerAway as away:
+                    seen = self._scheduler.inspect(request, begun_at=None)
+                except SchedulerUnavailable as away:
                     seen = away
-            said = seen.would if isinstance(seen, Go) else seen
+            said = seen.action_text if isinstance(seen, Ready) else seen
             log.info("dry run: %s: job %s: %s", request.request_id, request.job_id, said)
         return len(fresh)
 
 
-class _Until:
+class _LeaseDeadline:
     """A lease by this machine's clock."""
 
     def __init__(self, good_until: datetime, clock: Clock) -> None:
@@ -277,4 +277,4 @@ class _Until:
 
     def check(self) -> None:
         if self._clock.now() >= self._good_until:
-            raise LeaseOver("the lease is over")
+            raise LeaseExpired("the lease is over")

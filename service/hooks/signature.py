@@ -10,7 +10,7 @@ TOLERANCE = timedelta(minutes=5)  # as the specification's own verifiers
 LONGEST_ID = 256
 
 
-class BadSignature(Exception):
+class InvalidSignature(Exception):
     """The message is not taken; says why, without what was sent."""
 
 
@@ -28,15 +28,15 @@ def verify(keys: Sequence[bytes], headers: Mapping[str, str], body: bytes, now: 
     """
     message_id, sent, given = (headers.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
     if not message_id or len(message_id) > LONGEST_ID or not sent or not given:
-        raise BadSignature("expected the headers webhook-id, webhook-timestamp and webhook-signature")
+        raise InvalidSignature("expected the headers webhook-id, webhook-timestamp and webhook-signature")
     if not (sent.isascii() and sent.isdecimal() and len(sent) <= len("99999999999")):
-        raise BadSignature("webhook-timestamp: expected seconds since 1970")
+        raise InvalidSignature("webhook-timestamp: expected seconds since 1970")
     at = datetime.fromtimestamp(int(sent), UTC)
     if abs(now - at) > TOLERANCE:
-        raise BadSignature("webhook-timestamp: too old, or too far in the future")
+        raise InvalidSignature("webhook-timestamp: too old, or too far in the future")
     signatures = [one.encode() for one in given.split(" ") if one.startswith("v1,")]
     for key in keys:
         wanted = signing.headers([key], message_id, at, body)["webhook-signature"].encode()
         if any(hmac.compare_digest(wanted, one) for one in signatures):
             return
-    raise BadSignature("webhook-signature: none is right")
+    raise InvalidSignature("webhook-signature: none is right")

@@ -15,11 +15,11 @@ from service.errors import UnreadableRecord
 from service.formats.slurm_nodes import expand_nodes
 from service.hooks import slurm_comment as words
 from service.hooks import slurm_spool, slurm_submit
-from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
-from service.hooks.slurm_client import Slurm
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
+from service.hooks.slurm_client import SlurmClient
 from service.hooks.slurm_record import REQUEUED_ON_HOLD, SlurmJob, text
-from service.hooks.slurm_scripts import Saved, Scripts
-from service.hooks.slurm_tools import JOB, SlurmRefused
+from service.hooks.slurm_scripts import SavedScript, ScriptStore
+from service.hooks.slurm_tools import JOB_ID, SlurmRefused
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class _Plan:
 
     job: SlurmJob
     exclude: tuple[str, ...] = ()
-    saved: Saved | None = None
+    saved: SavedScript | None = None
     begun: bool = False
 
 
@@ -64,9 +64,9 @@ class SlurmScheduler:
     """See `service.hooks.request.Scheduler`."""
 
     kind = "slurm"
-    asks = True
+    can_look_up = True
 
-    def __init__(self, tools: Slurm, scripts: Scripts, clock: Clock, options: SlurmOptions) -> None:
+    def __init__(self, tools: SlurmClient, scripts: ScriptStore, clock: Clock, options: SlurmOptions) -> None:
         self._tools = tools
         self._scripts = scripts
         self._clock = clock
@@ -74,11 +74,11 @@ class SlurmScheduler:
         self._memory_s: int | None = None
         self._plans: dict[str, _Plan] = {}
 
-    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
+    def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
         """See `Scheduler`."""
         self._plans.clear()
         try:
-            plan = self._look(request, intended)
+            plan = self._look(request, begun_at)
         except SlurmRefused as error:
             return Failed(str(error), REFUSED_RETRY_S)
         except UnreadableRecord as error:
@@ -88,16 +88,16 @@ class SlurmScheduler:
         self._plans[request.request_id] = plan
         without = f" without {', '.join(plan.exclude)}" if plan.exclude else ""
         if plan.begun:
-            return Go(f"release it{without}: it is on hold for this request", begun=True)
-        return Go(f"requeue it{without}" if plan.saved is None else f"submit its script anew{without}")
+            return Ready(f"release it{without}: it is on hold for this request", begun=True)
+        return Ready(f"requeue it{without}" if plan.saved is None else f"submit its script anew{without}")
 
-    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`; does what the last `look` found."""
         plan = self._plans.pop(request.request_id)
         wanted = replace(request, exclude_nodes=plan.exclude)
         return self._requeue(wanted, plan, lease) if plan.saved is None else self._submit(wanted, plan.saved, lease)
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         """Save the scripts of jobs that failed, while Slurm still has them."""
         if not self._options.save_scripts:
             return
@@ -117,39 +117,39 @@ class SlurmScheduler:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _look(self, request: Request, intended: datetime | None) -> _Plan | Settled | Failed:
-        if JOB.fullmatch(request.job_id) is None:
+    def _look(self, request: Request, begun_at: datetime | None) -> _Plan | Settled | Failed:
+        if JOB_ID.fullmatch(request.job_id) is None:
             return Settled("refused", "not the number of a Slurm job, or a part of a heterogeneous one")
-        if intended is not None or _count(request) > 1:
+        if begun_at is not None or _count(request) > 1:
             found = [job for job in self._tools.find(f"{words.REQUEST}={request.request_id}") if job != request.job_id]
             if found:
                 return Settled("done", "it was submitted before the hook ended", found[0])
         job = self._tools.job(request.job_id)
         if job is None:
-            return self._forgotten(request, intended)
-        return self._known(request, job, intended)
+            return self._forgotten(request, begun_at)
+        return self._known(request, job, begun_at)
 
-    def _known(self, request: Request, job: SlurmJob, intended: datetime | None) -> _Plan | Settled | Failed:
+    def _known(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled | Failed:
         """What a job says that Slurm knows."""
-        if words.said(job.comment).get(words.REQUEST) == request.request_id:
+        if words.comment_fields(job.comment).get(words.REQUEST) == request.request_id:
             if job.waits_on_hold:
                 return self._plan(request, job, begun=True)
             return Settled("done", f"requeued; it is {job.states[0]} now")
         if job.end is None:
-            return self._going(request, job, intended)
+            return self._going(request, job, begun_at)
         against = self._over(request, job) or self._refusal(request, job)
         if against is None:
-            self._wait_until_settled(intended)
+            self._wait_until_settled(begun_at)
         return against or self._plan(request, job)
 
-    def _going(self, request: Request, job: SlurmJob, intended: datetime | None) -> _Plan | Settled:
+    def _going(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled:
         """The job waits or runs: by our own first step, or because Slurm or a person started it again."""
         ours = (
-            intended is not None
+            begun_at is not None
             and job.waits_on_hold
             and job.description == REQUEUED_ON_HOLD
             and job.submitted_at is not None
-            and job.submitted_at >= intended - CLOCKS
+            and job.submitted_at >= begun_at - CLOCKS
         )
         if ours:
             return self._plan(request, job, begun=True)
@@ -171,11 +171,11 @@ class SlurmScheduler:
             return Settled("already_done", f"it has run again since, and ended as {job.end}")
         return None
 
-    def _forgotten(self, request: Request, intended: datetime | None) -> _Plan | Settled:
+    def _forgotten(self, request: Request, begun_at: datetime | None) -> _Plan | Settled:
         """Slurm does not know the job any more: its saved script is all there is."""
-        if intended is not None:
-            self._wait_until_settled(intended)
-            if self._clock.now() - intended > timedelta(seconds=self._memory()) - CLOCKS:
+        if begun_at is not None:
+            self._wait_until_settled(begun_at)
+            if self._clock.now() - begun_at > timedelta(seconds=self._memory()) - CLOCKS:
                 return Settled(
                     "unknown", "it was begun, and so long ago that Slurm would have forgotten what came of it"
                 )
@@ -203,17 +203,17 @@ class SlurmScheduler:
             why = f"submitted with --no-requeue, and its comment does not say {words.OPT_IN}=auto"
         return None if why is None else Settled("refused", why)
 
-    def _wait_until_settled(self, intended: datetime | None) -> None:
+    def _wait_until_settled(self, begun_at: datetime | None) -> None:
         """Return unless it was begun so lately that what was asked of Slurm may still come to pass.
 
         Raises:
-            SchedulerAway: it was.
+            SchedulerUnavailable: it was.
         """
-        if intended is not None and self._clock.now() - intended < timedelta(seconds=self._options.settle_s):
-            raise SchedulerAway("it was begun moments ago; what came of it may not be seen yet")
+        if begun_at is not None and self._clock.now() - begun_at < timedelta(seconds=self._options.settle_s):
+            raise SchedulerUnavailable("it was begun moments ago; what came of it may not be seen yet")
 
     def _plan(
-        self, request: Request, job: SlurmJob, *, begun: bool = False, saved: Saved | None = None
+        self, request: Request, job: SlurmJob, *, begun: bool = False, saved: SavedScript | None = None
     ) -> _Plan | Settled:
         """The plan, if the nodes that are left are enough."""
         partitions = self._tools.nodes()
@@ -230,7 +230,7 @@ class SlurmScheduler:
                 "refused", f"without {', '.join(exclude)} {left} nodes are left; it asks for {job.node_count}"
             )
         if saved is None and not begun and (request.action == "submit" or not job.may_requeue):
-            saved = Saved(job, self._tools.script(job.job_id), self._environment(job))
+            saved = SavedScript(job, self._tools.script(job.job_id), self._environment(job))
         return _Plan(job, exclude, saved, begun)
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
@@ -268,7 +268,7 @@ class SlurmScheduler:
             log.warning("job %s: its environment can't be read: %s", job.job_id, error)
             return None
 
-    def _submit(self, request: Request, saved: Saved, lease: Lease) -> Settled | Failed:
+    def _submit(self, request: Request, saved: SavedScript, lease: Lease) -> Settled | Failed:
         job = saved.job
         asked = slurm_submit.options(job, request, as_root=self._options.as_root)
         if saved.environment is None:
@@ -284,7 +284,7 @@ class SlurmScheduler:
         if (line := self._line(request)) is not None:
             try:
                 self._tools.update(new, {"AdminComment": line})
-            except (SlurmRefused, SchedulerAway) as error:  # it runs; only the note is missing
+            except (SlurmRefused, SchedulerUnavailable) as error:  # it runs; only the note is missing
                 log.warning("job %s: no AdminComment: %s", new, error)
         return Settled("done", f"submitted as {new}{_without(request)}", new)
 

@@ -6,8 +6,8 @@ from typing import Protocol
 from service.hooks.slurm_record import SlurmJob
 
 
-class Slurm(Protocol):
-    """A cluster. Each method raises SchedulerAway where nobody answers, and SlurmRefused where Slurm said no."""
+class SlurmClient(Protocol):
+    """A cluster. Each method raises SchedulerUnavailable where nobody answers, and SlurmRefused where Slurm said no."""
 
     def job(self, job_id: str) -> SlurmJob | None:
         """One job as the controller knows it; None: it does not, or not any more."""

@@ -13,19 +13,19 @@ RESUME = "faultline/resume"
 _WORD = re.compile(r"(?:^|(?<=[\s,;]))(faultline/[a-z_]+)=([^\s,;]*)")
 
 
-def said(comment: str | None) -> dict[str, str]:
+def comment_fields(comment: str | None) -> dict[str, str]:
     """Our words in a comment; of one that is said twice, the last."""
     return dict(_WORD.findall(comment or ""))
 
 
 def opt_in(comment: str | None) -> str | None:
     """What the job's owner wants: auto, advise, never; None: nothing is said. An unknown word is given as it is."""
-    return said(comment).get(OPT_IN)
+    return comment_fields(comment).get(OPT_IN)
 
 
 def request_of(comment: str | None) -> str | None:
     """The request that this job was last started for."""
-    return said(comment).get(REQUEST)
+    return comment_fields(comment).get(REQUEST)
 
 
 def with_request(comment: str | None, request_id: str, resume_from: str | None = None) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.clock import Clock
-from service.hooks.request import SchedulerAway
-from service.hooks.slurm_client import Slurm
+from service.hooks.request import SchedulerUnavailable
+from service.hooks.slurm_client import SlurmClient
 from service.hooks.slurm_record import SlurmJob, read_job, text, whole
-from service.hooks.slurm_rest_call import Caller
-from service.hooks.slurm_rest_job import NotDescribable, changed, described
-from service.hooks.slurm_tools import AWAY, JOB, SlurmRefused, argument, number
+from service.hooks.slurm_rest_call import SlurmRestTransport
+from service.hooks.slurm_rest_job import UnsupportedOption, changed, described
+from service.hooks.slurm_tools import AWAY, JOB_ID, SlurmRefused, argument, number
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class SlurmRest:
         clock: the present.
     """
 
-    def __init__(self, caller: Caller, commands: Slurm, clock: Clock) -> None:
+    def __init__(self, caller: SlurmRestTransport, commands: SlurmClient, clock: Clock) -> None:
         self._caller = caller
         self._shown = caller.shown
         self._commands = commands
@@ -108,7 +108,7 @@ class SlurmRest:
             argument(value)
         try:
             wanted = changed(changes, self._clock.now())
-        except NotDescribable as error:
+        except UnsupportedOption as error:
             self._instead(f"scontrol makes a change that this API has no field for: {error}")
             self._commands.update(job_id, changes)
             return
@@ -136,13 +136,13 @@ class SlurmRest:
             argument(option)
         try:
             wanted = described(script, options, environment, folder=folder)
-        except NotDescribable as error:
+        except UnsupportedOption as error:
             self._instead(f"sbatch submits what this API can't be told: {error}")
             return self._commands.submit(script, options, folder=folder, environment=environment)
         answer = self._ask("POST", "job/submit", {"script": script, "job": wanted})
         job = "" if answer is None else str(answer.get("job_id") or "")
-        if JOB.fullmatch(job) is None:
-            raise SchedulerAway(f"{self._shown} said no job's number")
+        if JOB_ID.fullmatch(job) is None:
+            raise SchedulerUnavailable(f"{self._shown} said no job's number")
         for words in _ignored(answer):
             log.warning("job %s: %s", job, words)
         return job
@@ -163,7 +163,7 @@ class SlurmRest:
         """What it answers; None: it knows no such job.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         if self._version is None:
             self._version = self._known_version()
@@ -182,20 +182,20 @@ class SlurmRest:
 
     def _checked(self, status: int, answer: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if status in {UNAUTHORIZED, FORBIDDEN}:
-            raise SchedulerAway(f"{self._shown} does not take the token or the user ({status})")
+            raise SchedulerUnavailable(f"{self._shown} does not take the token or the user ({status})")
         if answer is None:
-            raise SchedulerAway(f"{self._shown} answered {status} without JSON")
+            raise SchedulerUnavailable(f"{self._shown} answered {status} without JSON")
         errors = [one for one in answer.get("errors") or () if isinstance(one, dict)]
         if not errors:
             if OK <= status < BAD:
                 return answer
-            raise SchedulerAway(f"{self._shown} answered {status}")
+            raise SchedulerUnavailable(f"{self._shown} answered {status}")
         if all(one.get("error_number") == UNKNOWN_JOB for one in errors):
             return None
         said = "; ".join(f"{one.get('error')} ({one.get('description')})" for one in errors)[:500]
         away = any(words in said.lower() for words in AWAY)
         if away or not all(any(one.get("error_number") in span for span in _NO) for one in errors):
-            raise SchedulerAway(f"{self._shown}: {said}")
+            raise SchedulerUnavailable(f"{self._shown}: {said}")
         if any(words in said.lower() for words in _NOT_THE_TOKENS):
             raise _NotAllowed(f"{self._shown}: {said}")
         raise SlurmRefused(f"{self._shown}: {said}")

@@ -14,14 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from service.clock import Clock
-from service.hooks.request import SchedulerAway
+from service.hooks.request import SchedulerUnavailable
 
 ANSWER_BYTES = 256 << 20  # all jobs of a large cluster
 _PART = 1 << 16
 UNIX = "unix:"
 
 
-class Caller:
+class SlurmRestTransport:
     """Where slurmrestd is.
 
     Args:
@@ -56,7 +56,7 @@ class Caller:
         """The status and the JSON object that came back; None: something else did.
 
         Raises:
-            SchedulerAway: no answer, or not in time.
+            SchedulerUnavailable: no answer, or not in time.
         """
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
         if self._token is not None:
@@ -71,11 +71,11 @@ class Caller:
             while part := response.read(_PART):
                 body += part
                 if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
-                    raise SchedulerAway(f"{self.shown} answers too much or too slowly")
+                    raise SchedulerUnavailable(f"{self.shown} answers too much or too slowly")
         except TimeoutError:
-            raise SchedulerAway(f"{self.shown}: no answer within {self._timeout_s:g} s") from None
+            raise SchedulerUnavailable(f"{self.shown}: no answer within {self._timeout_s:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            raise SchedulerAway(f"{self.shown}: {type(error).__name__} {error}"[:300]) from None
+            raise SchedulerUnavailable(f"{self.shown}: {type(error).__name__} {error}"[:300]) from None
         finally:
             connection.close()
         try:
@@ -98,7 +98,7 @@ def token_of(reference: str) -> Callable[[], str]:
     """Reads the token anew each time: `file:/path`, or `env:NAME`.
 
     Raises:
-        SchedulerAway: when called, and there is none.
+        SchedulerUnavailable: when called, and there is none.
     """
 
     def read() -> str:
@@ -106,10 +106,10 @@ def token_of(reference: str) -> Callable[[], str]:
         try:
             token = (os.environ[name] if kind == "env" else Path(name).read_text(encoding="ascii")).strip()
         except (KeyError, OSError, ValueError):
-            raise SchedulerAway(f"slurmrestd's token can't be read from {reference}") from None
+            raise SchedulerUnavailable(f"slurmrestd's token can't be read from {reference}") from None
         token = token.removeprefix("SLURM_JWT=")  # as `scontrol token` prints it
         if not token or not token.isascii() or not token.isprintable():
-            raise SchedulerAway(f"{reference} holds no token")
+            raise SchedulerUnavailable(f"{reference} holds no token")
         return token
 
     return read

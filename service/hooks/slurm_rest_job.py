@@ -13,7 +13,7 @@ from typing import Any
 Description = dict[str, Any]
 
 
-class NotDescribable(Exception):
+class UnsupportedOption(Exception):
     """slurmrestd has no way to say this; the text names it."""
 
 
@@ -34,7 +34,7 @@ def _group(value: str) -> str:
     try:
         return value if value.isdecimal() else str(grp.getgrnam(value).gr_gid)
     except KeyError:
-        raise NotDescribable(f"the group {value}, which this machine does not know") from None
+        raise UnsupportedOption(f"the group {value}, which this machine does not know") from None
 
 
 def _append(value: str) -> list[str]:
@@ -99,7 +99,7 @@ def changed(changes: Mapping[str, str], now: datetime) -> Description:
             field, written = _CHANGES[name]
             out[field] = written(value)
         else:
-            raise NotDescribable(f"{name}={value}")
+            raise UnsupportedOption(f"{name}={value}")
     return out
 
 
@@ -116,7 +116,7 @@ def described(script: str, options: Sequence[str], environment: bytes | None, *,
         NotDescribable: the script holds options, which only sbatch reads, or an option is not known here.
     """
     if _DIRECTIVE.search(script):
-        raise NotDescribable("the #SBATCH lines of its script")
+        raise UnsupportedOption("the #SBATCH lines of its script")
     out: Description = {}
     for option in options:
         name, equals, value = option.partition("=")
@@ -129,14 +129,14 @@ def described(script: str, options: Sequence[str], environment: bytes | None, *,
         elif option == "--export=NONE" and environment is None:
             out["environment"] = [LOGIN_ENVIRONMENT]
         else:
-            raise NotDescribable(option)
+            raise UnsupportedOption(option)
     if environment is not None:
         try:
             out["environment"] = [one for one in environment.decode().split("\0") if one]
         except UnicodeDecodeError:
-            raise NotDescribable("an environment that is not UTF-8") from None
+            raise UnsupportedOption("an environment that is not UTF-8") from None
     if not out.get("environment"):
-        raise NotDescribable("an empty environment")
+        raise UnsupportedOption("an empty environment")
     if folder:
         out["environment"].append(f"SLURM_SUBMIT_DIR={folder}")
     out.setdefault("current_working_directory", folder or "/")

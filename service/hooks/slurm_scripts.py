@@ -18,12 +18,12 @@ from service.hooks.slurm_record import SlurmJob, read_job
 
 log = logging.getLogger(__name__)
 
-KEPT = timedelta(days=3)
-LARGEST = 4 << 20
+RETENTION = timedelta(days=3)
+MAX_SCRIPT_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedScript:
     """A job as it was. `environment`: its variables, each with a null byte after it; None: not known."""
 
     job: SlurmJob
@@ -31,7 +31,7 @@ class Saved:
     environment: bytes | None = None
 
 
-class Scripts:
+class ScriptStore:
     """The saved scripts."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -51,7 +51,7 @@ class Scripts:
         """
         variables = None if environment is None else environment.decode("latin-1")
         content = json.dumps({"job": job.raw, "script": script, "environment": variables})
-        if len(content) > LARGEST:
+        if len(content) > MAX_SCRIPT_BYTES:
             log.warning("job %s: its script of %d bytes is not kept", job.job_id, len(content))
             content = json.dumps({"job": job.raw, "script": None})
         path = self._path(job.job_id, job.restarts)
@@ -61,7 +61,7 @@ class Scripts:
             file.write(content)
         fresh.replace(path)
 
-    def get(self, job_id: str) -> Saved | None:
+    def get(self, job_id: str) -> SavedScript | None:
         """A job as it was, and its script; None: not kept, or not readable any more."""
         paths = list(self._folder.glob(f"{job_id}-*.json"))
         if not paths:
@@ -74,14 +74,14 @@ class Scripts:
                 return None
             variables = content.get("environment")
             environment = variables.encode("latin-1") if isinstance(variables, str) else None
-            return Saved(read_job(content["job"]), script, environment)
+            return SavedScript(read_job(content["job"]), script, environment)
         except (ValueError, KeyError, TypeError, OSError) as error:
             log.warning("the saved script of job %s can't be read: %s", job_id, error)
             return None
 
     def prune(self) -> None:
         """Remove the old ones."""
-        oldest = (self._clock.now() - KEPT).timestamp()
+        oldest = (self._clock.now() - RETENTION).timestamp()
         for path in self._folder.iterdir():
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from service.hooks.request import SchedulerAway
+from service.hooks.request import SchedulerUnavailable
 from service.hooks.slurm_record import SlurmJob, read_job
 
-JOB = re.compile(r"[1-9][0-9]{0,9}(?:_[0-9]{1,9})?", re.ASCII)
+JOB_ID = re.compile(r"[1-9][0-9]{0,9}(?:_[0-9]{1,9})?", re.ASCII)
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 KEPT = ("SLURM_CONF", "TZ")
 UNKNOWN_JOB = "invalid job id"
@@ -42,7 +42,7 @@ class SlurmRefused(Exception):
     """Slurm understood and said no; the text is what it said. Nothing was changed."""
 
 
-class SlurmTools:
+class SlurmCommands:
     """The cluster, by its command line.
 
     Args:
@@ -63,7 +63,7 @@ class SlurmTools:
         """One job as the controller knows it; None: it does not, or not any more.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         try:
             answer = self._json("scontrol", "show", "job", number(job_id), "--json")
@@ -81,28 +81,30 @@ class SlurmTools:
         """The jobs, ended ones in memory too, whose comment's last word is `word`.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         said = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
         rows = (line.partition("|") for line in said.splitlines())
-        return [job for job, _, comment in rows if JOB.fullmatch(job) and comment.split()[-1:] == [word]]
+        return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
     def ended_badly(self) -> list[tuple[str, int]]:
         """Jobs in memory that failed, each with how often it was restarted.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
         said = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
         rows = (line.split() for line in said.splitlines())
-        return [(row[0], int(row[1])) for row in rows if len(row) == ROW and JOB.fullmatch(row[0]) and row[1].isdigit()]
+        return [
+            (row[0], int(row[1])) for row in rows if len(row) == ROW and JOB_ID.fullmatch(row[0]) and row[1].isdigit()
+        ]
 
     def nodes(self) -> dict[str, frozenset[str]]:
         """The nodes of each partition.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         found: dict[str, set[str]] = {}
         for line in self._run("sinfo", "--noheader", "--Node", "--format=%N|%R").splitlines():
@@ -114,7 +116,7 @@ class SlurmTools:
         """How long an ended job is known: MinJobAge, in seconds.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         found = re.search(r"^MinJobAge\s*=\s*(\d+)", self._run("scontrol", "show", "config"), re.MULTILINE)
         return int(found[1]) if found else 300
@@ -123,7 +125,7 @@ class SlurmTools:
         """The batch script of a job in memory.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         return self._run("scontrol", "write", "batch_script", number(job_id), "-")
 
@@ -131,7 +133,7 @@ class SlurmTools:
         """Put an ended job back into the queue, on hold.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         self._run("scontrol", "requeuehold", number(job_id))
 
@@ -139,7 +141,7 @@ class SlurmTools:
         """Change a waiting job: fields as `scontrol update` names them.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         words = [f"{name}={argument(value)}" for name, value in changes.items()]
         self._run("scontrol", "update", f"JobId={number(job_id)}", *words)
@@ -148,7 +150,7 @@ class SlurmTools:
         """Let a held job start.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         self._run("scontrol", "release", number(job_id))
 
@@ -162,7 +164,7 @@ class SlurmTools:
             environment: the job's variables, each `NAME=value` and a null byte; None: as the options say.
 
         Raises:
-            SchedulerAway, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see there.
         """
         arguments = [argument(option) for option in options]
         if environment is None:
@@ -177,8 +179,8 @@ class SlurmTools:
                     "sbatch", "--parsable", *arguments, handed, given=script, folder=folder, fd=file.fileno()
                 )
         job = said.strip().splitlines()[-1].partition(";")[0] if said.strip() else ""
-        if JOB.fullmatch(job) is None:
-            raise SchedulerAway(f"sbatch said no job's number: {said.strip()[:200]}")
+        if JOB_ID.fullmatch(job) is None:
+            raise SchedulerUnavailable(f"sbatch said no job's number: {said.strip()[:200]}")
         return job
 
     def _json(self, *command: str) -> Mapping[str, Any]:
@@ -209,14 +211,14 @@ class SlurmTools:
                 pass_fds=self._held_open if fd is None else (*self._held_open, fd),
             )
         except subprocess.TimeoutExpired:
-            raise SchedulerAway(f"{tool}: no answer within {self._timeout_s:g} s") from None
+            raise SchedulerUnavailable(f"{tool}: no answer within {self._timeout_s:g} s") from None
         except OSError as error:
-            raise SchedulerAway(f"{program}: {error.strerror}") from None
+            raise SchedulerUnavailable(f"{program}: {error.strerror}") from None
         if done.returncode == 0:
             return done.stdout
         said = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())[:500]
         if any(words in said.lower() for words in AWAY) or done.returncode < 0:
-            raise SchedulerAway(f"{tool}: {said}")
+            raise SchedulerUnavailable(f"{tool}: {said}")
         raise SlurmRefused(f"{tool}: {said}")
 
 
@@ -226,7 +228,7 @@ def number(job_id: str) -> str:
     Raises:
         SlurmRefused: it is none.
     """
-    if JOB.fullmatch(job_id) is None:
+    if JOB_ID.fullmatch(job_id) is None:
         raise SlurmRefused(f"{job_id[:50]!r} is no job's number")
     return job_id
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 
 from service.clock import Clock
 from service.errors import ConfigurationError
-from service.hooks.signature import BadSignature, verify
-from service.shutdown import SignalStop
+from service.hooks.signature import InvalidSignature, verify
+from service.shutdown import SignalShutdownFlag
 
 log = logging.getLogger(__name__)
 
@@ -23,18 +23,18 @@ MOST_CONNECTIONS = 16
 ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE = 204, 400, 401, 413
 
 
-class Bell:
+class WakeUp:
     """Ends a wait early, as the end does.
 
     Args:
         stop: the end, asked for by a signal.
     """
 
-    def __init__(self, stop: SignalStop) -> None:
+    def __init__(self, stop: SignalShutdownFlag) -> None:
         self._stop = stop
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """There may be work; safe from any thread, and often."""
         with suppress(BlockingIOError):
             os.write(self._writer, b"x")
@@ -51,14 +51,14 @@ class Bell:
         os.close(self._writer)
 
 
-class Listener:
+class WebhookListener:
     """Takes signed webhooks (Standard Webhooks) and rings; what they say is not used: the work itself is leased.
 
     Args:
         host: the address to listen on.
         port: the port; 0: a free one.
         keys: any of them may have signed.
-        ring: what to do then.
+        notify: called for each accepted webhook.
         clock: for the age of a message.
 
     Raises:
@@ -66,9 +66,11 @@ class Listener:
     """
 
     def __init__(
-        self, host: str, port: int, keys: Callable[[], Sequence[bytes]], ring: Callable[[], None], clock: Clock
+        self, host: str, port: int, keys: Callable[[], Sequence[bytes]], notify: Callable[[], None], clock: Clock
     ) -> None:
-        handler = type("Handler", (_Handler,), {"keys": staticmethod(keys), "ring": staticmethod(ring), "clock": clock})
+        handler = type(
+            "Handler", (_Handler,), {"keys": staticmethod(keys), "notify": staticmethod(notify), "clock": clock}
+        )
         try:
             self._server = _Server((host, port), handler)
         except OSError as error:
@@ -125,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "faultline-hook"
     sys_version = ""
     keys: ClassVar[Callable[[], Sequence[bytes]]]
-    ring: ClassVar[Callable[[], None]]
+    notify: ClassVar[Callable[[], None]]
     clock: ClassVar[Clock]
 
     def do_POST(self) -> None:
@@ -141,10 +143,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         try:
             verify(type(self).keys(), dict(_lower(self.headers.items())), body, type(self).clock.now())
-        except BadSignature as error:
+        except InvalidSignature as error:
             log.warning("a webhook from %s was not taken: %s", self.client_address[0], error)
             return UNAUTHORIZED
-        type(self).ring()
+        type(self).notify()
         return ACCEPTED
 
     def _answer(self, status: int) -> None:

@@ -14,7 +14,7 @@ import urllib3
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 
-from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused, VersionExpired
 from service.kubernetes.paths import Object
 
 CONNECT_S = 5.0
@@ -43,16 +43,16 @@ class KubernetesApi:
         """One object, or one page of a list.
 
         Raises:
-            Absent, Refused, Expired, ClusterAway: see there.
+            Absent, Refused, Expired, ClusterUnavailable: see there.
         """
         return self._json("GET", path, query)
 
     def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
-        """Create an object; as the server made it. It is sent once: after ClusterAway it may be there or not.
+        """Create an object; as the server made it. It is sent once: after ClusterUnavailable it may be there or not.
 
         Raises:
             Exists: there is one of that name.
-            Absent, Refused, ClusterAway: see there.
+            Absent, Refused, ClusterUnavailable: see there.
         """
         return self._json("POST", path, query, body)
 
@@ -60,7 +60,7 @@ class KubernetesApi:
         """Delete an object.
 
         Raises:
-            Absent, Refused, ClusterAway: see there.
+            Absent, Refused, ClusterUnavailable: see there.
         """
         return self._json("DELETE", path, query)
 
@@ -68,7 +68,7 @@ class KubernetesApi:
         """Merge `body` into an object (RFC 7386).
 
         Raises:
-            Absent, Refused, ClusterAway: see there.
+            Absent, Refused, ClusterUnavailable: see there.
         """
         return self._json("PATCH", path, query, body)
 
@@ -78,7 +78,7 @@ class KubernetesApi:
         An ERROR event is raised, not given.
 
         Raises:
-            Expired, Refused, ClusterAway: see there.
+            Expired, Refused, ClusterUnavailable: see there.
         """
         response = self._ask("GET", path, {**query, "watch": "true"}, read_s=silence_s)
         with closing(response):
@@ -92,7 +92,7 @@ class KubernetesApi:
         """The last `keep` bytes of a text (a container's log), of which at most `read_at_most` are read.
 
         Raises:
-            Absent, Refused, ClusterAway: see there.
+            Absent, Refused, ClusterUnavailable: see there.
         """
         deadline = time.monotonic() + within_s
         response = self._ask("GET", path, query, read_s=within_s)
@@ -144,7 +144,7 @@ class KubernetesApi:
             )
             answer = self._client.call_api(*request, _request_timeout=(CONNECT_S, read_s))
         except ApiException as error:  # TLS
-            raise ClusterAway(f"Kubernetes: {str(error.reason)[:300]}") from None
+            raise ClusterUnavailable(f"Kubernetes: {str(error.reason)[:300]}") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise _away(path, error) from None
         response: urllib3.HTTPResponse = answer.response
@@ -164,7 +164,7 @@ def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:
         for piece in response.stream(_PIECE, decode_content=True):
             found += piece
             if len(found) > most:
-                raise ClusterAway(f"Kubernetes: {path}: more than {most} bytes")
+                raise ClusterUnavailable(f"Kubernetes: {path}: more than {most} bytes")
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise _away(path, error) from None
     return found
@@ -185,20 +185,22 @@ def _lines(response: urllib3.HTTPResponse, path: str) -> Iterator[bytes]:
         *whole, rest = (rest + piece).split(b"\n")
         yield from (line for line in whole if line.strip())
         if len(rest) > OBJECT_BYTES:
-            raise ClusterAway(f"Kubernetes: {path}: an object of more than {OBJECT_BYTES} bytes")
+            raise ClusterUnavailable(f"Kubernetes: {path}: an object of more than {OBJECT_BYTES} bytes")
 
 
 def _decoded(text: bytes, path: str) -> Object:
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise ClusterAway(f"Kubernetes: {path}: the answer is no JSON") from None
+        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is no JSON") from None
     if not isinstance(found, dict):
-        raise ClusterAway(f"Kubernetes: {path}: the answer is no object")
+        raise ClusterUnavailable(f"Kubernetes: {path}: the answer is no object")
     return found
 
 
-def _refusal(told: Any, response: urllib3.HTTPResponse | None, path: str) -> ClusterAway | Expired | Refused:
+def _refusal(
+    told: Any, response: urllib3.HTTPResponse | None, path: str
+) -> ClusterUnavailable | VersionExpired | RequestRefused:
     """The error that a `Status` object or an HTTP status stands for."""
     status = told if isinstance(told, dict) else {}
     code = response.status if response is not None else status.get("code")
@@ -207,16 +209,16 @@ def _refusal(told: Any, response: urllib3.HTTPResponse | None, path: str) -> Clu
     words = str(status.get("message") or (response.reason if response is not None else None) or reason or "no reason")
     detail = f"Kubernetes: {path}: {code} {words[:500]}"
     if code == _GONE or reason in {"Expired", "Gone"}:
-        return Expired(detail)
+        return VersionExpired(detail)
     if code in {_SLOW_DOWN, _TIMEOUT} or code >= _SERVER:
         after = response.headers.get("Retry-After", "") if response is not None else ""
-        return ClusterAway(detail, float(after) if after.isdecimal() else None)
+        return ClusterUnavailable(detail, float(after) if after.isdecimal() else None)
     if code == _NOT_FOUND:
-        return Absent(detail, code, reason)
+        return ObjectNotFound(detail, code, reason)
     if code == _CONFLICT and reason == "AlreadyExists":
-        return Exists(detail, code, reason)
-    return Refused(detail, code, reason)
+        return AlreadyExists(detail, code, reason)
+    return RequestRefused(detail, code, reason)
 
 
-def _away(path: str, error: Exception) -> ClusterAway:
-    return ClusterAway(f"Kubernetes: {path}: {type(error).__name__}: {error}"[:400])
+def _away(path: str, error: Exception) -> ClusterUnavailable:
+    return ClusterUnavailable(f"Kubernetes: {path}: {type(error).__name__}: {error}"[:400])

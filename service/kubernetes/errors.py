@@ -3,7 +3,7 @@
 from service.errors import FaultlineError, Unavailable
 
 
-class ClusterAway(Unavailable):
+class ClusterUnavailable(Unavailable):
     """The API server does not answer, or asks to come again later. `retry_after_s`: when, where it says so."""
 
     title = "Kubernetes does not answer"
@@ -13,7 +13,7 @@ class ClusterAway(Unavailable):
         self.retry_after_s = retry_after_s
 
 
-class Expired(FaultlineError):
+class VersionExpired(FaultlineError):
     """410: what was asked to go on from is no longer kept; list again."""
 
     status = 410
@@ -21,7 +21,7 @@ class Expired(FaultlineError):
     news = False
 
 
-class Refused(FaultlineError):
+class RequestRefused(FaultlineError):
     """The API server said no, and will say so again; `status` is its own."""
 
     title = "Kubernetes refused"
@@ -32,9 +32,9 @@ class Refused(FaultlineError):
         self.reason = reason
 
 
-class Absent(Refused):
+class ObjectNotFound(RequestRefused):
     """404: there is no such object, or no such kind."""
 
 
-class Exists(Refused):
+class AlreadyExists(RequestRefused):
     """409, AlreadyExists: there is an object of that name."""

@@ -13,7 +13,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KERNELS_OWN = ("/proc", "/sys", "/dev")
 
 
-class Refused(Exception):
+class LogRefused(Exception):
     """A log that may not or can't be read; the text says why, for people."""
 
 
@@ -28,7 +28,7 @@ class RemoteRoot:
 
 
 @dataclass(frozen=True, slots=True)
-class Roots:
+class AllowedRoots:
     """The parsed allow-list: `local` holds directories with their links resolved."""
 
     local: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Roots:
 
     def _check_any(self) -> None:
         if not self.local and not self.remote:
-            raise Refused("no place is set that logs may be read from (FAULTLINE_LOG_ROOTS)")
+            raise LogRefused("no place is set that logs may be read from (FAULTLINE_LOG_ROOTS)")
 
     def check_path(self, path: str) -> None:
         """Whether a resolved absolute path lies in a root.
@@ -47,9 +47,9 @@ class Roots:
         self._check_any()
         allowed = [root for root in self.local if _below(path, root)]
         if not allowed:
-            raise Refused("outside the places that logs may be read from")
+            raise LogRefused("outside the places that logs may be read from")
         if any(_below(path, own) and not any(_below(root, own) for root in allowed) for own in _KERNELS_OWN):
-            raise Refused("not a log: a file of the kernel's own")
+            raise LogRefused("not a log: a file of the kernel's own")
 
     def check_url(self, url: str) -> None:
         """Whether a URL (also one that a server redirects to) lies in a root.
@@ -60,12 +60,12 @@ class Roots:
         self._check_any()
         asked = remote_root(split(url))
         if asked.scheme not in {root.scheme for root in self.remote}:
-            raise Refused(f"scheme {asked.scheme!r} is not among those that logs may be read by")
+            raise LogRefused(f"scheme {asked.scheme!r} is not among those that logs may be read by")
         for root in self.remote:
             same_place = (root.scheme, root.host, root.port) == (asked.scheme, asked.host, asked.port)
             if same_place and asked.path[: len(root.path)] == root.path and len(asked.path) > len(root.path):
                 return
-        raise Refused("outside the places that logs may be read from")
+        raise LogRefused("outside the places that logs may be read from")
 
 
 def split(url: str) -> SplitResult:
@@ -78,9 +78,9 @@ def split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise Refused("not a URL") from None
+        raise LogRefused("not a URL") from None
     if any(ord(letter) < ord(" ") for letter in url) or "\\" in url:
-        raise Refused("a URL with control characters or backslashes")
+        raise LogRefused("a URL with control characters or backslashes")
     return parts
 
 
@@ -91,19 +91,19 @@ def remote_root(parts: SplitResult) -> RemoteRoot:
         Refused: it holds credentials, or a path with `..` in any spelling.
     """
     if parts.username is not None or parts.password is not None:
-        raise Refused("a URL with credentials")
+        raise LogRefused("a URL with credentials")
     path = parts.path
     while (plain := unquote(path)) != path:
         path = plain
     steps = tuple(step for step in path.replace("\\", "/").split("/") if step)
     if any(step in {".", ".."} for step in steps):
-        raise Refused("a path with . or ..")
+        raise LogRefused("a path with . or ..")
     scheme = parts.scheme.lower()
     host = (parts.hostname or "").lower() if scheme in _DEFAULT_PORTS else parts.netloc
     return RemoteRoot(scheme, host, parts.port or _DEFAULT_PORTS.get(scheme), steps)
 
 
-def parse_roots(roots: Sequence[str]) -> Roots:
+def parse_roots(roots: Sequence[str]) -> AllowedRoots:
     """The allow-list as given by FAULTLINE_LOG_ROOTS.
 
     Raises:
@@ -122,14 +122,14 @@ def parse_roots(roots: Sequence[str]) -> Roots:
                 remote.append(remote_root(parts))
             else:
                 wrong = "neither an absolute directory nor a URL with a host"
-        except Refused as refused:
+        except LogRefused as refused:
             wrong = str(refused)
         if wrong:
             raise ConfigurationError(
                 f"FAULTLINE_LOG_ROOTS: {root!r} is {wrong}: expected such as /scratch/logs, s3://bucket/prefix or "
                 "https://logs.example/path"
             )
-    return Roots(tuple(local), tuple(remote))
+    return AllowedRoots(tuple(local), tuple(remote))
 
 
 def _below(path: str, root: str) -> bool:

@@ -5,7 +5,7 @@ The log is read once, piece by piece, whatever its size; no more than a few wind
 
 from dataclasses import dataclass
 
-from service.logs.failure_words import first, load_markers
+from service.logs.failure_words import first, load_failure_words
 
 TAIL_BYTES = 256 * 1024
 SCAN_BYTES = 64 * 1024 * 1024
@@ -55,7 +55,7 @@ class Excerpt:
 
     def feed(self, piece: bytes) -> None:
         """The next bytes of the log."""
-        unsearched = max(len(self._held) - load_markers().longest + 1, 0)
+        unsearched = max(len(self._held) - load_failure_words().longest + 1, 0)
         self._held += piece
         for capture in (self._strong, self._weak):
             if capture is not None:
@@ -70,11 +70,11 @@ class Excerpt:
 
     def _search(self, start: int) -> None:
         data = bytes(memoryview(self._held)[start:])
-        found = first(load_markers().strong, data)
+        found = first(load_failure_words().strong, data)
         if found is not None:
             self._strong = self._captured(start + found)
         elif self._weak is None:
-            found = first(load_markers().weak, data)
+            found = first(load_failure_words().weak, data)
             self._weak = None if found is None else self._captured(start + found)
 
     def _captured(self, at: int) -> _Capture:

@@ -9,7 +9,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 
 @dataclass(frozen=True, slots=True)
-class Markers:
+class FailureWords:
     """One automaton for the strong words, one for the weak; `longest` is the longest word's length in bytes."""
 
     strong: BytesAhoCorasick
@@ -24,7 +24,7 @@ def first(words: BytesAhoCorasick, data: bytes) -> int | None:
 
 
 @cache
-def load_markers() -> Markers:
+def load_failure_words() -> FailureWords:
     """The words of failure_words.toml.
 
     Raises:
@@ -38,4 +38,4 @@ def load_markers() -> Markers:
     strong, weak = (
         [entry["text"].encode() for entry in entries if entry["strength"] == one] for one in ("strong", "weak")
     )
-    return Markers(BytesAhoCorasick(strong), BytesAhoCorasick(weak), max(map(len, strong + weak)))
+    return FailureWords(BytesAhoCorasick(strong), BytesAhoCorasick(weak), max(map(len, strong + weak)))

@@ -11,9 +11,9 @@ from typing import Any
 from classifiers.contracts import LogStream
 from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
-from service.logs.allowed_roots import Refused, Roots, parse_roots
+from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
-from service.logs.local import NotThere, open_log, path_of
+from service.logs.local import LogNotFound, open_log, path_of
 from service.logs.remote import Remote
 from service.logs.text_cleaning import decode, without_beginnings
 
@@ -27,7 +27,7 @@ _STUCK_MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedLogs:
     """One event's logs.
 
     `streams`: redacted, in the event's order; an unreadable one is empty and says why in `missing`. `pending`: those
@@ -58,12 +58,12 @@ class LogFetcher:
         Raises:
             ConfigurationError: a root is neither.
         """
-        self._roots: Roots = parse_roots(roots)
+        self._roots: AllowedRoots = parse_roots(roots)
         self._remote = Remote(self._roots)
         self._threads = threads
         self._stuck: list[threading.Thread] = []
 
-    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         """One `Fetched` for each event, in order, after at most about `deadline_s` seconds; never raises."""
         total = sum(len(event.logs) for event in events)
         plans: list[list[LogStream | _Read]] = []
@@ -121,10 +121,10 @@ class LogFetcher:
                 windows = _excerpt(file, size, read.tail_bytes, cancelled)
             if not cancelled.is_set():
                 read.stream = _stream(read.ref, windows)
-        except NotThere as refused:
+        except LogNotFound as refused:
             read.pending = True
             read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
-        except Refused as refused:
+        except LogRefused as refused:
             read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
         except OSError as error:
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
@@ -194,7 +194,7 @@ def _missing(ref: LogRef, reason: str) -> LogStream:
     return LogStream("", rank=ref.rank, node=ref.node, stream=ref.stream or STREAM, first_line=None, missing=reason)
 
 
-def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> Fetched:
+def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> FetchedLogs:
     streams: list[LogStream] = []
     pending: list[LogRef] = []
     for item in plan:
@@ -207,7 +207,7 @@ def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> Fetched:
             streams.append(item.stream)
         if item.stream is None or item.pending:
             pending.append(item.ref)
-    return Fetched(tuple(streams), tuple(pending))
+    return FetchedLogs(tuple(streams), tuple(pending))
 
 
 def _shown(uri: str) -> str:

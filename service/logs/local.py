@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from service.logs.allowed_roots import Refused, Roots, split
+from service.logs.allowed_roots import AllowedRoots, LogRefused, split
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -25,7 +25,7 @@ _KINDS = (
 )
 
 
-class NotThere(Refused):
+class LogNotFound(LogRefused):
     """No such file, now; it may come."""
 
 
@@ -40,15 +40,15 @@ def path_of(uri: str) -> str:
     else:
         parts = split(uri)
         if parts.netloc not in {"", "localhost"}:
-            raise Refused("a file of another host")
+            raise LogRefused("a file of another host")
         path = unquote(parts.path, errors="surrogateescape")
     if not path.startswith("/") or "\x00" in path:
-        raise Refused("not an absolute path")
+        raise LogRefused("not an absolute path")
     return path
 
 
 @contextmanager
-def open_log(path: str, roots: Roots, user: str | None) -> Iterator[tuple[BinaryIO, int]]:
+def open_log(path: str, roots: AllowedRoots, user: str | None) -> Iterator[tuple[BinaryIO, int]]:
     """The opened file and its size.
 
     Args:
@@ -65,18 +65,18 @@ def open_log(path: str, roots: Roots, user: str | None) -> Iterator[tuple[Binary
         found = os.fstat(reference)
         for is_kind, name in _KINDS:
             if is_kind(found.st_mode):
-                raise Refused(f"not a regular file but {name}")
+                raise LogRefused(f"not a regular file but {name}")
         if not stat.S_ISREG(found.st_mode):
-            raise Refused("not a regular file")
+            raise LogRefused("not a regular file")
         if found.st_nlink == 0:
-            raise NotThere("deleted meanwhile")
+            raise LogNotFound("deleted meanwhile")
         if found.st_nlink > 1:
-            raise Refused("the file has a second name (hard link)")
+            raise LogRefused("the file has a second name (hard link)")
         roots.check_path(_resolved(reference))
         _check_owner(found.st_uid, user)
         opened = os.open(f"/proc/self/fd/{reference}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except PermissionError:
-        raise Refused("permission denied") from None
+        raise LogRefused("permission denied") from None
     finally:
         os.close(reference)
     with os.fdopen(opened, "rb", buffering=0) as file:
@@ -87,11 +87,11 @@ def _reference(path: str) -> int:
     try:
         return os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotThere("no such file") from None
+        raise LogNotFound("no such file") from None
     except PermissionError:
-        raise Refused("permission denied") from None
+        raise LogRefused("permission denied") from None
     except (OSError, ValueError) as error:
-        raise Refused(f"can't be opened ({getattr(error, 'strerror', None) or error})") from None
+        raise LogRefused(f"can't be opened ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _resolved(descriptor: int) -> str:
@@ -107,4 +107,4 @@ def _check_owner(uid: int, user: str | None) -> None:
     except (KeyError, ValueError):
         return  # not a user of this system: the roots alone decide
     if uid != expected:
-        raise Refused(f"the file does not belong to the job's user {user}")
+        raise LogRefused(f"the file does not belong to the job's user {user}")

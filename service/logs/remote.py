@@ -10,9 +10,9 @@ from urllib.parse import urljoin
 
 import fsspec
 
-from service.logs.allowed_roots import Refused, Roots, split
+from service.logs.allowed_roots import AllowedRoots, LogRefused, split
 from service.logs.excerpt import SCAN_BYTES
-from service.logs.local import NotThere
+from service.logs.local import LogNotFound
 
 _WEB = ("http", "https")
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -26,7 +26,7 @@ _CHAIN_MOST = 8
 class Remote:
     """The file systems behind the allow-list's URLs, each made when first asked for."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: AllowedRoots) -> None:
         self._roots = roots
         self._systems: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class Remote:
             file, size = self._opened(system, scheme, url)
             with file:
                 yield file, size
-        except Refused:
+        except LogRefused:
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise what they like; one log never stops a batch
             raise _refusal(error) from None
@@ -77,12 +77,12 @@ class Remote:
 
     def _make(self, scheme: str) -> Any:
         if scheme in _WEB and importlib.util.find_spec("aiohttp") is None:
-            raise Refused("reading logs by http needs the extra faultline[logs-http]")
+            raise LogRefused("reading logs by http needs the extra faultline[logs-http]")
         options = {"get_client": self._web_client} if scheme in _WEB else {}
         try:
             return fsspec.filesystem(scheme, skip_instance_cache=True, **options)
         except (ValueError, ImportError) as error:
-            raise Refused(f"no driver for {scheme}: {_said(error)}") from None
+            raise LogRefused(f"no driver for {scheme}: {_said(error)}") from None
 
     async def _web_client(self, **options: Any) -> Any:
         """A session that follows a redirect only where the allow-list would have allowed the target itself."""
@@ -92,8 +92,8 @@ class Remote:
             target = step.response.headers.get("Location") or step.response.headers.get("URI") or ""
             try:
                 self._roots.check_url(urljoin(str(step.url), target))
-            except Refused as refused:
-                raise Refused(f"redirected away: {refused}") from None
+            except LogRefused as refused:
+                raise LogRefused(f"redirected away: {refused}") from None
 
         trace = aiohttp.TraceConfig()
         trace.on_request_redirect.append(check)
@@ -106,21 +106,21 @@ class Remote:
         )
 
 
-def _refusal(error: BaseException) -> Refused:
+def _refusal(error: BaseException) -> LogRefused:
     """What a driver's complaint means; fsspec calls every failure of a first request FileNotFoundError."""
     chain: list[BaseException] = [error]
     while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < _CHAIN_MOST:
         chain.append(deeper)
     for one in chain:
-        if isinstance(one, Refused):
+        if isinstance(one, LogRefused):
             return one
     told = [one for one in chain if isinstance(getattr(one, "status", None), int)]
     status = told[0].status if told else None  # type: ignore[attr-defined]  # looked for just above
     if status in _GONE or (isinstance(error, FileNotFoundError) and len(chain) == 1):
-        return NotThere("no such log")
+        return LogNotFound("no such log")
     if isinstance(error, PermissionError) or status in _DENIED:
-        return Refused("permission denied")
-    return Refused(f"could not be read ({_said(chain[1] if isinstance(error, FileNotFoundError) else error)})")
+        return LogRefused("permission denied")
+    return LogRefused(f"could not be read ({_said(chain[1] if isinstance(error, FileNotFoundError) else error)})")
 
 
 def _said(error: BaseException) -> str:

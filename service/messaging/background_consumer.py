@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Self
 
 from service.errors import FaultlineError
-from service.shutdown import Stop
+from service.shutdown import ShutdownFlag
 
 log = logging.getLogger(__name__)
 
 JOIN_S = 30.0
 
 
-class Second:
+class BackgroundConsumer:
     """Runs `work` in a thread of its own from `with` to its end.
 
     Args:
@@ -22,13 +22,13 @@ class Second:
         stop: the first one's; `Second.stop` is to be used by the first instead, it is also set when `work` fails.
     """
 
-    def __init__(self, work: Callable[[Stop], None], stop: Stop) -> None:
+    def __init__(self, work: Callable[[ShutdownFlag], None], stop: ShutdownFlag) -> None:
         self._work = work
         self._end = threading.Event()
         self._failed = threading.Event()
         self._error: FaultlineError | None = None
         self._thread = threading.Thread(target=self._run, name="second-consumer", daemon=True)
-        self.stop: Stop = _Either(stop, self._failed)
+        self.stop: ShutdownFlag = _AnyShutdownFlag(stop, self._failed)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -56,10 +56,10 @@ class Second:
                 self._failed.set()
 
 
-class _Either:
+class _AnyShutdownFlag:
     """Set as soon as one of two is."""
 
-    def __init__(self, first: Stop, second: Stop) -> None:
+    def __init__(self, first: ShutdownFlag, second: ShutdownFlag) -> None:
         self._first = first
         self._second = second
 

@@ -32,7 +32,7 @@ class BatchOutcome:
     dead_letters: tuple[int, ...] = ()
 
 
-class Handle(Protocol):
+class BatchHandler(Protocol):
     """The one callable that sources hand batches to; it returns after the commit."""
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:

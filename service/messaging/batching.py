@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, UnreadableRecord
-from service.formats.node_events import Report
+from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging.parsing import Parse
-from service.messaging.record import Headers, Place, Record
+from service.messaging.record import Headers, Record, TopicPartition
 
 MAX_EVENTS = 500
 MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BatchItem:
     """One thing to hand over, with the bytes it was read from and their place; `record` where it came from a topic."""
 
-    what: JobCompletion | Report | DeadLetter
+    what: JobCompletion | NodeReport | DeadLetter
     value: bytes | None
     place: str
     record: Record | None = None
@@ -27,7 +27,7 @@ class Item:
 
 def read(
     parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
-) -> JobCompletion | Report | Skipped | UnreadableRecord:
+) -> JobCompletion | NodeReport | Skipped | UnreadableRecord:
     """One record read; what can't be read is given back as the error that says why."""
     try:
         return parse(value, headers, cluster=cluster)
@@ -38,7 +38,7 @@ def read(
         return UnreadableRecord(f"reading failed: {type(error).__name__}", (problem,))
 
 
-def cut(records: Sequence[Record], max_bytes: int = MAX_BYTES) -> Iterator[list[Record]]:
+def split_by_size(records: Sequence[Record], max_bytes: int = MAX_BYTES) -> Iterator[list[Record]]:
     """The records in order, in pieces of at most `max_bytes` of values (one larger record is a piece of its own)."""
     piece: list[Record] = []
     size = 0
@@ -52,9 +52,9 @@ def cut(records: Sequence[Record], max_bytes: int = MAX_BYTES) -> Iterator[list[
         yield piece
 
 
-def next_offsets(records: Sequence[Record]) -> dict[Place, int]:
+def next_offsets(records: Sequence[Record]) -> dict[TopicPartition, int]:
     """The offset to read next of each partition, once all of these (in order, from the first unread) are finished."""
-    out: dict[Place, int] = {}
+    out: dict[TopicPartition, int] = {}
     for record in records:
         out[record.at] = max(out.get(record.at, 0), record.offset + 1)
     return out

@@ -9,15 +9,15 @@ from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
-from service.messaging.batching import Item
-from service.messaging.dead_letter_limit import Brake
+from service.messaging.batching import BatchItem
+from service.messaging.dead_letter_limit import DeadLetterLimit
 from service.messaging.dead_letters import DeadLetterTopic, Rejected, dead_letter
 from service.messaging.parsing import Parse
-from service.messaging.record import Place, Record
-from service.messaging.retrying_handler import Settler, Takes
+from service.messaging.record import Record, TopicPartition
+from service.messaging.retrying_handler import RetryingHandler, StoreBatch
 from service.messaging.source import Source
-from service.periodic import Beside
-from service.shutdown import Stop
+from service.periodic import PeriodicTask
+from service.shutdown import ShutdownFlag
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Consumer:
         self,
         source: Source,
         parse: Parse,
-        handle: Takes,
+        handle: StoreBatch,
         dead_letters: DeadLetterTopic,
         *,
         clock: Clock,
@@ -61,18 +61,18 @@ class Consumer:
         self._dead_letters = dead_letters
         self._clock = clock
         self._telemetry = telemetry
-        self._beside = None if idle is None else Beside(idle)
-        self._brake = Brake(dead_letter_limit)
+        self._idle_task = None if idle is None else PeriodicTask(idle)
+        self._dead_letter_limit = DeadLetterLimit(dead_letter_limit)
         self._max_events = max_events
         self._max_bytes = max_bytes
-        self._settler = Settler(handle, self._wait_for_database, self._ours)
+        self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)
         self._backoff = Backoff()
-        self._stop: Stop
-        self._lost: set[Place] = set()  # taken away since the last poll that brought records
-        self._due: dict[Place, int] = {}  # finished, and not yet committed
+        self._stop: ShutdownFlag
+        self._lost: set[TopicPartition] = set()  # taken away since the last poll that brought records
+        self._due: dict[TopicPartition, int] = {}  # finished, and not yet committed
         self._next_lag = clock.monotonic()
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Consume until `stop` is set: the batch in hand is finished and committed, then the source left.
 
         Raises:
@@ -80,16 +80,16 @@ class Consumer:
             ConfigurationError: the broker refuses for good, or another member has this one's name.
         """
         self._stop = stop
-        if self._beside is not None:
-            self._beside.start()
+        if self._idle_task is not None:
+            self._idle_task.start()
         try:
             while not stop.is_set():
                 self._turn()
         except _Stopped:
             log.info("stopped while waiting; the batch in hand will be read again")
         finally:
-            if self._beside is not None:
-                self._beside.close()
+            if self._idle_task is not None:
+                self._idle_task.close()
             self._source.close()
 
     def _turn(self) -> None:
@@ -107,14 +107,14 @@ class Consumer:
         self._measure_lag()
         if not records:
             self._commit()
-        for piece in batching.cut(records, self._max_bytes):
+        for piece in batching.split_by_size(records, self._max_bytes):
             self._batch(piece)
             if self._stop.is_set():
                 return
 
     def _batch(self, records: Sequence[Record]) -> None:
         taken, items, skipped = self._read([record for record in records if record.at not in self._lost])
-        poisoned = self._settler.settle(items)
+        poisoned = self._handler.handle_all(items)
         if items:
             self._telemetry.database_up.set(1)
         self._send_dead_letters([*(item for item in items if isinstance(item.what, DeadLetter)), *poisoned])
@@ -122,16 +122,16 @@ class Consumer:
         self._commit()
         if skipped:
             self._telemetry.events.labels("skipped").inc(skipped)
-        self._brake.note(taken, items, poisoned)
+        self._dead_letter_limit.note(taken, items, poisoned)
 
-    def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[Item], int]:
+    def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[BatchItem], int]:
         """The records up to the one with which it is too many unreadable in a row, read; and how many were skipped."""
         taken: list[Record] = []
-        items: list[Item] = []
+        items: list[BatchItem] = []
         skipped = 0
-        streak = self._brake.streak
+        streak = self._dead_letter_limit.streak
         for record in records:
-            if streak >= self._brake.limit:
+            if streak >= self._dead_letter_limit.limit:
                 break
             taken.append(record)
             found = batching.read(self._parse, record.value, record.headers, cluster=record.cluster)
@@ -140,12 +140,12 @@ class Consumer:
                 skipped += 1
             elif isinstance(found, UnreadableRecord):
                 letter = dead_letter(record.value, record.place, found, self._clock.now())
-                items.append(Item(letter, record.value, record.place, record))
+                items.append(BatchItem(letter, record.value, record.place, record))
             else:
-                items.append(Item(found, record.value, record.place, record))
+                items.append(BatchItem(found, record.value, record.place, record))
         return taken, items, skipped
 
-    def _send_dead_letters(self, items: Sequence[Item]) -> None:
+    def _send_dead_letters(self, items: Sequence[BatchItem]) -> None:
         times = 0
         while True:
             rejected = [
@@ -203,7 +203,7 @@ class Consumer:
         for place in gone:
             self._due.pop(place, None)
 
-    def _ours(self, item: Item) -> bool:
+    def _ours(self, item: BatchItem) -> bool:
         return item.record is None or item.record.at not in self._lost
 
     def _measure_lag(self) -> None:

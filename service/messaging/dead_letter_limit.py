@@ -4,16 +4,16 @@ from collections import deque
 from collections.abc import Sequence
 
 from service.dead_letters.records import DeadLetter
-from service.messaging.batching import Item
+from service.messaging.batching import BatchItem
 from service.messaging.dead_letters import TooManyDeadLetters
 from service.messaging.record import Record
 
 # So many of the last events that could be read but not handled are no accident of theirs: the service is broken.
-BROKEN = 50
-BROKEN_OF = 500
+MAX_UNHANDLED = 50
+UNHANDLED_WINDOW = 500
 
 
-class Brake:
+class DeadLetterLimit:
     """Counts what went wrong in a row, and lately.
 
     Args:
@@ -23,9 +23,9 @@ class Brake:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.streak = 0
-        self._handled: deque[bool] = deque(maxlen=BROKEN_OF)  # whether the last events could be handled
+        self._handled: deque[bool] = deque(maxlen=UNHANDLED_WINDOW)  # whether the last events could be handled
 
-    def note(self, records: Sequence[Record], items: Sequence[Item], poisoned: Sequence[Item]) -> None:
+    def note(self, records: Sequence[Record], items: Sequence[BatchItem], poisoned: Sequence[BatchItem]) -> None:
         """A batch is finished and committed: its records, what was handed over, and what nothing could handle.
 
         Raises:
@@ -44,7 +44,7 @@ class Brake:
         failed = {item.place: item.what for item in poisoned if isinstance(item.what, DeadLetter)}
         self._handled.extend(item.place not in failed for item in items if not isinstance(item.what, DeadLetter))
         broken = self._handled.count(False)
-        if failed and broken >= BROKEN:
+        if failed and broken >= MAX_UNHANDLED:
             raise TooManyDeadLetters(
                 f"{broken} of the last {len(self._handled)} events could be read but not handled:"
                 f" {next(reversed(failed.values())).reason}. More likely this service or its model is broken than the"

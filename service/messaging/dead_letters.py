@@ -89,7 +89,7 @@ def message(rejected: Rejected, cut: int | None = None) -> Message:
     return Message(value, key, [*own, *((f"faultline-{name}", text.encode()) for name, text in told.items())])
 
 
-class Sends(Protocol):
+class MessageProducer(Protocol):
     """What the topic asks of a producer (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
@@ -106,7 +106,7 @@ class Sends(Protocol):
 class DeadLetterSender:
     """The dead-letter topic on a broker. Large records go one by one, and cut where the broker takes no more."""
 
-    def __init__(self, producer: Sends, topic: str) -> None:
+    def __init__(self, producer: MessageProducer, topic: str) -> None:
         self._producer = producer
         self._topic = topic
 

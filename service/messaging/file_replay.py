@@ -9,17 +9,17 @@ from service.clock import Clock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput, Unavailable, UnreadableRecord
-from service.formats.node_events import Report
+from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
-from service.messaging.batch_result import BatchOutcome, Handle
-from service.messaging.batching import Item
+from service.messaging.batch_result import BatchHandler, BatchOutcome
+from service.messaging.batching import BatchItem
 from service.messaging.dead_letters import dead_letter
 from service.messaging.json_lines import Line, lines
 from service.messaging.parsing import Parse
-from service.messaging.retrying_handler import Settler
+from service.messaging.retrying_handler import RetryingHandler
 
-PATIENCE_S = 60.0
+MAX_WAIT_S = 60.0
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Replay:
     def __init__(
         self,
         parse: Parse,
-        handle: Handle,
+        handle: BatchHandler,
         *,
         clock: Clock,
         cluster: str | None = None,
@@ -64,7 +64,7 @@ class Replay:
         self._clock = clock
         self._cluster = cluster
         self._progress = progress
-        self._settler = Settler(self._counted, self._wait)
+        self._handler = RetryingHandler(self._counted, self._wait)
         self._backoff = Backoff()
         self._waiting_since = 0.0
         self._summary = Summary()
@@ -78,15 +78,15 @@ class Replay:
         self._summary = Summary()
         read = 0
         for pieces in self._pieces(names):
-            poisoned = self._settler.settle(pieces)
+            poisoned = self._handler.handle_all(pieces)
             self._summary.counts["bad"] += len(poisoned)
             read += len(pieces)
             if self._progress is not None:
                 self._progress(read)
         return self._summary
 
-    def _pieces(self, names: Sequence[str]) -> Iterator[list[Item]]:
-        piece: list[Item] = []
+    def _pieces(self, names: Sequence[str]) -> Iterator[list[BatchItem]]:
+        piece: list[BatchItem] = []
         size = 0
         for name in names:
             for item in self._items(name):
@@ -99,7 +99,7 @@ class Replay:
         if piece:
             yield piece
 
-    def _items(self, name: str) -> Iterator[Item]:
+    def _items(self, name: str) -> Iterator[BatchItem]:
         try:
             for line in lines(name):
                 found = self._read(line)
@@ -110,13 +110,13 @@ class Replay:
                 if isinstance(found, UnreadableRecord):
                     self._summary.counts["bad"] += 1
                     letter = dead_letter(line.value, place, found, self._clock.now())
-                    yield Item(letter if line.sha256 is None else replace(letter, sha256=line.sha256), None, place)
+                    yield BatchItem(letter if line.sha256 is None else replace(letter, sha256=line.sha256), None, place)
                 else:
-                    yield Item(found, line.value, place)
+                    yield BatchItem(found, line.value, place)
         except InvalidInput as error:
             self._summary.broken.append(error.detail)
 
-    def _read(self, line: Line) -> JobCompletion | Report | Skipped | UnreadableRecord:
+    def _read(self, line: Line) -> JobCompletion | NodeReport | Skipped | UnreadableRecord:
         if line.too_long:
             problem = FieldError("(whole record)", f"at most {MAX_EVENT_BYTES} bytes", f"{line.size} bytes")
             return UnreadableRecord(f"larger than {MAX_EVENT_BYTES} bytes", (problem,))
@@ -132,6 +132,6 @@ class Replay:
         if times == 1:
             self._backoff.reset()
             self._waiting_since = now
-        if now - self._waiting_since > PATIENCE_S:
+        if now - self._waiting_since > MAX_WAIT_S:
             raise error
         self._clock.sleep(self._backoff.next())

@@ -4,10 +4,10 @@ import hashlib
 import socket
 import sys
 
-MOST = 1_000
+MAX_INSTANCES = 1_000
 
 
-class Slot:
+class InstanceNumber:
     """A number that nobody else on this host has while the process lives, whatever ends it.
 
     Held by a socket's name in Linux's abstract namespace: the kernel gives it up with the process, so that the one
@@ -24,21 +24,21 @@ class Slot:
             self._held.close()
 
 
-def claim(name: str, first: int = 0) -> Slot:
+def claim(name: str, first: int = 0) -> InstanceNumber:
     """The lowest free number from `first` on, of those that share `name`; where the system has no such names, `first`.
 
     Raises:
         OSError: all are taken.
     """
     if sys.platform != "linux":
-        return Slot(first, None)
+        return InstanceNumber(first, None)
     digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-    for number in range(first, first + MOST):
+    for number in range(first, first + MAX_INSTANCES):
         held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             held.bind(f"\0faultline-{digest}-{number}")
         except OSError:
             held.close()
         else:
-            return Slot(number, held)
-    raise OSError(f"{MOST} members of {name} run on this host")
+            return InstanceNumber(number, held)
+    raise OSError(f"{MAX_INSTANCES} members of {name} run on this host")

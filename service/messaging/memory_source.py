@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.errors import ConfigurationError, Unavailable
-from service.messaging.record import Headers, Message, Place, Record
+from service.messaging.record import Headers, Message, Record, TopicPartition
 
 
 @dataclass
@@ -12,8 +12,8 @@ class _Group:
     """Who is a member, what each may read, and what was committed; `generation` grows with every rebalance."""
 
     members: list[str] = field(default_factory=list)
-    owners: dict[Place, str] = field(default_factory=dict)
-    committed: dict[Place, int] = field(default_factory=dict)
+    owners: dict[TopicPartition, str] = field(default_factory=dict)
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
     holders: dict[str, "MemorySource"] = field(default_factory=dict)
     generation: int = 0
 
@@ -34,16 +34,16 @@ class MemoryBroker:
         self.clusters = dict(clusters or {})
         self.largest = largest
         self.group = _Group()
-        self.logs: dict[Place, list[Message]] = {
-            Place(topic, number): [] for topic, count in topics.items() for number in range(count)
+        self.logs: dict[TopicPartition, list[Message]] = {
+            TopicPartition(topic, number): [] for topic, count in topics.items() for number in range(count)
         }
 
-    def put(self, place: Place, value: bytes | None, key: bytes | None = None, headers: Headers = ()) -> int:
+    def put(self, place: TopicPartition, value: bytes | None, key: bytes | None = None, headers: Headers = ()) -> int:
         """Append one message; its offset."""
         self.logs[place].append(Message(value, key, headers))
         return len(self.logs[place]) - 1
 
-    def committed(self, place: Place) -> int | None:
+    def committed(self, place: TopicPartition) -> int | None:
         """The offset that the group reads next of a partition, None before the first commit."""
         return self.group.committed.get(place)
 
@@ -85,8 +85,8 @@ class MemorySource:
         self._broker = broker
         self._member = member
         self._topics = frozenset(topics)
-        self._positions: dict[Place, int] = {}
-        self._revoked: set[Place] = set()
+        self._positions: dict[TopicPartition, int] = {}
+        self._revoked: set[TopicPartition] = set()
         self._generation: int | None = None
         self._paused = False
         self._turn = 0
@@ -116,7 +116,7 @@ class MemorySource:
         self._turn = (self._turn + 1) % max(1, len(places))
         return out
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """See `Source.commit`."""
         self._broker.check()
         self._check_name()
@@ -126,7 +126,7 @@ class MemorySource:
             if place in self._positions:
                 self._broker.group.committed[place] = offset
 
-    def take_revoked(self) -> frozenset[Place]:
+    def take_revoked(self) -> frozenset[TopicPartition]:
         """See `Source.take_revoked`."""
         taken = frozenset(self._revoked)
         self._revoked.clear()

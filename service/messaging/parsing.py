@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from service.contracts.event import JobCompletion
-from service.formats.node_events import Report
+from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging.record import Headers
 
@@ -13,7 +13,7 @@ class Parse(Protocol):
 
     def __call__(
         self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
-    ) -> JobCompletion | Report | Skipped:
+    ) -> JobCompletion | NodeReport | Skipped:
         """One record read.
 
         Raises:

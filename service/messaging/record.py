@@ -7,7 +7,7 @@ from typing import NamedTuple
 Headers = Sequence[tuple[str, bytes]]
 
 
-class Place(NamedTuple):
+class TopicPartition(NamedTuple):
     """One partition of one topic."""
 
     topic: str
@@ -30,9 +30,9 @@ class Record:
     key: bytes | None = None
 
     @property
-    def at(self) -> Place:
+    def at(self) -> TopicPartition:
         """The partition it lay in."""
-        return Place(self.topic, self.partition)
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def place(self) -> str:

@@ -7,16 +7,16 @@ from typing import Any
 
 from service.dead_letters.records import DeadLetter
 from service.errors import ConfigurationError, Unavailable, UnreadableRecord
-from service.messaging.batching import Item
+from service.messaging.batching import BatchItem
 from service.messaging.dead_letters import dead_letter
 
 log = logging.getLogger(__name__)
 
 # Events of the kind that the reader makes, and dead letters: stores both or raises; returns after the commit.
-Takes = Callable[[Sequence[Any], Sequence[DeadLetter]], object]
+StoreBatch = Callable[[Sequence[Any], Sequence[DeadLetter]], object]
 
 
-class Settler:
+class RetryingHandler:
     """Hands items over until each is stored, as itself or as a dead letter.
 
     Args:
@@ -28,22 +28,22 @@ class Settler:
 
     def __init__(
         self,
-        handle: Takes,
+        handle: StoreBatch,
         wait: Callable[[Unavailable, int], None],
-        keep: Callable[[Item], bool] | None = None,
+        keep: Callable[[BatchItem], bool] | None = None,
     ) -> None:
         self._handle = handle
         self._wait = wait
         self._keep = keep or _always
 
-    def settle(self, items: Sequence[Item]) -> list[Item]:
+    def handle_all(self, items: Sequence[BatchItem]) -> list[BatchItem]:
         """Store them all; the items whose event could not be handled come back as the letters they became.
 
         A batch that raises something unexpected is tried once more, then halved until the event is found.
         """
         pieces = deque([list(items)])
         told: set[str] = set()
-        rejected: list[Item] = []
+        rejected: list[BatchItem] = []
         first = True
         while pieces:
             piece = [item for item in pieces.popleft() if self._keep(item)]
@@ -67,7 +67,7 @@ class Settler:
                 rejected.append(self._poison(piece[0], error))
         return rejected
 
-    def _try(self, piece: Sequence[Item]) -> Exception | None:
+    def _try(self, piece: Sequence[BatchItem]) -> Exception | None:
         """Store the piece, however long the database is away; the error if something else goes wrong."""
         times = 0
         while True:
@@ -88,18 +88,18 @@ class Settler:
             else:
                 return None
 
-    def _poison(self, item: Item, error: Exception) -> Item:
+    def _poison(self, item: BatchItem, error: Exception) -> BatchItem:
         """The letter instead of the event; without its text where even that can't be stored."""
         reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
         letter = dead_letter(item.value, item.place, reason)
         for candidate in (letter, DeadLetter(text="", sha256=letter.sha256, place=letter.place, reason=letter.reason)):
-            became = Item(candidate, item.value, item.place, item.record)
+            became = BatchItem(candidate, item.value, item.place, item.record)
             failed = self._try([became])
             if failed is None:
                 return became
         raise failed if failed is not None else error
 
 
-def _always(item: Item) -> bool:
+def _always(item: BatchItem) -> bool:
     del item
     return True

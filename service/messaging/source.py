@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from service.messaging.record import Place, Record
+from service.messaging.record import Record, TopicPartition
 
 
 class Source(Protocol):
@@ -25,7 +25,7 @@ class Source(Protocol):
         """
         ...
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Remember the next offset to read of each partition; those that are no longer ours are left out.
 
         Raises:
@@ -34,7 +34,7 @@ class Source(Protocol):
         """
         ...
 
-    def take_revoked(self) -> frozenset[Place]:
+    def take_revoked(self) -> frozenset[TopicPartition]:
         """The partitions taken away since this was asked last, even those given back meanwhile."""
         ...
 

@@ -14,14 +14,14 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 
 from service.backoff import Backoff
-from service.shutdown import SignalStop
+from service.shutdown import SignalShutdownFlag
 
 log = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
 SETTLED_S = 5.0
 # A process that is killed more often than this comes back after pauses: something kills it each time.
-KILLS, WITHIN_S = 3, 10.0
+MAX_KILLS, KILL_WINDOW_S = 3, 10.0
 STOP_S = 90.0
 
 
@@ -31,10 +31,10 @@ class _Member:
     process: ForkProcess
     began: float
     backoff: Backoff = field(default_factory=lambda: Backoff(first=1.0, longest=30.0))
-    deaths: deque[float] = field(default_factory=lambda: deque(maxlen=KILLS + 1))
+    deaths: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_KILLS + 1))
 
 
-class Team:
+class Supervisor:
     """Runs `run(number, stop)` in a process for each number.
 
     Processes are forked from a parent that has imported everything and started nothing, so that one is there again in
@@ -48,13 +48,16 @@ class Team:
     """
 
     def __init__(
-        self, numbers: list[int], run: Callable[[int, SignalStop], int], for_good: frozenset[int] = frozenset()
+        self,
+        numbers: list[int],
+        run: Callable[[int, SignalShutdownFlag], int],
+        fatal_codes: frozenset[int] = frozenset(),
     ) -> None:
         self._numbers = numbers
         self._run = run
-        self._for_good = for_good
+        self._fatal_codes = fatal_codes
 
-    def run(self, stop: SignalStop) -> int:
+    def run(self, stop: SignalShutdownFlag) -> int:
         """Until `stop` is set or one ends for good; the exit code."""
         members = [self._start(number) for number in self._numbers]
         later: list[tuple[float, _Member]] = []
@@ -78,14 +81,14 @@ class Team:
         """Plan its return; the exit code if it ended for good."""
         member.process.join()
         exitcode = member.process.exitcode or 0
-        if exitcode in self._for_good:
+        if exitcode in self._fatal_codes:
             return exitcode
         now = time.monotonic()
         lived = now - member.began
         if lived > SETTLED_S:
             member.backoff.reset()
         member.deaths.append(now)
-        often = len(member.deaths) > KILLS and now - member.deaths[0] < WITHIN_S
+        often = len(member.deaths) > MAX_KILLS and now - member.deaths[0] < KILL_WINDOW_S
         pause = 0.0 if exitcode < 0 and not often else member.backoff.next()
         how = f"was ended by {signal.Signals(-exitcode).name}" if exitcode < 0 else f"ended with {exitcode}"
         log.warning("process %d %s after %.0f s and is started again in %.1f s", member.number, how, lived, pause)
@@ -115,9 +118,9 @@ class Team:
                 member.process.join()
 
 
-def _child(run: Callable[[int, SignalStop], int], number: int, parent: int) -> None:
+def _child(run: Callable[[int, SignalShutdownFlag], int], number: int, parent: int) -> None:
     die_with_parent(parent)
-    stop = SignalStop()
+    stop = SignalShutdownFlag()
     stop.listen()
     sys.exit(run(number, stop))
 

@@ -12,7 +12,7 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
-from service.formats.node_events import Report, Said
+from service.formats.node_events import NodeReport, NodeStatement
 from service.nodes.records import NewNodeEvent
 from service.nodes.repair import clear
 from service.nodes.safe_times import bounded
@@ -39,11 +39,11 @@ class NodeEventIntake:
         self._clock = clock
         self._settings = settings
 
-    def handle(self, reports: Sequence[Report], dead: Sequence[DeadLetter] = ()) -> Taken:
+    def handle(self, reports: Sequence[NodeReport], dead: Sequence[DeadLetter] = ()) -> Taken:
         """What a topic's batch says; see `take`."""
         return self.take([one for report in reports for one in report.said], dead)
 
-    def take(self, said: Sequence[Said], dead: Sequence[DeadLetter] = ()) -> Taken:
+    def take(self, said: Sequence[NodeStatement], dead: Sequence[DeadLetter] = ()) -> Taken:
         """Store them in one transaction; returns after the commit. Given twice nothing changes the second time.
 
         Raises:
@@ -97,7 +97,7 @@ class NodeEventIntake:
                 work.audit_log.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
         return done
 
-    def _note(self, work: UnitOfWork, fresh: Sequence[Said]) -> None:
+    def _note(self, work: UnitOfWork, fresh: Sequence[NodeStatement]) -> None:
         """Failures that these events may say something of are to be looked at again: by node and time."""
         data = evidence_weights.load()
         now = self._clock.now()
@@ -120,7 +120,7 @@ class NodeEventIntake:
         )
 
 
-def _new(one: Said) -> NewNodeEvent:
+def _new(one: NodeStatement) -> NewNodeEvent:
     return NewNodeEvent(
         key=one.key,
         cluster=one.cluster,

@@ -26,7 +26,7 @@ from service.errors import NotFound
 from service.failures.records import NewFailure, PendingLog
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
-from service.logs.fetch import Fetched
+from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
@@ -46,7 +46,7 @@ PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 class Logs(Protocol):
     """What diagnosis asks of the log reader (service.logs.fetch.LogFetcher)."""
 
-    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         """One `Fetched` for each event, in order; never raises."""
         ...
 
@@ -66,7 +66,7 @@ class _Item:
     key: str
     event: JobCompletion
     digest: bytes
-    logs: Fetched | None = None
+    logs: FetchedLogs | None = None
     verdict: Verdict | None = None
 
 

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn, Status
 from service.errors import FaultlineError, UnreadableRecord
 from service.formats import field_reading, kubernetes_containers, kubernetes_meta
-from service.kubernetes.errors import Absent, ClusterAway, Refused
+from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import Object, collection, named
 from service.watch import job_end_mapper, node_watch
-from service.watch.node_watch import Nodes
-from service.watch.pod_history import PodEnd, PodEnds, root, with_root
-from service.watch.pod_logs import LogTails
+from service.watch.node_watch import NodeStates
+from service.watch.pod_history import PodEnd, PodEndHistory, root, with_root
+from service.watch.pod_logs import PodLogReader
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Api(Protocol):
         ...
 
 
-class Evidence:
+class EvidenceCollector:
     """Completes events of failed pods, and of the Jobs that failed by them.
 
     Args:
@@ -46,17 +46,17 @@ class Evidence:
         logs: reads log tails; None: they are not read.
     """
 
-    def __init__(self, api: Api, node_states: Nodes, logs: LogTails | None) -> None:
+    def __init__(self, api: Api, node_states: NodeStates, logs: PodLogReader | None) -> None:
         self._api = api
         self._nodes = node_states
         self._logs = logs
-        self._pods = PodEnds()
+        self._pods = PodEndHistory()
 
     def complete(self, event: JobCompletion, pod: Mapping[str, Any]) -> JobCompletion:
         """The event with all that can be known now.
 
         Raises:
-            ClusterAway: the cluster does not answer; ask again.
+            ClusterUnavailable: the cluster does not answer; ask again.
         """
         meta = kubernetes_meta.read_meta(pod)
         if (name := job_end_mapper.owner_job(meta)) is not None and (
@@ -84,7 +84,7 @@ class Evidence:
             self._pods.put(owner, PodEnd(meta.uid, meta.created_at or whole.ended_at, whole))
         return whole
 
-    def looked_at(self, pod: Mapping[str, Any]) -> None:
+    def observe_pod(self, pod: Mapping[str, Any]) -> None:
         """A pod that has not ended: what it waits for is known only as long as it is there."""
         if (job := job_end_mapper.owner_uid(pod)) is None:
             return
@@ -97,7 +97,7 @@ class Evidence:
         """A failed Job's own end with what its decisive pod said.
 
         Raises:
-            ClusterAway: the cluster does not answer; ask again.
+            ClusterUnavailable: the cluster does not answer; ask again.
         """
         meta = kubernetes_meta.read_meta(job)
         if meta.uid is None:
@@ -106,7 +106,7 @@ class Evidence:
         query = {"labelSelector": f"batch.kubernetes.io/controller-uid={meta.uid}", "limit": PODS_LOOKED_AT}
         try:
             found = self._api.get(collection("v1", "pods", meta.namespace), query).get("items") or ()
-        except Refused as error:
+        except RequestRefused as error:
             log.info("no pods of %s: %s", event.job_id, error.detail)
             found = ()
         unread = {}
@@ -132,9 +132,9 @@ class Evidence:
     def _job(self, namespace: str, name: str) -> Object | None:
         try:
             return self._api.get(named("batch/v1", "jobs", namespace, name))
-        except Absent:
+        except ObjectNotFound:
             return None
-        except Refused as error:
+        except RequestRefused as error:
             log.warning("%s", error.detail)
             return None
 
@@ -148,7 +148,7 @@ class Evidence:
         query = {"fieldSelector": selector, "limit": EVENTS_MOST}
         try:
             found = self._api.get(collection("v1", "events", namespace), query).get("items") or ()
-        except (ClusterAway, Refused, FaultlineError) as error:
+        except (ClusterUnavailable, RequestRefused, FaultlineError) as error:
             log.info("no events of %s %s: %s", kind, name, error)
             return []
         wanted = [one for one in found if one.get("reason") not in BENIGN and (kind == "Node" or _warns(one))]

@@ -41,7 +41,7 @@ class Sender(Protocol):
         ...
 
 
-class Topic(Protocol):
+class MessageProducer(Protocol):
     """What is asked of the producer (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
@@ -56,7 +56,7 @@ class Topic(Protocol):
 class TopicSender:
     """Onto a topic, keyed so that one job's attempts stay in order."""
 
-    def __init__(self, producer: Topic, topic: str) -> None:
+    def __init__(self, producer: MessageProducer, topic: str) -> None:
         self._producer = producer
         self._topic = topic
 

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
-class Measures:
+class WatcherMetrics:
     """Every metric of one watcher, in a registry of its own."""
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def read(obj: Mapping[str, Any]) -> Node:
     return Node(name, ready == "Unknown" or not LOST_TAINTS.isdisjoint(taints), tuple(complaints))
 
 
-class Nodes:
+class NodeStates:
     """Every node by name; those that were deleted stay for a while, as lost."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class PodEnd:
     event: JobCompletion
 
 
-class PodEnds:
+class PodEndHistory:
     """Ends of pods by their Job's uid, and what the pods of a Job waited for."""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from service.contracts.event import LogRef
 from service.errors import FaultlineError
-from service.formats.kubernetes_containers import Ended
-from service.kubernetes.errors import Absent, ClusterAway, Refused
+from service.formats.kubernetes_containers import ContainerEnd
+from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import named
 
 # What is kept of one container; and what is read to get there, since lines may be long.
@@ -33,7 +33,7 @@ class Api(Protocol):
         ...
 
 
-class LogTails:
+class PodLogReader:
     """Reads log tails of pods.
 
     Args:
@@ -50,11 +50,11 @@ class LogTails:
         self._monotonic = monotonic
         self._silent_until: dict[str, float] = {}
 
-    def of(self, pod: Mapping[str, Any], containers: Sequence[Ended], rank: int | None) -> tuple[LogRef, ...]:
+    def of(self, pod: Mapping[str, Any], containers: Sequence[ContainerEnd], rank: int | None) -> tuple[LogRef, ...]:
         """One entry for each container that failed, in the order they failed; all of them where none says so."""
         meta, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName")
         failed = sorted((one for one in containers if one.exit_code), key=lambda one: (one.ended_at is None, one.init))
-        wanted = failed or list(containers) or [Ended(name, init=False, restarts=0) for name in _names(pod)]
+        wanted = failed or list(containers) or [ContainerEnd(name, init=False, restarts=0) for name in _names(pod)]
         place = named("v1", "pods", meta.get("namespace") or "default", meta["name"]) + "/log"
         found = []
         for one in wanted[:CONTAINERS_MOST]:
@@ -68,17 +68,17 @@ class LogTails:
             return f"the kubelet of {node} gave no logs a moment ago"
         return self._silent(node)
 
-    def _tail(self, place: str, one: Ended, node: str) -> tuple[str | None, str | None]:
+    def _tail(self, place: str, one: ContainerEnd, node: str) -> tuple[str | None, str | None]:
         query = {"container": one.name or None, "tailLines": TAIL_LINES, "previous": "true" if one.earlier else None}
         try:
             text = self._api.text_tail(place, query, keep=TAIL_BYTES, read_at_most=READ_BYTES, within_s=WITHIN_S)
-        except Absent:
+        except ObjectNotFound:
             return None, "the pod is deleted, and its logs with it"
-        except Refused as error:
+        except RequestRefused as error:
             if error.status == _FORBIDDEN:
                 return None, "the watcher may not read logs (pods/log)"
             return None, error.detail
-        except ClusterAway as error:
+        except ClusterUnavailable as error:
             if len(self._silent_until) >= SILENT_MOST:
                 self._silent_until.clear()
             self._silent_until[node] = self._monotonic() + SILENT_S

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from service.backoff import Backoff
-from service.kubernetes.errors import ClusterAway, Expired, Refused
+from service.kubernetes.errors import ClusterUnavailable, RequestRefused, VersionExpired
 from service.kubernetes.paths import Object, collection
-from service.shutdown import Stop
+from service.shutdown import ShutdownFlag
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ SILENCE_S = WATCH_S + 30.0
 REFUSED_PAUSE_S = 60.0
 RESUME_PAUSE_S = 0.1
 
-What = Literal["list_begins", "listed", "all_listed", "changed", "deleted", "bookmark"]
+ObservationKind = Literal["list_begins", "listed", "all_listed", "changed", "deleted", "bookmark"]
 
 
 class Api(Protocol):
@@ -64,19 +64,21 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observation:
     """One thing that was seen. `version`: go on from here once it is dealt with (None: within a list).
 
     all_listed: the list is complete; what ran before and was not in it is gone.
     """
 
-    what: What
+    what: ObservationKind
     of: Collection
     object: Object
     version: str | None = None
 
 
-def follow(api: Api, of: Collection, version: str | None, stop: Stop, backoff: Backoff | None = None) -> Iterator[Seen]:
+def follow(
+    api: Api, of: Collection, version: str | None, stop: ShutdownFlag, backoff: Backoff | None = None
+) -> Iterator[Observation]:
     """Everything that happens in a collection, from `version` on or (None) from a list of all there is.
 
     Goes on whatever the cluster does: lists anew where its history is gone (410), and comes back after failures with
@@ -95,35 +97,35 @@ def follow(api: Api, of: Collection, version: str | None, stop: Stop, backoff: B
                 backoff.reset()
                 yield seen
             stop.wait(RESUME_PAUSE_S)  # the server ended the watch, as it does now and then
-        except Expired:
+        except VersionExpired:
             log.info("%s: the cluster no longer knows what happened since %s; listing anew", of.name, version)
             version = None
             stop.wait(backoff.next())
-        except ClusterAway as error:
+        except ClusterUnavailable as error:
             pause = max(backoff.next(), error.retry_after_s or 0.0)
             log.warning("%s; trying again in %.1f s", error.detail, pause)
             stop.wait(pause)
-        except Refused as error:
+        except RequestRefused as error:
             log.error("%s; trying again in %.0f s", error.detail, REFUSED_PAUSE_S)  # noqa: TRY400 - said it all
             stop.wait(REFUSED_PAUSE_S)
 
 
-def _listed(api: Api, of: Collection) -> Iterator[Seen]:
+def _listed(api: Api, of: Collection) -> Iterator[Observation]:
     """A consistent list, page by page; no more than a page is held."""
     query: dict[str, Any] = {"limit": PAGE, "labelSelector": of.labels, "fieldSelector": of.fields}
-    yield Seen("list_begins", of, {})
+    yield Observation("list_begins", of, {})
     while True:
         page = api.get(of.path, query)
         for obj in page.get("items") or ():
-            yield Seen("listed", of, _kinded(obj, of))
+            yield Observation("listed", of, _kinded(obj, of))
         meta = page.get("metadata") or {}
         query["continue"] = meta.get("continue")
         if not query["continue"]:
-            yield Seen("all_listed", of, {}, str(meta.get("resourceVersion") or ""))
+            yield Observation("all_listed", of, {}, str(meta.get("resourceVersion") or ""))
             return
 
 
-def _watched(api: Api, of: Collection, version: str) -> Iterator[Seen]:
+def _watched(api: Api, of: Collection, version: str) -> Iterator[Observation]:
     query = {
         "resourceVersion": version,
         "allowWatchBookmarks": "true",
@@ -136,8 +138,8 @@ def _watched(api: Api, of: Collection, version: str) -> Iterator[Seen]:
         if not isinstance(obj, dict):
             continue
         at = (obj.get("metadata") or {}).get("resourceVersion")
-        what: What = {"BOOKMARK": "bookmark", "DELETED": "deleted"}.get(str(change.get("type")), "changed")  # type: ignore[assignment]
-        yield Seen(what, of, _kinded(obj, of), at if isinstance(at, str) else None)
+        what: ObservationKind = {"BOOKMARK": "bookmark", "DELETED": "deleted"}.get(str(change.get("type")), "changed")  # type: ignore[assignment]
+        yield Observation(what, of, _kinded(obj, of), at if isinstance(at, str) else None)
 
 
 def _kinded(obj: Object, of: Collection) -> Object:

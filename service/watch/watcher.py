@@ -17,16 +17,16 @@ from service.contracts.event import JobCompletion, Status
 from service.errors import ConfigurationError, TooLarge, Unavailable, UnreadableRecord
 from service.formats import field_reading, kubernetes_meta
 from service.formats.read_outcome import Skipped
-from service.kubernetes.errors import ClusterAway
+from service.kubernetes.errors import ClusterUnavailable
 from service.kubernetes.paths import Object
-from service.shutdown import Stop
+from service.shutdown import ShutdownFlag
 from service.watch import job_end_mapper, node_watch
 from service.watch import watch_state as states
-from service.watch.cluster_evidence import Evidence
+from service.watch.cluster_evidence import EvidenceCollector
 from service.watch.event_sender import Sender
-from service.watch.metrics import Measures
-from service.watch.node_watch import Nodes
-from service.watch.reflector import Api, Collection, Seen, follow
+from service.watch.metrics import WatcherMetrics
+from service.watch.node_watch import NodeStates
+from service.watch.reflector import Api, Collection, Observation, follow
 from service.watch.watch_state import Running, State
 
 log = logging.getLogger(__name__)
@@ -87,11 +87,11 @@ class Watcher:
         following: Sequence[Collection],
         sender: Sender,
         tell_nodes: Callable[[Sequence[Object]], None] | None,
-        evidence: Evidence,
-        node_states: Nodes,
+        evidence: EvidenceCollector,
+        node_states: NodeStates,
         path: Path,
         clock: Clock,
-        measures: Measures,
+        measures: WatcherMetrics,
     ) -> None:
         self._api = api
         self._cluster = cluster
@@ -106,14 +106,14 @@ class Watcher:
         self._state = states.load(path, cluster)
         self._saved_at = float("-inf")
         self._listing: dict[str, set[str]] = {}
-        self._waiting: queue.Queue[Seen] = queue.Queue(WAITING_MOST)
+        self._waiting: queue.Queue[Observation] = queue.Queue(WAITING_MOST)
 
     @property
     def state(self) -> State:
         """What is on disk, or about to be."""
         return self._state
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: ShutdownFlag) -> None:
         """Watch until `stop` is set.
 
         Raises:
@@ -129,7 +129,7 @@ class Watcher:
                 self.handle(batch, stop)
         self._save()
 
-    def handle(self, batch: Sequence[Seen], stop: Stop) -> None:
+    def handle(self, batch: Sequence[Observation], stop: ShutdownFlag) -> None:
         """Deal with what was seen: returns once it has arrived and is noted on disk, or `stop` is set.
 
         Raises:
@@ -155,7 +155,7 @@ class Watcher:
         self._saved_at = self._clock.monotonic()
         self._measures.saved.set(now.timestamp())
 
-    def _follow(self, of: Collection, stop: Stop) -> None:
+    def _follow(self, of: Collection, stop: ShutdownFlag) -> None:
         # Nodes are listed anew at each start: how they are now matters, and their list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
         for seen in follow(self._api, of, version, stop):
@@ -167,9 +167,9 @@ class Watcher:
                 except queue.Full:
                     continue
 
-    def _next(self) -> list[Seen]:
+    def _next(self) -> list[Observation]:
         """What waits, up to a batch; empty after a while without anything."""
-        found: list[Seen] = []
+        found: list[Observation] = []
         try:
             found.append(self._waiting.get(timeout=IDLE_S))
             while len(found) < BATCH:
@@ -178,7 +178,7 @@ class Watcher:
             pass
         return found
 
-    def _understood(self, batch: Sequence[Seen], stop: Stop) -> _Batch | None:
+    def _understood(self, batch: Sequence[Observation], stop: ShutdownFlag) -> _Batch | None:
         """What a batch means; None: the end was asked for before the cluster had answered."""
         backoff = Backoff(longest=30.0)
         found = _Batch()
@@ -193,7 +193,7 @@ class Watcher:
                     name = (seen.object.get("metadata") or {}).get("name")
                     log.warning("the %s %r can't be read: %s", seen.of.kind, name, error.reason)
                     break
-                except ClusterAway as error:
+                except ClusterUnavailable as error:
                     pause = backoff.next()
                     log.warning("%s; trying again in %.1f s", error.detail, pause)
                     if stop.wait(pause):
@@ -202,7 +202,7 @@ class Watcher:
                 found.versions[seen.of.name] = seen.version
         return found
 
-    def _one(self, seen: Seen, found: _Batch, told: set[str]) -> None:
+    def _one(self, seen: Observation, found: _Batch, told: set[str]) -> None:
         of = seen.of
         if seen.what == "list_begins":
             self._listing[of.name] = set()
@@ -218,7 +218,7 @@ class Watcher:
         else:
             self._end(seen, found, told)
 
-    def _end(self, seen: Seen, found: _Batch, told: set[str]) -> None:
+    def _end(self, seen: Observation, found: _Batch, told: set[str]) -> None:
         kind, obj, deleted = seen.of.kind, seen.object, seen.what == "deleted"
         meta = kubernetes_meta.read_meta(obj)
         if kind == "Pod" and meta.owner is not None and meta.owner[0] in SERVICES:
@@ -231,7 +231,7 @@ class Watcher:
             if kind == "Job":
                 self._evidence.gone(obj)
         elif isinstance(event, Skipped) and kind == "Pod":
-            self._evidence.looked_at(obj)
+            self._evidence.observe_pod(obj)
         if isinstance(event, Skipped) or event.key() in self._state.told or event.key() in told:
             return
         failed = event.status not in {Status.SUCCEEDED, Status.CANCELLED}
@@ -246,7 +246,7 @@ class Watcher:
             return self._evidence.complete(event, obj)
         return self._evidence.complete_job(event, obj, self._cluster)
 
-    def _track(self, seen: Seen, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
+    def _track(self, seen: Observation, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
         """Remember what runs, so that its end is missed where it is not seen."""
         if meta.uid is None:
             return
@@ -272,7 +272,7 @@ class Watcher:
             if event.key() not in self._state.told:
                 found.events.append(event)
 
-    def _node(self, seen: Seen, found: _Batch) -> None:
+    def _node(self, seen: Observation, found: _Batch) -> None:
         now = self._clock.now()
         if seen.what == "deleted":
             name = field_reading.text(field_reading.mapping(seen.object, "metadata"), "name")
@@ -285,7 +285,7 @@ class Watcher:
         if after is not None and after.complaints != known:
             found.notes.append(node_watch.told(seen.object, self._cluster))
 
-    def _told(self, events: Sequence[JobCompletion], stop: Stop) -> bool:
+    def _told(self, events: Sequence[JobCompletion], stop: ShutdownFlag) -> bool:
         """Tell until it has arrived; False: the end was asked for before."""
         backoff = Backoff(longest=30.0)
         left: list[Sequence[JobCompletion]] = [events]

@@ -20,7 +20,7 @@ from service.formats import recognise
 from service.formats.read_outcome import Skipped
 from service.groups.count_updater import Fold
 from service.groups.service import Desk
-from service.messaging.batch_result import Handle
+from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.people.config import People
@@ -89,7 +89,7 @@ class Services:
     """
 
     store: Store
-    ingest: Handle
+    ingest: BatchHandler
     clock: Clock
     telemetry: Telemetry
     host: str = "127.0.0.1"

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from service import compose, settings
-from service.cli.worker import settle_memory
+from service.cli.worker import freeze_memory
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
@@ -37,7 +37,7 @@ def full_worker(environ: dict[str, str], number: int, ready: Barrier, idle_s: fl
     """One process of the real worker: consume until nothing was stored for `idle_s` seconds."""
     services = compose.build(settings.read(environ))
     services.diagnoser.diagnose([])
-    settle_memory()
+    freeze_memory()
     consumer = services.consumer(f"bench-{number}")
     stop = threading.Event()
     handled = services.telemetry.events

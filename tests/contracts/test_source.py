@@ -11,7 +11,7 @@ import pytest
 from service.errors import Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.memory_source import MemoryBroker, MemorySource
-from service.messaging.record import Place, Record
+from service.messaging.record import Record, TopicPartition
 from service.messaging.source import Source
 
 PATIENCE_S = 30.0
@@ -24,12 +24,12 @@ class Harness:
     topic: str
     put: Callable[..., int]
     source: Callable[[str], Source]
-    committed: Callable[[Place], int | None]
+    committed: Callable[[TopicPartition], int | None]
     kill: Callable[[Any], None]
     cleanup: list[Callable[[], None]] = field(default_factory=list)
 
-    def place(self, partition: int) -> Place:
-        return Place(self.topic, partition)
+    def place(self, partition: int) -> TopicPartition:
+        return TopicPartition(self.topic, partition)
 
     def member(self, name: str = "a") -> Source:
         source = self.source(name)
@@ -71,12 +71,12 @@ def _kafka(topic: str, broker: Any) -> Harness:
     producer = KafkaProducer(bootstrap_servers=broker.address)
     admin = broker.admin()
 
-    def put(place: Place, value: bytes | None, key: bytes | None = None, headers: Sequence[Any] = ()) -> int:
+    def put(place: TopicPartition, value: bytes | None, key: bytes | None = None, headers: Sequence[Any] = ()) -> int:
         sent = producer.send(place.topic, value=value, key=key, headers=list(headers), partition=place.partition)
         offset: int = sent.get(timeout=10).offset
         return offset
 
-    def committed(place: Place) -> int | None:
+    def committed(place: TopicPartition) -> int | None:
         found = admin.list_group_offsets({config.group_id: [TopicPartition(*place)]})[config.group_id]
         offset = found[TopicPartition(*place)].offset
         return None if offset < 0 else offset
@@ -192,7 +192,7 @@ def test_paused_before_anything_was_read(harness: Harness) -> None:
     assert len(take(source, 3)) == 3
 
 
-def commit(source: Source, offsets: Mapping[Place, int]) -> None:
+def commit(source: Source, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit as the consumer's loop does: a group that is sharing out its partitions anew takes it a poll later."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -236,7 +236,7 @@ def test_committing_what_was_taken_away_changes_nothing(harness: Harness) -> Non
     harness.fill(0, 3)
     source = harness.member()
     take(source, 3)
-    source.commit({Place(harness.topic, 99): 7, harness.place(0): 2})
+    source.commit({TopicPartition(harness.topic, 99): 7, harness.place(0): 2})
     assert harness.committed(harness.place(0)) == 2
 
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import MemberToRemove
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
-from service.messaging.record import Place, Record
+from service.messaging.record import Record, TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -34,13 +35,13 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
     def __init__(self, source: "KafkaSource") -> None:
         self._source = source
 
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: Collection[KafkaPartition]) -> None:
         self._source.note_revoked(revoked)
 
-    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+    def on_partitions_lost(self, lost: Collection[KafkaPartition]) -> None:
         self._source.note_revoked(lost)
 
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Collection[KafkaPartition]) -> None:
         self._source.note_assigned(assigned)
 
 
@@ -66,9 +67,9 @@ class KafkaSource:
         self._make = make
         self._consumer: Any = None
         self._guard = threading.Lock()
-        self._revoked: set[Place] = set()
-        self._committed: dict[Place, int] = {}
-        self._epochs: dict[Place, int] = {}
+        self._revoked: set[TopicPartition] = set()
+        self._committed: dict[TopicPartition, int] = {}
+        self._epochs: dict[TopicPartition, int] = {}
         self._paused = False
         self._fenced = False
         self._stumbles = 0
@@ -100,7 +101,7 @@ class KafkaSource:
             if self._paused:
                 self._consumer.seek(partition, found[0].offset)
                 continue
-            place = Place(*partition)
+            place = TopicPartition(*partition)
             self._epochs[place] = found[-1].leader_epoch
             cluster = self._clusters.get(place.topic, place.topic)
             records.extend(
@@ -117,13 +118,13 @@ class KafkaSource:
             )
         return records
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """See `Source.commit`."""
         if self._consumer is None:
             raise Unavailable("Kafka: could not commit: not connected")
         ours = self._assigned() - self._pending_revocations()
         wanted = {
-            TopicPartition(*place): OffsetAndMetadata(offset, "", self._epochs.get(place, -1))
+            KafkaPartition(*place): OffsetAndMetadata(offset, "", self._epochs.get(place, -1))
             for place, offset in offsets.items()
             if place in ours
         }
@@ -135,9 +136,9 @@ class KafkaSource:
         except Fenced:
             self._fenced = True
             raise
-        self._committed.update({Place(*partition): one.offset for partition, one in wanted.items()})
+        self._committed.update({TopicPartition(*partition): one.offset for partition, one in wanted.items()})
 
-    def take_revoked(self) -> frozenset[Place]:
+    def take_revoked(self) -> frozenset[TopicPartition]:
         """See `Source.take_revoked`."""
         with self._guard:
             taken = frozenset(self._revoked)
@@ -166,13 +167,15 @@ class KafkaSource:
             if not assigned:
                 return out
             ends = self._consumer.end_offsets(assigned, timeout_ms=LAG_MS)
-            unknown = [one for one in assigned if Place(*one) not in self._committed]
+            unknown = [one for one in assigned if TopicPartition(*one) not in self._committed]
             starts = self._consumer.beginning_offsets(unknown, timeout_ms=LAG_MS) if unknown else {}
             for partition in unknown:
                 offset = self._consumer.committed(partition, timeout_ms=LAG_MS)
-                self._committed[Place(*partition)] = starts[partition] if offset is None else offset
+                self._committed[TopicPartition(*partition)] = starts[partition] if offset is None else offset
         for partition, end in ends.items():
-            out[partition.topic] = out.get(partition.topic, 0) + max(0, end - self._committed[Place(*partition)])
+            out[partition.topic] = out.get(partition.topic, 0) + max(
+                0, end - self._committed[TopicPartition(*partition)]
+            )
         return out
 
     def close(self) -> None:
@@ -187,9 +190,9 @@ class KafkaSource:
         if identity:
             quietly("leave the group", lambda: self._leave(identity))
 
-    def note_revoked(self, partitions: Collection[TopicPartition]) -> None:
+    def note_revoked(self, partitions: Collection[KafkaPartition]) -> None:
         """Partitions were taken away (called by the client)."""
-        places = {Place(*one) for one in partitions}
+        places = {TopicPartition(*one) for one in partitions}
         with self._guard:
             self._revoked |= places
         for place in places:
@@ -197,7 +200,7 @@ class KafkaSource:
         if places:
             log.info("partitions taken away: %s", ", ".join(f"{p.topic}/{p.partition}" for p in sorted(places)))
 
-    def note_assigned(self, partitions: Collection[TopicPartition]) -> None:
+    def note_assigned(self, partitions: Collection[KafkaPartition]) -> None:
         """Partitions were given (called by the client before it fetches from them)."""
         if self._paused and self._consumer is not None:
             self._consumer.pause(*partitions)
@@ -229,7 +232,7 @@ class KafkaSource:
     def _drop(self) -> None:
         """Give the client up without leaving the group: the next one comes back as the same member."""
         consumer, self._consumer = self._consumer, None
-        self.note_revoked([TopicPartition(*place) for place in self._assigned(consumer)])
+        self.note_revoked([KafkaPartition(*place) for place in self._assigned(consumer)])
         quietly("close the consumer", lambda: consumer.close(autocommit=False, timeout_ms=1_000))
 
     def _positions(self) -> str:
@@ -240,11 +243,11 @@ class KafkaSource:
                 found.append(f"{one.topic}/{one.partition}/{self._consumer.position(one, timeout_ms=500)}")
         return ", ".join(found)
 
-    def _assigned(self, consumer: Any = None) -> set[Place]:
+    def _assigned(self, consumer: Any = None) -> set[TopicPartition]:
         chosen = consumer or self._consumer
-        return {Place(*one) for one in chosen.assignment()}
+        return {TopicPartition(*one) for one in chosen.assignment()}
 
-    def _pending_revocations(self) -> set[Place]:
+    def _pending_revocations(self) -> set[TopicPartition]:
         with self._guard:
             return set(self._revoked)
 

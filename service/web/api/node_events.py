@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, TooLarge, UnreadableRecord
 from service.formats import node_events
-from service.formats.node_events import Said
+from service.formats.node_events import NodeStatement
 from service.formats.read_outcome import Skipped
 from service.messaging.dead_letters import dead_letter
 from service.web import event_intake, request_body
@@ -76,7 +76,7 @@ def submit(
     records = [(1, content)] if attributes else lines_of(content)
     answer = NodeEventsAnswer(accepted=0, duplicates=0, skipped=0, rejected=[])
     for start in range(0, len(records), BATCH):
-        said: list[Said] = []
+        said: list[NodeStatement] = []
         dead: list[DeadLetter] = []
         for number, raw in records[start : start + BATCH]:
             try:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from classifiers.relevance import evidence_weights
 from service.errors import UnreadableRecord
-from service.formats.node_events import NODES_MOST, Report, Said, parse
+from service.formats.node_events import NODES_MOST, NodeReport, NodeStatement, parse
 from service.formats.node_events_kinds import of_text, of_xid, rules
 from service.formats.read_outcome import Skipped
 
@@ -19,14 +19,14 @@ WHEN = datetime(2026, 11, 20, 3, 41, 52, tzinfo=UTC)
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, name=python, GPU has fallen off the bus."
 
 
-def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[Said, ...]:
+def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[NodeStatement, ...]:
     value = obj if isinstance(obj, bytes) else orjson.dumps(obj)
     found = parse(value, headers, cluster=cluster)
-    assert isinstance(found, Report), found
+    assert isinstance(found, NodeReport), found
     return found.said
 
 
-def one(obj: Any, **more: Any) -> Said:
+def one(obj: Any, **more: Any) -> NodeStatement:
     [found] = said(obj, **more)
     return found
 
@@ -288,7 +288,7 @@ NAMES = [
 ]
 
 
-def outcome(value: bytes) -> Report | Skipped | UnreadableRecord:
+def outcome(value: bytes) -> NodeReport | Skipped | UnreadableRecord:
     try:
         return parse(value, cluster="orion")
     except UnreadableRecord as error:

@@ -2,23 +2,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.formats.slurm_tres import Tres, read_tres
+from service.formats.slurm_tres import TrackableResources, read_tres
 
 
 @pytest.mark.parametrize(
     ("text", "tres"),
     [
-        (None, Tres()),
-        ("cpu=4,mem=500M,node=1", Tres(4, 500 * 2**20)),
-        ("mem=1.5G", Tres(memory_bytes=3 * 2**29)),
-        ("mem=512", Tres(memory_bytes=2**29)),
-        ("gres/gpu=8,gres/gpu:h100=8", Tres(gpus=8, gpu_type="h100")),
-        ("gres/gpu:a100=2,gres/gpu:v100=1", Tres(gpus=3)),
-        ("cpu=many,mem=NaN,gres/gpu=", Tres()),
-        ("mem=1e999999999", Tres()),
+        (None, TrackableResources()),
+        ("cpu=4,mem=500M,node=1", TrackableResources(4, 500 * 2**20)),
+        ("mem=1.5G", TrackableResources(memory_bytes=3 * 2**29)),
+        ("mem=512", TrackableResources(memory_bytes=2**29)),
+        ("gres/gpu=8,gres/gpu:h100=8", TrackableResources(gpus=8, gpu_type="h100")),
+        ("gres/gpu:a100=2,gres/gpu:v100=1", TrackableResources(gpus=3)),
+        ("cpu=many,mem=NaN,gres/gpu=", TrackableResources()),
+        ("mem=1e999999999", TrackableResources()),
     ],
 )
-def test_resources(text: str | None, tres: Tres) -> None:
+def test_resources(text: str | None, tres: TrackableResources) -> None:
     assert read_tres(text) == tres
 
 

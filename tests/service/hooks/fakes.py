@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from service.hooks.lease_client import LeaseGone, ServiceAway
-from service.hooks.request import Failed, Go, Lease, Request, SchedulerAway, Settled
+from service.hooks.lease_client import LeaseLost, ServiceUnavailable
+from service.hooks.request import Failed, Lease, Ready, Request, SchedulerUnavailable, Settled
 
 
 class Killed(BaseException):
@@ -37,7 +37,7 @@ class FakeService:
         self._answer()
         self.told.append((request_id, settled))
         if request_id in self.gone:
-            raise LeaseGone("409")
+            raise LeaseLost("409")
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
         del lease_token
@@ -46,33 +46,33 @@ class FakeService:
 
     def _answer(self) -> None:
         if self.away:
-            raise ServiceAway("no answer", self.retry_after_s)
+            raise ServiceUnavailable("no answer", self.retry_after_s)
 
 
 @dataclass
 class FakeScheduler:
     """Does each request in two steps; `killed_at`: 1 before the first, 2 between them, 3 after the second."""
 
-    asks: bool = True
+    can_look_up: bool = True
     kind: str = "slurm"
     killed_at: int = 0
     away: bool = False
-    answers: dict[str, Go | Settled | Failed] = field(default_factory=dict)
+    answers: dict[str, Ready | Settled | Failed] = field(default_factory=dict)
     half: set[str] = field(default_factory=set)
     done: list[str] = field(default_factory=list)
     looked: list[tuple[str, datetime | None]] = field(default_factory=list)
 
-    def look(self, request: Request, *, intended: datetime | None) -> Go | Settled | Failed:
-        self.looked.append((request.request_id, intended))
+    def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
+        self.looked.append((request.request_id, begun_at))
         if self.away:
-            raise SchedulerAway("no answer")
+            raise SchedulerUnavailable("no answer")
         if request.request_id in self.answers:
             return self.answers[request.request_id]
-        if request.request_id in self.done and self.asks:
+        if request.request_id in self.done and self.can_look_up:
             return Settled("done", "found")
-        return Go("do it", begun=request.request_id in self.half)
+        return Ready("do it", begun=request.request_id in self.half)
 
-    def act(self, request: Request, lease: Lease) -> Settled | Failed:
+    def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         self._die(1)
         lease.check()
         self.half.add(request.request_id)
@@ -83,9 +83,9 @@ class FakeScheduler:
         self._die(3)
         return Settled("done", "did it", "8")
 
-    def tend(self) -> None:
+    def maintain(self) -> None:
         if self.away:
-            raise SchedulerAway("no answer")
+            raise SchedulerUnavailable("no answer")
 
     def close(self) -> None: ...
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from service.hooks.request import LeaseOver, Request
-from service.kubernetes.errors import Absent, ClusterAway, Exists, Refused
+from service.hooks.request import LeaseExpired, Request
+from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import Object, named
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -86,7 +86,7 @@ class Lease:
 
     def check(self) -> None:
         if self.over:
-            raise LeaseOver("over")
+            raise LeaseExpired("over")
 
 
 class Cluster:
@@ -112,7 +112,7 @@ class Cluster:
         if query is not None:
             return {"items": [one for at, one in self.objects.items() if at.startswith(path + "/")]}
         if path not in self.objects:
-            raise Absent(f"{path}: 404", 404)
+            raise ObjectNotFound(f"{path}: 404", 404)
         return copy.deepcopy(self.objects[path])
 
     def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
@@ -121,7 +121,7 @@ class Cluster:
         name = body["metadata"].get("name") or f"{body['metadata']['generateName']}{len(self.objects)}"
         place = f"{path}/{name}"
         if place in self.objects:
-            raise Exists(f"{place}: 409", 409, "AlreadyExists")
+            raise AlreadyExists(f"{place}: 409", 409, "AlreadyExists")
         self.objects[place] = copy.deepcopy(dict(body))
         if self.after_create is not None:
             raise self.after_create
@@ -136,5 +136,5 @@ class Cluster:
                 raise error
 
 
-FORBIDDEN = Refused("jobs is forbidden", 403, "Forbidden")
-AWAY = ClusterAway("no answer")
+FORBIDDEN = RequestRefused("jobs is forbidden", 403, "Forbidden")
+AWAY = ClusterUnavailable("no answer")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from service.hooks.request import LeaseOver, Request
+from service.hooks.request import LeaseExpired, Request
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -33,4 +33,4 @@ class Lasting:
     def check(self) -> None:
         self.steps -= 1
         if self.steps < 0:
-            raise LeaseOver("the lease is over")
+            raise LeaseExpired("the lease is over")

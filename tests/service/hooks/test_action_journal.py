@@ -7,7 +7,7 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.hooks.action_journal import Intent, Journal
-from service.hooks.lease_parser import as_item
+from service.hooks.lease_parser import request_to_json
 from service.hooks.request import Failed, Settled
 from tests.service.frozen_clock import FrozenClock
 from tests.service.hooks.made import NOW, request
@@ -24,7 +24,7 @@ def begun(request_id: str = "r1", **changes: object) -> Intent:
         "state": "intended",
         "at": NOW,
         "good_until": NOW + timedelta(minutes=2),
-        "request": as_item(wanted),
+        "request": request_to_json(wanted),
     }
     return Intent(**(plain | changes))  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from service.hooks.command import CommandScheduler
-from service.hooks.request import Failed, Go, LeaseOver, Settled
+from service.hooks.request import Failed, LeaseExpired, Ready, Settled
 from tests.service.hooks.made import Lasting, request
 
 
@@ -19,8 +19,8 @@ def program(folder: Path, text: str) -> list[str]:
 
 def outcome(folder: Path, text: str, timeout_s: float = 20.0) -> Settled | Failed:
     scheduler = CommandScheduler(program(folder, text), timeout_s=timeout_s)
-    assert isinstance(scheduler.look(request(), intended=None), Go)
-    return scheduler.act(request(), Lasting())
+    assert isinstance(scheduler.inspect(request(), begun_at=None), Ready)
+    return scheduler.execute(request(), Lasting())
 
 
 def test_the_program_reads_the_request_and_its_exit_code_is_the_answer(
@@ -56,7 +56,7 @@ def test_75_is_later_and_anything_else_has_failed_with_its_last_words(tmp_path: 
     assert outcome(tmp_path, "sys.exit(75)") == Failed("exit code 75, try later; it said nothing", 60.0)
     failed = outcome(tmp_path, "print('no such job', file=sys.stderr); sys.exit(3)")
     assert failed == Failed("exit code 3; it said: no such job")
-    assert isinstance(CommandScheduler(["/nonexistent"], timeout_s=1).act(request(), Lasting()), Failed)
+    assert isinstance(CommandScheduler(["/nonexistent"], timeout_s=1).execute(request(), Lasting()), Failed)
 
 
 def test_a_program_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Path) -> None:
@@ -88,6 +88,6 @@ def alive(pid: int) -> bool:
 
 def test_after_the_lease_it_is_not_started(tmp_path: Path) -> None:
     scheduler = CommandScheduler(program(tmp_path, f"open({str(tmp_path / 'x')!r}, 'w')"), timeout_s=5)
-    with pytest.raises(LeaseOver):
-        scheduler.act(request(), Lasting(steps=0))
+    with pytest.raises(LeaseExpired):
+        scheduler.execute(request(), Lasting(steps=0))
     assert not (tmp_path / "x").exists()

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from service.hooks.kubernetes import KubernetesScheduler
-from service.hooks.kubernetes_manifest import name_of
-from service.hooks.request import Failed, Go, LeaseOver, SchedulerAway, Settled
+from service.hooks.kubernetes_manifest import new_job_name
+from service.hooks.request import Failed, LeaseExpired, Ready, SchedulerUnavailable, Settled
 from tests.service.frozen_clock import FrozenClock
 from tests.service.hooks.kubernetes_world import AWAY, FORBIDDEN, NOW, OLD, Cluster, Lease, condition, job, request
 
-NEW = name_of(OLD, "r7")
+NEW = new_job_name(OLD, "r7")
 
 
 def scheduler(cluster: Cluster) -> KubernetesScheduler:
@@ -27,43 +27,43 @@ def with_annotation(value: str | None) -> dict[str, Any]:
     return made
 
 
-def look(one: dict[str, Any], **asked: Any) -> Go | Settled | Failed:
-    return scheduler(Cluster(one)).look(request(**asked), intended=None)
+def inspect(one: dict[str, Any], **asked: Any) -> Ready | Settled | Failed:
+    return scheduler(Cluster(one)).inspect(request(**asked), begun_at=None)
 
 
 def test_a_failed_job_is_created_anew_once_and_the_old_one_stays() -> None:
     cluster = Cluster(job())
     hook = scheduler(cluster)
-    seen = hook.look(request(exclude_nodes=("gpu1",)), intended=None)
-    assert isinstance(seen, Go)
-    assert "gpu1" in seen.would
-    done = hook.act(request(exclude_nodes=("gpu1",)), Lease())
+    seen = hook.inspect(request(exclude_nodes=("gpu1",)), begun_at=None)
+    assert isinstance(seen, Ready)
+    assert "gpu1" in seen.action_text
+    done = hook.execute(request(exclude_nodes=("gpu1",)), Lease())
     assert done == Settled("done", f"created Job ml/{NEW} without gpu1", f"ml/Job/{NEW}")
     assert set(cluster.jobs) == {OLD, NEW}
     assert cluster.jobs[OLD] == job()
-    again = hook.look(request(), intended=NOW)
+    again = hook.inspect(request(), begun_at=NOW)
     assert isinstance(again, Settled)
     assert (again.result, again.new_job_id) == ("done", f"ml/Job/{NEW}")
-    assert hook.act(request(), Lease()) == again
+    assert hook.execute(request(), Lease()) == again
     assert len(cluster.jobs) == 2
 
 
 def test_it_is_told_on_the_old_job_and_nothing_breaks_where_that_is_forbidden() -> None:
     cluster = Cluster(job())
-    scheduler(cluster).act(request(reasons=("node gpu1 is lost",)), Lease())
+    scheduler(cluster).execute(request(reasons=("node gpu1 is lost",)), Lease())
     [told] = cluster.events
     assert (told["reason"], told["involvedObject"]["uid"]) == ("Resubmitted", "11-22")
     assert "node gpu1 is lost" in told["message"]
     silent = Cluster(job())
     silent.refuses[("create", "/events")] = FORBIDDEN
-    assert isinstance(scheduler(silent).act(request(), Lease()), Settled)
+    assert isinstance(scheduler(silent).execute(request(), Lease()), Settled)
     assert not silent.events
     assert NEW in silent.jobs
 
 
 @pytest.mark.parametrize("wish", ["never", "advise"])
 def test_a_job_that_does_not_want_to_is_left_alone(wish: str) -> None:
-    seen = look(with_annotation(wish))
+    seen = inspect(with_annotation(wish))
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
     assert wish in seen.detail
@@ -72,21 +72,21 @@ def test_a_job_that_does_not_want_to_is_left_alone(wish: str) -> None:
 def test_a_word_on_the_pods_counts_too() -> None:
     careful = job()
     careful["spec"]["template"]["metadata"]["annotations"] = {"faultline/resubmit": "never"}
-    seen = look(careful)
+    seen = inspect(careful)
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
     willing = with_annotation(None)
     willing["spec"]["template"]["metadata"]["labels"]["faultline/resubmit"] = "auto"
-    assert isinstance(look(willing, extra={"ask_scheduler": True}), Go)
+    assert isinstance(inspect(willing, extra={"ask_scheduler": True}), Ready)
 
 
 def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
     asked = {"extra": {"ask_scheduler": True}}
-    refused = look(with_annotation(None), **asked)
+    refused = inspect(with_annotation(None), **asked)
     assert isinstance(refused, Settled)
     assert refused.result == "refused"
-    assert isinstance(look(with_annotation("auto"), **asked), Go)
-    assert isinstance(look(with_annotation(None)), Go)
+    assert isinstance(inspect(with_annotation("auto"), **asked), Ready)
+    assert isinstance(inspect(with_annotation(None)), Ready)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_where_the_scheduler_is_to_be_asked_silence_is_no_consent() -> None:
 )
 def test_a_job_that_goes_on_succeeded_or_ended_itself_is_left_alone(status: dict[str, Any], result: str) -> None:
     limited = {**with_status(**status), "spec": {**job()["spec"], "backoffLimit": 3}}
-    seen = look(limited)
+    seen = inspect(limited)
     assert isinstance(seen, Settled)
     assert seen.result == result
     assert seen.detail
@@ -115,13 +115,13 @@ def test_a_job_that_goes_on_succeeded_or_ended_itself_is_left_alone(status: dict
     ],
 )
 def test_a_job_on_its_way_to_its_end_is_looked_at_again_later(status: dict[str, Any]) -> None:
-    seen = look(with_status(**status))
+    seen = inspect(with_status(**status))
     assert isinstance(seen, Failed)
     assert seen.retry_after_s
 
 
 def test_a_suspended_job_is_its_queue_s() -> None:
-    seen = look({**job(suspend=True), "status": {}})
+    seen = inspect({**job(suspend=True), "status": {}})
     assert isinstance(seen, Settled)
     assert "suspended" in seen.detail
 
@@ -130,30 +130,30 @@ def test_whoever_controls_or_manages_a_job_decides() -> None:
     owned = job()
     owned["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "llm", "controller": True}]
     for one in (owned, job(managedBy="kueue.x-k8s.io/multikueue")):
-        seen = look(one)
+        seen = inspect(one)
         assert isinstance(seen, Settled)
         assert seen.result == "refused"
     owned["metadata"]["ownerReferences"][0]["kind"] = "CronJob"
-    assert isinstance(look(owned), Go)
+    assert isinstance(inspect(owned), Ready)
 
 
 def test_a_name_used_again_is_another_job() -> None:
-    seen = look(job(), extra={"ended_before": "2026-11-21T09:00:00+00:00"})
+    seen = inspect(job(), extra={"ended_before": "2026-11-21T09:00:00+00:00"})
     assert isinstance(seen, Settled)
     assert seen.result == "already_done"
-    assert isinstance(look(job(), extra={"ended_before": "2026-11-21T11:30:00+00:00"}), Go)
+    assert isinstance(inspect(job(), extra={"ended_before": "2026-11-21T11:30:00+00:00"}), Ready)
 
 
 @pytest.mark.parametrize("job_id", ["123", "ml/PyTorchJob/x", "ml/Pod/x", "ml/Job/", "a/b/c/d"])
 def test_only_jobs_are_created_anew(job_id: str) -> None:
-    seen = look(job(), job_id=job_id)
+    seen = inspect(job(), job_id=job_id)
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
 
 
 def test_a_deleted_job_can_t_be_started_anew_and_a_begun_one_is_unknown() -> None:
     hook = scheduler(Cluster())
-    first, later = hook.look(request(), intended=None), hook.look(request(), intended=NOW)
+    first, later = hook.inspect(request(), begun_at=None), hook.inspect(request(), begun_at=NOW)
     assert isinstance(first, Settled)
     assert isinstance(later, Settled)
     assert (first.result, later.result) == ("refused", "unknown")
@@ -161,14 +161,14 @@ def test_a_deleted_job_can_t_be_started_anew_and_a_begun_one_is_unknown() -> Non
 
 def test_long_after_its_jobs_are_deleted_absence_proves_nothing() -> None:
     hook = scheduler(Cluster(job(ttlSecondsAfterFinished=60)))
-    assert isinstance(hook.look(request(), intended=NOW - timedelta(seconds=40)), Go)
-    seen = hook.look(request(), intended=NOW - timedelta(seconds=90))
+    assert isinstance(hook.inspect(request(), begun_at=NOW - timedelta(seconds=40)), Ready)
+    seen = hook.inspect(request(), begun_at=NOW - timedelta(seconds=90))
     assert isinstance(seen, Settled)
     assert seen.result == "unknown"
 
 
 def test_a_foreign_job_of_that_name_is_not_taken_for_ours() -> None:
-    seen = scheduler(Cluster(job(), job(NEW))).look(request(), intended=None)
+    seen = scheduler(Cluster(job(), job(NEW))).inspect(request(), begun_at=None)
     assert isinstance(seen, Settled)
     assert seen.result == "refused"
 
@@ -176,30 +176,30 @@ def test_a_foreign_job_of_that_name_is_not_taken_for_ours() -> None:
 def test_what_the_cluster_refuses_is_refused_and_its_silence_is_not() -> None:
     cluster = Cluster(job())
     cluster.refuses[("create", "/jobs")] = FORBIDDEN
-    refused = scheduler(cluster).act(request(), Lease())
+    refused = scheduler(cluster).execute(request(), Lease())
     assert refused == Settled("refused", "jobs is forbidden")
     cluster.refuses[("create", "/jobs")] = AWAY
-    with pytest.raises(SchedulerAway):
-        scheduler(cluster).act(request(), Lease())
+    with pytest.raises(SchedulerUnavailable):
+        scheduler(cluster).execute(request(), Lease())
     cluster.refuses = {("get", OLD): AWAY}
-    with pytest.raises(SchedulerAway):
-        scheduler(cluster).look(request(), intended=None)
+    with pytest.raises(SchedulerUnavailable):
+        scheduler(cluster).inspect(request(), begun_at=None)
 
 
 def test_an_answer_that_was_lost_is_found_by_name() -> None:
     cluster = Cluster(job())
     cluster.after_create = AWAY
-    with pytest.raises(SchedulerAway):
-        scheduler(cluster).act(request(), Lease())
-    seen = scheduler(cluster).look(request(), intended=NOW)
+    with pytest.raises(SchedulerUnavailable):
+        scheduler(cluster).execute(request(), Lease())
+    seen = scheduler(cluster).inspect(request(), begun_at=NOW)
     assert isinstance(seen, Settled)
     assert seen.result == "done"
 
 
 def test_nothing_is_created_after_the_lease() -> None:
     cluster = Cluster(job())
-    with pytest.raises(LeaseOver):
-        scheduler(cluster).act(request(), Lease(over=True))
+    with pytest.raises(LeaseExpired):
+        scheduler(cluster).execute(request(), Lease(over=True))
     assert set(cluster.jobs) == {OLD}
 
 
@@ -210,7 +210,7 @@ def test_more_memory_goes_to_the_container_that_was_killed() -> None:
     cluster = Cluster(two)
     killed = {"name": "loader", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
     cluster.objects["/api/v1/namespaces/ml/pods/p"] = {"status": {"containerStatuses": [killed]}}
-    scheduler(cluster).act(request(changes={"memory_bytes": 24 * 2**30}), Lease())
+    scheduler(cluster).execute(request(changes={"memory_bytes": 24 * 2**30}), Lease())
     limits = {
         one["name"]: one["resources"]["limits"]["memory"]
         for one in cluster.jobs[NEW]["spec"]["template"]["spec"]["containers"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.hooks.kubernetes_manifest import Impossible, anew, name_of
+from service.hooks.kubernetes_manifest import ManifestError, new_job, new_job_name
 from tests.service.hooks.kubernetes_world import job, request
 
 GIB = 2**30
@@ -20,7 +20,7 @@ def pod_of(made: dict[str, Any]) -> dict[str, Any]:
 
 def test_what_the_server_put_there_is_gone_and_what_people_wrote_stays() -> None:
     old = job()
-    made = anew(old, request(resume_from="s3://ckpt/7"))
+    made = new_job(old, request(resume_from="s3://ckpt/7"))
     assert set(made["metadata"]) == {"name", "namespace", "labels", "annotations"}
     assert "status" not in made
     assert "selector" not in made["spec"]
@@ -41,14 +41,14 @@ def test_what_the_server_put_there_is_gone_and_what_people_wrote_stays() -> None
 
 
 def test_a_job_under_an_own_selector_gets_one_of_its_own() -> None:
-    made = anew(job(manualSelector=True), request())
+    made = new_job(job(manualSelector=True), request())
     assert "manualSelector" not in made["spec"]
 
 
 def test_a_lineage_goes_on_over_several_resubmissions() -> None:
-    first = anew(job(), request(extra={}))
+    first = new_job(job(), request(extra={}))
     assert first["metadata"]["annotations"]["faultline/lineage"] == "11-22"
-    second = anew({**first, "status": {}}, request(request_id="r8", extra={}, job_id="ml/Job/second"))
+    second = new_job({**first, "status": {}}, request(request_id="r8", extra={}, job_id="ml/Job/second"))
     assert second["metadata"]["annotations"]["faultline/lineage"] == "11-22"
     assert second["metadata"]["annotations"]["faultline/request"] == "r8"
     assert len(second["metadata"]["name"]) == len(first["metadata"]["name"])
@@ -57,12 +57,12 @@ def test_a_lineage_goes_on_over_several_resubmissions() -> None:
 def test_kueue_lets_its_jobs_go_itself() -> None:
     queued = job()
     queued["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "gpus"
-    assert anew(queued, request())["spec"]["suspend"] is True
-    assert "suspend" not in anew(job(), request())["spec"]
+    assert new_job(queued, request())["spec"]["suspend"] is True
+    assert "suspend" not in new_job(job(), request())["spec"]
 
 
 def test_excluded_nodes_are_left_out_whatever_affinity_was_there() -> None:
-    made = pod_of(anew(job(), request(exclude_nodes=("gpu1", "gpu2"))))
+    made = pod_of(new_job(job(), request(exclude_nodes=("gpu1", "gpu2"))))
     required = made["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     without = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in ("gpu1", "gpu2")]
     assert required == {"nodeSelectorTerms": [{"matchFields": without}]}
@@ -75,7 +75,7 @@ def test_excluded_nodes_are_left_out_whatever_affinity_was_there() -> None:
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": copy.deepcopy(zones)},
         },
     }
-    affinity = pod_of(anew(old, request(exclude_nodes=("gpu1",))))["affinity"]
+    affinity = pod_of(new_job(old, request(exclude_nodes=("gpu1",))))["affinity"]
     assert affinity["podAffinity"] == {"x": 1}
     assert affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] == [1]
     assert affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] == [
@@ -87,8 +87,8 @@ def test_excluded_nodes_are_left_out_whatever_affinity_was_there() -> None:
 def test_a_job_bound_to_the_bad_node_can_t_run_elsewhere(bound: dict[str, Any]) -> None:
     old = job()
     pod_of(old).update(bound)
-    with pytest.raises(Impossible, match="gpu1"):
-        anew(old, request(exclude_nodes=("gpu1",)))
+    with pytest.raises(ManifestError, match="gpu1"):
+        new_job(old, request(exclude_nodes=("gpu1",)))
 
 
 def memory(made: dict[str, Any]) -> dict[str, Any]:
@@ -97,33 +97,33 @@ def memory(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_memory_is_raised_with_the_request_where_it_was_the_same() -> None:
-    made = memory(anew(job(), request(changes={"memory_bytes": 12 * GIB})))
+    made = memory(new_job(job(), request(changes={"memory_bytes": 12 * GIB})))
     assert made["limits"] == {"memory": str(12 * GIB), "nvidia.com/gpu": "8"}
     assert made["requests"] == {"memory": str(12 * GIB)}
     smaller = job()
     memory(smaller)["requests"]["memory"] = "1Gi"
-    assert memory(anew(smaller, request(changes={"memory_bytes": 12 * GIB})))["requests"] == {"memory": "1Gi"}
+    assert memory(new_job(smaller, request(changes={"memory_bytes": 12 * GIB})))["requests"] == {"memory": "1Gi"}
 
 
 def test_memory_reckoned_for_all_pods_is_shared_out() -> None:
-    made = anew(job(parallelism=8), request(changes={"memory_bytes": 8 * 12 * GIB}))
+    made = new_job(job(parallelism=8), request(changes={"memory_bytes": 8 * 12 * GIB}))
     assert memory(made)["limits"]["memory"] == str(12 * GIB)
 
 
 def test_memory_is_never_lowered_and_never_absurd() -> None:
-    assert memory(anew(job(), request(changes={"memory_bytes": GIB})))["limits"]["memory"] == "8Gi"
-    with pytest.raises(Impossible, match="4 times"):
-        anew(job(), request(changes={"memory_bytes": 100 * GIB}))
+    assert memory(new_job(job(), request(changes={"memory_bytes": GIB})))["limits"]["memory"] == "8Gi"
+    with pytest.raises(ManifestError, match="4 times"):
+        new_job(job(), request(changes={"memory_bytes": 100 * GIB}))
     unlimited = job()
     pod_of(unlimited)["containers"][0].pop("resources")
-    with pytest.raises(Impossible, match="no container"):
-        anew(unlimited, request(changes={"memory_bytes": GIB}))
+    with pytest.raises(ManifestError, match="no container"):
+        new_job(unlimited, request(changes={"memory_bytes": GIB}))
 
 
 def test_a_deadline_is_raised_only_where_there_is_one() -> None:
     changes = {"time_limit_s": 7200}
-    assert anew(job(activeDeadlineSeconds=3600), request(changes=changes))["spec"]["activeDeadlineSeconds"] == 7200
-    assert "activeDeadlineSeconds" not in anew(job(), request(changes=changes))["spec"]
+    assert new_job(job(activeDeadlineSeconds=3600), request(changes=changes))["spec"]["activeDeadlineSeconds"] == 7200
+    assert "activeDeadlineSeconds" not in new_job(job(), request(changes=changes))["spec"]
 
 
 names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
@@ -131,11 +131,11 @@ names = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
 
 @given(names, st.text(alphabet="abc123", min_size=1, max_size=64))
 def test_a_name_is_a_name_and_the_request_s_own(old: str, request_id: str) -> None:
-    made = name_of(old, request_id)
+    made = new_job_name(old, request_id)
     assert DNS.fullmatch(made)
-    assert made == name_of(old, request_id)
-    assert made == name_of(name_of(old, "another"), request_id) or len(old) > 63 - 12
-    assert made != name_of(old, request_id + "x")
+    assert made == new_job_name(old, request_id)
+    assert made == new_job_name(new_job_name(old, "another"), request_id) or len(old) > 63 - 12
+    assert made != new_job_name(old, request_id + "x")
 
 
 values = st.recursive(
@@ -147,5 +147,5 @@ values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["completionMode", "podFailurePolicy", "tolerations", "x"]), values))
 def test_what_it_does_not_know_it_does_not_touch(more: dict[str, Any]) -> None:
-    made = anew(job(**more), request())
+    made = new_job(job(**more), request())
     assert {key: made["spec"][key] for key in more} == more

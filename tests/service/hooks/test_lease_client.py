@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from service.clock import SystemClock
-from service.hooks.lease_client import Client, LeaseGone, ServiceAway, ServiceRefused
+from service.hooks.lease_client import LeaseClient, LeaseLost, ServiceRefused, ServiceUnavailable
 from service.hooks.request import Settled
 from tests.service.hooks.test_lease_parser import ITEM
 
@@ -67,8 +67,8 @@ def server() -> Iterator[Answering]:
 
 
 @pytest.fixture
-def client(server: Answering) -> Iterator[Client]:
-    made = Client(
+def client(server: Answering) -> Iterator[LeaseClient]:
+    made = LeaseClient(
         server.url + "/faultline/",
         token=lambda: SECRET,
         hook="slurm@head",
@@ -85,7 +85,7 @@ def item(**changes: Any) -> dict[str, Any]:
     return ITEM | {"expires_at": (datetime.now(UTC) + timedelta(seconds=60)).isoformat()} | changes
 
 
-def test_a_lease_is_asked_for_as_the_contract_says(server: Answering, client: Client) -> None:
+def test_a_lease_is_asked_for_as_the_contract_says(server: Answering, client: LeaseClient) -> None:
     server.body = [item()]
     [request] = client.lease(1, 60)
     [(method, path, asked, headers)] = server.asked
@@ -96,7 +96,7 @@ def test_a_lease_is_asked_for_as_the_contract_says(server: Answering, client: Cl
     assert 45 < left <= 55  # the margin is taken off
 
 
-def test_the_services_clock_may_show_another_time(server: Answering, client: Client) -> None:
+def test_the_services_clock_may_show_another_time(server: Answering, client: LeaseClient) -> None:
     theirs = datetime.now(UTC) - timedelta(hours=3)
     server.headers = {"date": format_datetime(theirs)}
     server.body = [item(expires_at=(theirs + timedelta(seconds=30)).isoformat())]
@@ -105,20 +105,20 @@ def test_the_services_clock_may_show_another_time(server: Answering, client: Cli
     assert 15 < left <= 26
 
 
-def test_a_request_that_ends_before_its_lease_counts_as_ended(server: Answering, client: Client) -> None:
+def test_a_request_that_ends_before_its_lease_counts_as_ended(server: Answering, client: LeaseClient) -> None:
     server.body = [item(valid_until=(datetime.now(UTC) + timedelta(seconds=10)).isoformat())]
     [request] = client.lease(1, 60)
     assert (request.good_until - datetime.now(UTC)).total_seconds() <= 6
 
 
-def test_what_has_expired_is_refused(server: Answering, client: Client) -> None:
+def test_what_has_expired_is_refused(server: Answering, client: LeaseClient) -> None:
     server.body = [item(valid_until=(datetime.now(UTC) - timedelta(seconds=10)).isoformat())]
     assert client.lease(1, 60) == []
     assert server.asked[-1][2]["result"] == "refused"
     assert "expired" in server.asked[-1][2]["detail"]
 
 
-def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answering, client: Client) -> None:
+def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answering, client: LeaseClient) -> None:
     server.body = [item(exclude_nodes=["--uid=0"]), item(request_id="r2"), item(request_id="../x")]
     assert [one.request_id for one in client.lease(3, 60)] == ["r2"]
     [_, (_, path, told, _)] = server.asked
@@ -127,7 +127,7 @@ def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answer
     assert "exclude_nodes" in told["detail"]
 
 
-def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: Client) -> None:
+def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: LeaseClient) -> None:
     client.ack("r1", "t", Settled("done", "requeued", "8"))
     client.fail("r2", "t", "x" * 9000, 1e9)
     (_, first, ack, _), (_, second, failed, _) = server.asked
@@ -140,11 +140,11 @@ def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: Clie
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (404, LeaseGone),
-        (409, LeaseGone),
-        (429, ServiceAway),
-        (500, ServiceAway),
-        (503, ServiceAway),
+        (404, LeaseLost),
+        (409, LeaseLost),
+        (429, ServiceUnavailable),
+        (500, ServiceUnavailable),
+        (503, ServiceUnavailable),
         (401, ServiceRefused),
         (403, ServiceRefused),
         (422, ServiceRefused),
@@ -152,14 +152,14 @@ def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: Clie
     ],
 )
 def test_each_answer_has_its_meaning(
-    server: Answering, client: Client, status: int, error: type[Exception], caplog: pytest.LogCaptureFixture
+    server: Answering, client: LeaseClient, status: int, error: type[Exception], caplog: pytest.LogCaptureFixture
 ) -> None:
     server.status, server.body = status, {"detail": "because"}
     server.headers = {"retry-after": "7", "location": "http://127.0.0.1:1/"}
     with pytest.raises(error, match="because") as caught:
         client.ack("r1", "t", Settled("done", ""))
     assert SECRET not in str(caught.value) + caplog.text
-    if isinstance(caught.value, ServiceAway):
+    if isinstance(caught.value, ServiceUnavailable):
         assert caught.value.retry_after_s == 7.0
 
 
@@ -167,46 +167,46 @@ def test_each_answer_has_its_meaning(
     ("header", "seconds"), [("90000", 3600.0), ("soon", None), ("", None), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0)]
 )
 def test_retry_after_is_a_number_or_a_date_within_reason(
-    server: Answering, client: Client, header: str, seconds: float | None
+    server: Answering, client: LeaseClient, header: str, seconds: float | None
 ) -> None:
     server.status, server.headers = 503, {"retry-after": header}
-    with pytest.raises(ServiceAway) as caught:
+    with pytest.raises(ServiceUnavailable) as caught:
         client.lease(1, 60)
     assert caught.value.retry_after_s == seconds
 
 
 @pytest.mark.parametrize("body", [b"<html>", {"items": 5}, "x", b""])
-def test_what_is_no_list_of_requests_is_waited_for(server: Answering, client: Client, body: object) -> None:
+def test_what_is_no_list_of_requests_is_waited_for(server: Answering, client: LeaseClient, body: object) -> None:
     server.body = body
-    with pytest.raises(ServiceAway, match="no list"):
+    with pytest.raises(ServiceUnavailable, match="no list"):
         client.lease(1, 60)
 
 
-def test_a_slow_a_huge_and_a_dead_service_are_waited_for(server: Answering, client: Client) -> None:
+def test_a_slow_a_huge_and_a_dead_service_are_waited_for(server: Answering, client: LeaseClient) -> None:
     server.pause_s = 1.5
-    with pytest.raises(ServiceAway, match="within 1 s"):
+    with pytest.raises(ServiceUnavailable, match="within 1 s"):
         client.lease(1, 60)
     server.pause_s, server.body = 0, b"[" + b" " * (5 << 20) + b"]"
-    with pytest.raises(ServiceAway, match="too much"):
+    with pytest.raises(ServiceUnavailable, match="too much"):
         client.lease(1, 60)
-    nowhere = Client("http://127.0.0.1:1", token=None, hook="h", cluster="c", clock=SystemClock(), timeout_s=1.0)
-    with pytest.raises(ServiceAway):
+    nowhere = LeaseClient("http://127.0.0.1:1", token=None, hook="h", cluster="c", clock=SystemClock(), timeout_s=1.0)
+    with pytest.raises(ServiceUnavailable):
         nowhere.lease(1, 60)
     nowhere.close()
 
 
 def test_only_a_certificate_that_is_trusted_gets_the_token(server: Answering) -> None:
     url = server.url.replace("http:", "https:")
-    careful = Client(
+    careful = LeaseClient(
         url, token=lambda: SECRET, hook="h", cluster="c", clock=SystemClock(), tls=ssl.create_default_context()
     )
-    with pytest.raises(ServiceAway):
+    with pytest.raises(ServiceUnavailable):
         careful.lease(1, 60)
     assert not server.asked
     careful.close()
 
 
-def test_what_waits_is_listed_without_taking_it(server: Answering, client: Client) -> None:
+def test_what_waits_is_listed_without_taking_it(server: Answering, client: LeaseClient) -> None:
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     server.body = {"items": [item(state="waiting"), item(request_id="r2", not_before=later)], "next_cursor": None}
     assert [one.request_id for one in client.waiting(50)] == ["r1"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.hooks.lease_parser import Unreadable, as_item, end_of, read_request
+from service.hooks.lease_parser import InvalidRequest, expiry_of, read_request, request_to_json
 from tests.service.hooks.made import NOW, request
 
 ITEM: dict[str, Any] = {
@@ -57,7 +57,7 @@ def test_what_the_contract_says_is_read_and_what_it_does_not_is_kept() -> None:
     ],
 )
 def test_what_could_do_harm_in_a_command_is_refused_by_its_field(field: str, value: object) -> None:
-    with pytest.raises(Unreadable, match=field):
+    with pytest.raises(InvalidRequest, match=field):
         read_request({**ITEM, field: value}, NOW)
 
 
@@ -67,11 +67,11 @@ NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True)
 @given(NAMES, st.lists(NAMES, max_size=4, unique=True), st.one_of(st.none(), st.datetimes(timezones=st.just(UTC))))
 def test_a_request_survives_its_way_to_disk(name: str, nodes: list[str], at: datetime | None) -> None:
     made = request(name, exclude_nodes=tuple(nodes), not_before=at, extra={"lease_count": 1})
-    assert read_request({**as_item(made), "lease_token": made.lease_token}, made.good_until) == made
-    assert "lease_token" not in as_item(made)
+    assert read_request({**request_to_json(made), "lease_token": made.lease_token}, made.good_until) == made
+    assert "lease_token" not in request_to_json(made)
 
 
 def test_an_end_that_can_not_be_read_is_none() -> None:
-    assert end_of({"expires_at": "soon"}, "expires_at") is None
-    assert end_of([], "expires_at") is None
-    assert end_of(ITEM, "expires_at") == datetime(2026, 11, 20, 12, 1, tzinfo=UTC)
+    assert expiry_of({"expires_at": "soon"}, "expires_at") is None
+    assert expiry_of([], "expires_at") is None
+    assert expiry_of(ITEM, "expires_at") == datetime(2026, 11, 20, 12, 1, tzinfo=UTC)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from service.hooks.action_journal import Journal
-from service.hooks.lease_client import ServiceAway
+from service.hooks.lease_client import ServiceUnavailable
 from service.hooks.request import Failed, Request, Settled
-from service.hooks.runner import Options, Runner
+from service.hooks.runner import HookRunner, RunnerOptions
 from tests.service.frozen_clock import FrozenClock
 from tests.service.hooks import made
 from tests.service.hooks.fakes import FakeScheduler, FakeService, Killed
@@ -25,17 +25,17 @@ def request(request_id: str = "r1", **changes: Any) -> Request:
 class Hook:
     """One hook that can be killed and started again."""
 
-    def __init__(self, folder: Path, *, asks: bool = True, dry_run: bool = False) -> None:
+    def __init__(self, folder: Path, *, can_look_up: bool = True, dry_run: bool = False) -> None:
         self.folder = folder
         self.clock = FrozenClock(NOW)
         self.service = FakeService()
-        self.scheduler = FakeScheduler(asks=asks, kind="slurm" if asks else "command")
-        self._options = Options("lab", dry_run=dry_run)
+        self.scheduler = FakeScheduler(can_look_up=can_look_up, kind="slurm" if can_look_up else "command")
+        self._options = RunnerOptions("lab", dry_run=dry_run)
         self.start()
 
     def start(self) -> None:
         self.journal = Journal(self.folder, self.scheduler.kind, self.clock)
-        self.runner = Runner(self.service, self.scheduler, self.journal, self.clock, self._options)
+        self.runner = HookRunner(self.service, self.scheduler, self.journal, self.clock, self._options)
 
     def restart(self) -> None:
         self.journal.close()
@@ -57,7 +57,7 @@ def hook(tmp_path: Path) -> Iterator[Hook]:
 
 @pytest.fixture
 def command(tmp_path: Path) -> Iterator[Hook]:
-    made_hook = Hook(tmp_path, asks=False)
+    made_hook = Hook(tmp_path, can_look_up=False)
     yield made_hook
     made_hook.journal.close()
 
@@ -113,18 +113,18 @@ def test_a_broken_file_counts_as_begun(command: Hook) -> None:
 
 def test_what_could_not_be_told_is_told_later_and_not_done_again(hook: Hook) -> None:
     hook.service.waits = [request()]
-    real_act = hook.scheduler.act
+    real_act = hook.scheduler.execute
 
     def act_while_the_service_dies(wanted: Request, lease: Any) -> Settled | Failed:
         outcome = real_act(wanted, lease)
         hook.service.away = True
         return outcome
 
-    hook.scheduler.act = act_while_the_service_dies  # type: ignore[assignment, method-assign]
-    with pytest.raises(ServiceAway):
+    hook.scheduler.execute = act_while_the_service_dies  # type: ignore[assignment, method-assign]
+    with pytest.raises(ServiceUnavailable):
         hook.runner.round()
     hook.restart()
-    with pytest.raises(ServiceAway):
+    with pytest.raises(ServiceUnavailable):
         hook.runner.round()
     hook.service.away = False
     hook.service.waits = [request(lease_token="another")]

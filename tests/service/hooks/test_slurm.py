@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from service.clock import SystemClock
-from service.hooks.request import Go, LeaseOver, Request, SchedulerAway, Settled
+from service.hooks.request import LeaseExpired, Ready, Request, SchedulerUnavailable, Settled
 from service.hooks.slurm import SlurmOptions, SlurmScheduler
-from service.hooks.slurm_client import Slurm
+from service.hooks.slurm_client import SlurmClient
 from service.hooks.slurm_rest import SlurmRest
-from service.hooks.slurm_rest_call import Caller
-from service.hooks.slurm_scripts import Scripts
-from service.hooks.slurm_tools import SlurmRefused, SlurmTools
+from service.hooks.slurm_rest_call import SlurmRestTransport
+from service.hooks.slurm_scripts import ScriptStore
+from service.hooks.slurm_tools import SlurmCommands, SlurmRefused
 from tests.service.hooks import benches
 from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request
@@ -32,36 +32,38 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def tools(bench: Bench) -> Slurm:
-    commands = SlurmTools(bench.folder)
+def tools(bench: Bench) -> SlurmClient:
+    commands = SlurmCommands(bench.folder)
     if bench.rest is None:
         return commands
     token = bench.rest.token
-    return SlurmRest(Caller(bench.rest.url, clock=SystemClock(), token=lambda: token), commands, SystemClock())
+    return SlurmRest(
+        SlurmRestTransport(bench.rest.url, clock=SystemClock(), token=lambda: token), commands, SystemClock()
+    )
 
 
 @pytest.fixture
-def scripts(tmp_path: Path) -> Scripts:
-    return Scripts(tmp_path / "scripts", SystemClock())
+def scripts(tmp_path: Path) -> ScriptStore:
+    return ScriptStore(tmp_path / "scripts", SystemClock())
 
 
 @pytest.fixture
-def hook(bench: Bench, tools: Slurm, scripts: Scripts) -> SlurmScheduler:
+def hook(bench: Bench, tools: SlurmClient, scripts: ScriptStore) -> SlurmScheduler:
     return SlurmScheduler(
         tools, scripts, SystemClock(), SlurmOptions(settle_s=0, link="https://faultline.example", spool=bench.spool)
     )
 
 
-def carry_out(hook: SlurmScheduler, wanted: Request, intended: datetime | None = None) -> Settled:
-    seen = hook.look(wanted, intended=intended)
-    assert isinstance(seen, Go), seen
-    outcome = hook.act(wanted, Lasting())
+def carry_out(hook: SlurmScheduler, wanted: Request, begun_at: datetime | None = None) -> Settled:
+    seen = hook.inspect(wanted, begun_at=begun_at)
+    assert isinstance(seen, Ready), seen
+    outcome = hook.execute(wanted, Lasting())
     assert isinstance(outcome, Settled), outcome
     return outcome
 
 
 def refused(hook: SlurmScheduler, wanted: Request) -> str:
-    seen = hook.look(wanted, intended=None)
+    seen = hook.inspect(wanted, begun_at=None)
     assert isinstance(seen, Settled), seen
     assert seen.result == "refused"
     return seen.detail
@@ -78,7 +80,7 @@ def test_a_requeued_job_runs_at_once_without_the_node_and_keeps_its_owners_comme
     assert ended["comment"] == "my own words, a=b faultline/request=requeue1"
     assert ended["admin_comment"].endswith("https://faultline.example/failures/12")
     assert "ran on gpu1" not in bench.log_of(job).splitlines()[-1:]
-    found = hook.look(wanted, intended=LONG_AGO)
+    found = hook.inspect(wanted, begun_at=LONG_AGO)
     assert isinstance(found, Settled)
     assert found.result == "done"
 
@@ -86,31 +88,31 @@ def test_a_requeued_job_runs_at_once_without_the_node_and_keeps_its_owners_comme
 def test_what_was_put_back_by_somebody_else_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     bench.run("scontrol", "requeuehold", job)
-    held = hook.look(request(job, "other1"), intended=None)
+    held = hook.inspect(request(job, "other1"), begun_at=None)
     assert isinstance(held, Settled)
     assert (held.result, "on hold" in held.detail) == ("already_done", True)
     bench.run("scontrol", "update", f"JobId={job}", "StartTime=now", "ExcNodeList=gpu1")
     bench.run("scontrol", "release", job)
     bench.wait(job, ["COMPLETED"])
-    again = hook.look(request(job, "other1"), intended=None)
+    again = hook.inspect(request(job, "other1"), begun_at=None)
     assert again == Settled("already_done", "it has succeeded since")
 
 
-def test_what_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts: Scripts) -> None:
+def test_what_slurm_expedites_itself_is_left_alone(tmp_path: Path, scripts: ScriptStore) -> None:
     """Slurm 25.11 and later; the lab's is older."""
     with benches.fake(tmp_path / "slurm") as bench:
         job = bench.failed()
         state = bench.folder.parent / "slurm.json"
         state.write_text(state.read_text().replace('["FAILED"]', '["FAILED", "COMPLETING", "EXPEDITING"]'))
-        hook = SlurmScheduler(SlurmTools(bench.folder), scripts, SystemClock(), SlurmOptions())
-        seen = hook.look(request(job), intended=None)
+        hook = SlurmScheduler(SlurmCommands(bench.folder), scripts, SystemClock(), SlurmOptions())
+        seen = hook.inspect(request(job), begun_at=None)
     assert seen == Settled("already_done", "Slurm starts it again by itself (expedited requeue)")
 
 
 def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.submit(GOES_ON)
     bench.wait(job, ["RUNNING"])
-    seen = hook.look(request(job), intended=None)
+    seen = hook.inspect(request(job), begun_at=None)
     assert isinstance(seen, Settled)
     assert seen.result == "already_done"
     bench.run("scancel", job)
@@ -121,7 +123,7 @@ def test_a_running_job_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None
 def test_a_later_run_than_the_one_that_was_diagnosed_is_left_alone(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     before = (datetime.now(UTC) - timedelta(minutes=5)).isoformat()
-    seen = hook.look(request(job, extra={"ended_before": before}), intended=None)
+    seen = hook.inspect(request(job, extra={"ended_before": before}), begun_at=None)
     assert isinstance(seen, Settled)
     assert (seen.result, "run again since" in seen.detail) == ("already_done", True)
 
@@ -136,7 +138,7 @@ def test_where_the_owners_yes_is_asked_for_silence_is_no(bench: Bench, hook: Slu
     silent = bench.failed("--comment=paper run")
     assert "does not say" in refused(hook, request(silent, extra={"ask_scheduler": True}))
     willing = bench.failed("--comment=paper run faultline/resubmit=auto")
-    assert isinstance(hook.look(request(willing, extra={"ask_scheduler": True}), intended=None), Go)
+    assert isinstance(hook.inspect(request(willing, extra={"ask_scheduler": True}), begun_at=None), Ready)
 
 
 def test_no_requeue_is_heeded_unless_its_owner_opted_in(bench: Bench, hook: SlurmScheduler) -> None:
@@ -150,28 +152,28 @@ def test_a_hook_killed_after_the_first_step_takes_up_its_own_job_only(bench: Ben
     job = bench.failed()
     wanted = request(job, "half1")
     begun = datetime.now(UTC)
-    assert isinstance(hook.look(wanted, intended=None), Go)
-    with pytest.raises(LeaseOver):
-        hook.act(wanted, Lasting(steps=1))
+    assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+    with pytest.raises(LeaseExpired):
+        hook.execute(wanted, Lasting(steps=1))
     assert bench.job(job)["hold"] is True
-    before = hook.look(request(job, "half1"), intended=begun + timedelta(hours=1))  # put on hold before it was begun
+    before = hook.inspect(request(job, "half1"), begun_at=begun + timedelta(hours=1))  # put on hold before it was begun
     assert isinstance(before, Settled)
     assert before.result == "already_done"
-    seen = hook.look(wanted, intended=begun)
-    assert isinstance(seen, Go)
+    seen = hook.inspect(wanted, begun_at=begun)
+    assert isinstance(seen, Ready)
     assert seen.begun
-    carry_out(hook, wanted, intended=begun)
+    carry_out(hook, wanted, begun_at=begun)
     assert bench.wait(job, ["COMPLETED"])["nodes"] != "gpu1"
 
 
 def test_a_hook_killed_before_the_release_releases_it(bench: Bench, hook: SlurmScheduler) -> None:
     job = bench.failed()
     wanted = request(job, "half2")
-    assert isinstance(hook.look(wanted, intended=None), Go)
-    with pytest.raises(LeaseOver):
-        hook.act(wanted, Lasting(steps=2))
+    assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+    with pytest.raises(LeaseExpired):
+        hook.execute(wanted, Lasting(steps=2))
     assert bench.job(job)["comment"] == "faultline/request=half2"
-    carry_out(hook, wanted, intended=datetime.now(UTC))
+    carry_out(hook, wanted, begun_at=datetime.now(UTC))
     assert bench.wait(job, ["COMPLETED"])["restart_cnt"] == 1 or bench.kind == "fake"
 
 
@@ -179,17 +181,17 @@ def test_nothing_is_done_after_the_lease(bench: Bench, hook: SlurmScheduler) -> 
     job = bench.failed()
     for action in ("requeue", "submit"):
         wanted = request(job, "late1", action=action)
-        assert isinstance(hook.look(wanted, intended=None), Go)
-        with pytest.raises(LeaseOver):
-            hook.act(wanted, Lasting(steps=0))
+        assert isinstance(hook.inspect(wanted, begun_at=None), Ready)
+        with pytest.raises(LeaseExpired):
+            hook.execute(wanted, Lasting(steps=0))
     assert bench.job(job)["job_state"] == ["FAILED"]
 
 
-def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: Slurm, scripts: Scripts) -> None:
+def test_what_was_begun_moments_ago_is_waited_for(bench: Bench, tools: SlurmClient, scripts: ScriptStore) -> None:
     job = bench.failed()
     careful = SlurmScheduler(tools, scripts, SystemClock(), SlurmOptions(settle_s=30))
-    with pytest.raises(SchedulerAway, match="moments ago"):
-        careful.look(request(job), intended=datetime.now(UTC))
+    with pytest.raises(SchedulerUnavailable, match="moments ago"):
+        careful.inspect(request(job), begun_at=datetime.now(UTC))
 
 
 def test_a_submission_is_its_users_own_asks_for_the_same_and_is_found_again(bench: Bench, hook: SlurmScheduler) -> None:
@@ -206,9 +208,9 @@ def test_a_submission_is_its_users_own_asks_for_the_same_and_is_found_again(benc
     assert ended["nodes"] != "gpu1"
     assert "ran on gpu1" in bench.log_of(job)  # the old log stays for whoever looks
     assert "ran on" in bench.log_of(new)
-    found = hook.look(wanted, intended=LONG_AGO)
+    found = hook.inspect(wanted, begun_at=LONG_AGO)
     assert found == Settled("done", "it was submitted before the hook ended", new)
-    other = hook.look(request(job, "submit1", action="submit", extra={"lease_count": 2}), intended=None)
+    other = hook.inspect(request(job, "submit1", action="submit", extra={"lease_count": 2}), begun_at=None)
     assert isinstance(other, Settled)
     assert other.new_job_id == new
 
@@ -271,20 +273,20 @@ def test_what_slurm_does_not_know_is_refused(bench: Bench, hook: SlurmScheduler,
 
 def test_a_hook_that_can_not_tell_any_more_does_not_guess(bench: Bench, hook: SlurmScheduler) -> None:
     assert bench.folder
-    seen = hook.look(request("99999", "lost1"), intended=LONG_AGO)
+    seen = hook.inspect(request("99999", "lost1"), begun_at=LONG_AGO)
     assert isinstance(seen, Settled)
     assert seen.result == "unknown"
 
 
-def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: Slurm) -> None:
+def test_an_argument_is_never_more_than_an_argument(bench: Bench, tools: SlurmClient) -> None:
     with pytest.raises(SlurmRefused, match="can't be an argument"):
         tools.update(bench.failed(), {"Comment": "a\nb"})
 
 
-def test_slurm_that_is_not_there_is_waited_for(tmp_path: Path, scripts: Scripts) -> None:
-    nowhere = SlurmScheduler(SlurmTools(tmp_path), scripts, SystemClock(), SlurmOptions())
-    with pytest.raises(SchedulerAway):
-        nowhere.look(request("7"), intended=None)
+def test_slurm_that_is_not_there_is_waited_for(tmp_path: Path, scripts: ScriptStore) -> None:
+    nowhere = SlurmScheduler(SlurmCommands(tmp_path), scripts, SystemClock(), SlurmOptions())
+    with pytest.raises(SchedulerUnavailable):
+        nowhere.inspect(request("7"), begun_at=None)
 
 
 def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench, hook: SlurmScheduler) -> None:
@@ -292,8 +294,8 @@ def test_what_slurm_has_forgotten_goes_again_from_its_saved_script(bench: Bench,
     script = 'echo "$MODEL on $SLURMD_NODENAME in $SLURM_SUBMIT_DIR"\n[ "$SLURMD_NODENAME" != gpu1 ]'
     job = bench.failed("--comment=mine", "--export=MODEL=vit g", script=script)
     private = bench.failed("--comment=faultline/resubmit=never")
-    hook.tend()
-    hook.tend()
+    hook.maintain()
+    hook.maintain()
     forget_at_once(bench)
     for one in (job, private):
         assert "Slurm does not know" in refused(hook, request("99998"))
@@ -318,7 +320,7 @@ def forget_at_once(bench: Bench) -> None:
 
 
 def wait_until_forgotten(bench: Bench, job: str) -> None:
-    tools = SlurmTools(bench.folder)
+    tools = SlurmCommands(bench.folder)
     deadline = time.monotonic() + 90
     while tools.job(job) is not None:
         assert time.monotonic() < deadline

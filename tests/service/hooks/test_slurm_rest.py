@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from service.clock import SystemClock
-from service.hooks.request import SchedulerAway
+from service.hooks.request import SchedulerUnavailable
 from service.hooks.slurm_record import SlurmJob
 from service.hooks.slurm_rest import SlurmRest
-from service.hooks.slurm_rest_call import Caller, token_of
+from service.hooks.slurm_rest_call import SlurmRestTransport, token_of
 from service.hooks.slurm_tools import SlurmRefused
 
 GOOD: dict[str, Any] = {"errors": [], "warnings": []}
@@ -110,7 +110,9 @@ def commands() -> Commands:
 @pytest.fixture
 def rest(stub: Stub, commands: Commands) -> SlurmRest:
     clock = SystemClock()
-    return SlurmRest(Caller(stub.url, clock=clock, token=lambda: "secret-token", timeout_s=5), commands, clock)
+    return SlurmRest(
+        SlurmRestTransport(stub.url, clock=clock, token=lambda: "secret-token", timeout_s=5), commands, clock
+    )
 
 
 def test_the_newest_version_that_both_know_is_spoken(stub: Stub, rest: SlurmRest) -> None:
@@ -153,7 +155,7 @@ def test_where_it_is_not_known_what_happened_slurm_counts_as_away(
     stub: Stub, rest: SlurmRest, status: int, answer: Any, words: str
 ) -> None:
     stub.answers["/slurm/v0.0.42/job/5"] = (status, answer)
-    with pytest.raises(SchedulerAway, match=words) as caught:
+    with pytest.raises(SchedulerUnavailable, match=words) as caught:
         rest.update("5", {"Comment": "c"})
     assert "secret" not in str(caught.value)
 
@@ -207,7 +209,7 @@ def test_what_the_api_can_not_do_is_done_by_the_commands_and_said_once(
 
 def test_a_submission_whose_number_is_not_told_may_have_happened(stub: Stub, rest: SlurmRest) -> None:
     stub.answers["/slurm/v0.0.42/job/submit"] = (200, GOOD)
-    with pytest.raises(SchedulerAway, match="number"):
+    with pytest.raises(SchedulerUnavailable, match="number"):
         rest.submit("#!/bin/sh\n", ["--export=NONE"])
 
 
@@ -240,21 +242,21 @@ def test_what_is_no_number_is_never_part_of_an_address(stub: Stub, rest: SlurmRe
 def test_one_that_is_not_there_is_waited_for(tmp_path: Path, commands: Commands) -> None:
     clock = SystemClock()
     for url in (f"unix:{tmp_path}/none.sock", "http://127.0.0.1:9"):
-        with pytest.raises(SchedulerAway, match="slurmrestd at"):
-            SlurmRest(Caller(url, clock=clock, timeout_s=2), commands, clock).job("5")
+        with pytest.raises(SchedulerUnavailable, match="slurmrestd at"):
+            SlurmRest(SlurmRestTransport(url, clock=clock, timeout_s=2), commands, clock).job("5")
 
 
 def test_the_token_is_read_anew_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     read = token_of(f"file:{file}")
-    with pytest.raises(SchedulerAway, match="can't be read"):
+    with pytest.raises(SchedulerUnavailable, match="can't be read"):
         read()
     file.write_text("SLURM_JWT=one\n")
     assert read() == "one"
     file.write_text("two")
     assert read() == "two"
     file.write_text("")
-    with pytest.raises(SchedulerAway, match="no token"):
+    with pytest.raises(SchedulerUnavailable, match="no token"):
         read()
     monkeypatch.setenv("LAB_JWT", "three")
     assert token_of("env:LAB_JWT")() == "three"

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from service.hooks import slurm_rest_job, slurm_submit
-from service.hooks.slurm_rest_job import NotDescribable
+from service.hooks.slurm_rest_job import UnsupportedOption
 from tests.service.hooks.made import request
 from tests.service.hooks.test_slurm_submit import job
 
@@ -54,7 +54,7 @@ def test_a_job_is_described_as_sbatch_would_be_asked_for_it() -> None:
     ],
 )
 def test_what_would_be_lost_is_named(script: str, options: list[str], environment: bytes | None, named: str) -> None:
-    with pytest.raises(NotDescribable, match=named):
+    with pytest.raises(UnsupportedOption, match=named):
         slurm_rest_job.described(script, options, environment)
 
 
@@ -68,5 +68,5 @@ def test_a_change_is_described_and_what_is_not_known_is_named() -> None:
         "comment": "c",
     }
     for wrong in ({"Nice": "5"}, {"StartTime": "tomorrow"}, {"ReqNodeList": ""}):
-        with pytest.raises(NotDescribable, match=next(iter(wrong))):
+        with pytest.raises(UnsupportedOption, match=next(iter(wrong))):
             slurm_rest_job.changed(wrong, NOW)

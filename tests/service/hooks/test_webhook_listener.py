@@ -9,37 +9,37 @@ from standardwebhooks.webhooks import Webhook
 
 from service.clock import SystemClock
 from service.deliveries.channels import signing
-from service.hooks.webhook_listener import Bell, Listener
-from service.shutdown import SignalStop
+from service.hooks.webhook_listener import WakeUp, WebhookListener
+from service.shutdown import SignalShutdownFlag
 from tests.service.deliveries.made import KEY, SECRET
 
 BODY = b'{"type":"resubmission.requested","data":{}}'
 
 
 @pytest.fixture
-def stop() -> Iterator[SignalStop]:
-    made = SignalStop()
+def stop() -> Iterator[SignalShutdownFlag]:
+    made = SignalShutdownFlag()
     yield made
     made.close()
 
 
 @pytest.fixture
-def bell(stop: SignalStop) -> Iterator[Bell]:
-    made = Bell(stop)
+def bell(stop: SignalShutdownFlag) -> Iterator[WakeUp]:
+    made = WakeUp(stop)
     yield made
     made.close()
 
 
-def waited(bell: Bell, seconds: float) -> float:
+def waited(bell: WakeUp, seconds: float) -> float:
     before = time.monotonic()
     bell.wait(seconds)
     return time.monotonic() - before
 
 
-def test_a_ring_and_the_end_both_end_the_wait(bell: Bell, stop: SignalStop) -> None:
+def test_a_ring_and_the_end_both_end_the_wait(bell: WakeUp, stop: SignalShutdownFlag) -> None:
     assert waited(bell, 0.05) >= 0.04
     for _ in range(70_000):  # more than a pipe holds
-        bell.ring()
+        bell.notify()
     assert waited(bell, 30) < 5
     timer = threading.Timer(0.1, stop.set)
     timer.start()
@@ -59,7 +59,7 @@ def rung() -> list[int]:
 
 @pytest.fixture
 def port(rung: list[int]) -> Iterator[int]:
-    with Listener("127.0.0.1", 0, lambda: [bytes(32), KEY], lambda: rung.append(1), SystemClock()) as listener:
+    with WebhookListener("127.0.0.1", 0, lambda: [bytes(32), KEY], lambda: rung.append(1), SystemClock()) as listener:
         yield listener.port
 
 

@@ -13,7 +13,7 @@ from service.errors import ConfigurationError
 from service.kubernetes import api as api_module
 from service.kubernetes.api import KubernetesApi
 from service.kubernetes.connect import connect
-from service.kubernetes.errors import Absent, ClusterAway, Exists, Expired, Refused
+from service.kubernetes.errors import AlreadyExists, ClusterUnavailable, ObjectNotFound, RequestRefused, VersionExpired
 from service.kubernetes.paths import collection, named
 
 JOBS = "/apis/batch/v1/namespaces/ml/jobs"
@@ -80,15 +80,15 @@ def status(code: int, reason: str) -> bytes:
 @pytest.mark.parametrize(
     ("code", "reason", "error"),
     [
-        (404, "NotFound", Absent),
-        (409, "AlreadyExists", Exists),
-        (409, "Conflict", Refused),
-        (403, "Forbidden", Refused),
-        (422, "Invalid", Refused),
-        (410, "Expired", Expired),
-        (429, "TooManyRequests", ClusterAway),
-        (500, "InternalError", ClusterAway),
-        (503, "ServiceUnavailable", ClusterAway),
+        (404, "NotFound", ObjectNotFound),
+        (409, "AlreadyExists", AlreadyExists),
+        (409, "Conflict", RequestRefused),
+        (403, "Forbidden", RequestRefused),
+        (422, "Invalid", RequestRefused),
+        (410, "Expired", VersionExpired),
+        (429, "TooManyRequests", ClusterUnavailable),
+        (500, "InternalError", ClusterUnavailable),
+        (503, "ServiceUnavailable", ClusterUnavailable),
     ],
 )
 def test_each_status_is_an_error_of_its_own(
@@ -103,7 +103,7 @@ def test_each_status_is_an_error_of_its_own(
 
 def test_when_to_come_again_is_heard(api: KubernetesApi, handler: type[Handler]) -> None:
     handler.reply = lambda self: self.say(429, status(429, "TooManyRequests"), retry_after="7")
-    with pytest.raises(ClusterAway) as caught:
+    with pytest.raises(ClusterUnavailable) as caught:
         api.get(JOBS)
     assert caught.value.retry_after_s == 7
 
@@ -120,10 +120,10 @@ def test_the_token_goes_along_and_the_query_as_it_is_given(api: KubernetesApi, h
 @pytest.mark.parametrize("body", [b"<html>proxy</html>", b"", b"[]", b"{"])
 def test_an_answer_that_is_none_is_the_cluster_away(api: KubernetesApi, handler: type[Handler], body: bytes) -> None:
     handler.reply = lambda self: self.say(200, body)
-    with pytest.raises(ClusterAway):
+    with pytest.raises(ClusterUnavailable):
         api.get(JOBS)
     handler.reply = lambda self: self.say(502, body)
-    with pytest.raises(ClusterAway):
+    with pytest.raises(ClusterUnavailable):
         api.get(JOBS)
 
 
@@ -131,19 +131,22 @@ def test_an_endless_answer_is_cut(api: KubernetesApi, handler: type[Handler], mo
     monkeypatch.setattr(api_module, "ANSWER_BYTES", 100_000)
     monkeypatch.setattr(api_module, "OBJECT_BYTES", 100_000)
     handler.reply = lambda self: self.say(200, b'{"x": "' + b"x" * 500_000)
-    with pytest.raises(ClusterAway, match="more than"):
+    with pytest.raises(ClusterUnavailable, match="more than"):
         api.get(JOBS)
-    with pytest.raises(ClusterAway, match="more than"):
+    with pytest.raises(ClusterUnavailable, match="more than"):
         list(api.watch(JOBS, {}, silence_s=5))
 
 
 def test_a_watch_gives_changes_and_raises_its_errors(api: KubernetesApi, handler: type[Handler]) -> None:
-    changes = [{"type": "ADDED", "object": {"a": 1}}, {"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}]
+    changes = [
+        {"type": "ADDED", "object": {"a": 1}},
+        {"type": "ERROR", "object": {"code": 410, "reason": "Expired"}},
+    ]
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in changes)
     handler.reply = lambda self: self.say(200, lines)
     watched = api.watch(JOBS, {"resourceVersion": "1"}, silence_s=5)
     assert next(watched) == changes[0]
-    with pytest.raises(Expired):
+    with pytest.raises(VersionExpired):
         next(watched)
 
 
@@ -164,7 +167,7 @@ def test_a_watch_that_falls_silent_ends_and_one_that_breaks_says_so(api: Kuberne
         self.close_connection = True
 
     handler.reply = broken
-    with pytest.raises(ClusterAway):
+    with pytest.raises(ClusterUnavailable):
         list(api.watch(JOBS, {}, silence_s=5))
 
 
@@ -178,7 +181,7 @@ def test_of_a_text_the_end_is_kept_and_no_more_read_than_allowed(api: Kubernetes
 
 def test_a_server_that_is_not_there_is_away(tmp_path: Path) -> None:
     made = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    with pytest.raises(ClusterAway):
+    with pytest.raises(ClusterUnavailable):
         made.get(JOBS)
     made.close()
 

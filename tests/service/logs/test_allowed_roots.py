@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.errors import ConfigurationError
-from service.logs.allowed_roots import Refused, parse_roots
+from service.logs.allowed_roots import LogRefused, parse_roots
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_paths(root: str, path: str, allowed: bool) -> None:
     if allowed:
         roots.check_path(path)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(LogRefused):
             roots.check_path(path)
 
 
@@ -78,12 +78,12 @@ def test_urls(root: str, url: str, allowed: bool) -> None:
     if allowed:
         roots.check_url(url)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(LogRefused):
             roots.check_url(url)
 
 
 def test_without_roots_nothing_is_read_and_the_reason_names_the_setting() -> None:
-    with pytest.raises(Refused, match="FAULTLINE_LOG_ROOTS"):
+    with pytest.raises(LogRefused, match="FAULTLINE_LOG_ROOTS"):
         parse_roots([]).check_path("/scratch/a")
 
 
@@ -91,6 +91,6 @@ def test_without_roots_nothing_is_read_and_the_reason_names_the_setting() -> Non
 def test_any_text_is_allowed_or_refused(rest: str) -> None:
     try:
         parse_roots(["https://logs.example/runs"]).check_url("https://logs.example/" + rest)
-    except Refused:
+    except LogRefused:
         return
     assert "runs" in rest

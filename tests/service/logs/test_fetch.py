@@ -10,7 +10,7 @@ import pytest
 
 from service.contracts.event import JobCompletion, from_object
 from service.logs.excerpt import SCAN_BYTES, TAIL_BYTES, Excerpt
-from service.logs.fetch import Fetched, LogFetcher
+from service.logs.fetch import FetchedLogs, LogFetcher
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
@@ -29,7 +29,7 @@ def fetcher(tmp_path: Path) -> Iterator[LogFetcher]:
     made.close()
 
 
-def one(fetcher: LogFetcher, *logs: dict[str, Any], user: str | None = None) -> Fetched:
+def one(fetcher: LogFetcher, *logs: dict[str, Any], user: str | None = None) -> FetchedLogs:
     [fetched] = fetcher.fetch_all([job(*logs, user=user)], 10)
     return fetched
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from service.logs.allowed_roots import Refused, parse_roots
-from service.logs.local import NotThere, open_log, path_of
+from service.logs.allowed_roots import LogRefused, parse_roots
+from service.logs.local import LogNotFound, open_log, path_of
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ANOTHER = "daemon" if ME != "daemon" else "bin"
@@ -35,7 +35,7 @@ def read(path: Path | str, root: Path, user: str | None = None) -> bytes:
 
 
 def refusal(path: Path | str, root: Path, user: str | None = None) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(LogRefused) as caught:
         read(path, root, user)
     return str(caught.value)
 
@@ -98,7 +98,7 @@ def test_the_kernels_files_are_no_logs_even_where_everything_is_allowed() -> Non
 
 def test_what_is_not_there_may_come(root: Path) -> None:
     for missing in (root / "none.log", root / "none" / "a.log"):
-        with pytest.raises(NotThere):
+        with pytest.raises(LogNotFound):
             read(missing, root)
 
 
@@ -147,5 +147,5 @@ def test_uris_of_files(uri: str, path: str) -> None:
 
 @pytest.mark.parametrize("uri", ["file://other/a", "file:a", "file:", "file:///a%00b", "/a\x00b"])
 def test_what_is_no_path_of_this_machine_is_refused(uri: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(LogRefused):
         path_of(uri)

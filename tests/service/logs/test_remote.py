@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from service.logs import remote as remote_module
-from service.logs.allowed_roots import Refused, parse_roots
-from service.logs.local import NotThere
+from service.logs.allowed_roots import LogRefused, parse_roots
+from service.logs.local import LogNotFound
 from service.logs.remote import Remote
 
 LOG = b"".join(b"line %d\n" % number for number in range(1, 20_001))
@@ -94,41 +94,41 @@ def test_a_log_is_read_by_http(remote: Remote, server: str) -> None:
 def test_of_a_large_log_only_the_end_is_fetched(remote: Remote, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_module, "SCAN_BYTES", 10_000)
     assert read(remote, f"{server}/logs/ranges/a.log") == LOG[-1000:]
-    with pytest.raises(Refused, match="could not be read"):
+    with pytest.raises(LogRefused, match="could not be read"):
         read(remote, f"{server}/logs/a.log")  # the server knows no ranges
 
 
 def test_a_redirect_is_followed_only_within_the_allow_list(remote: Remote, server: str) -> None:
     assert read(remote, f"{server}/logs/near") == LOG
     for away in ("away", "host"):
-        with pytest.raises(Refused, match="redirected away: outside"):
+        with pytest.raises(LogRefused, match="redirected away: outside"):
             read(remote, f"{server}/logs/{away}")
 
 
 def test_what_is_not_there_may_come_and_what_is_denied_says_so(remote: Remote, server: str) -> None:
-    with pytest.raises(NotThere):
+    with pytest.raises(LogNotFound):
         read(remote, f"{server}/logs/none")
-    with pytest.raises(Refused, match="permission denied"):
+    with pytest.raises(LogRefused, match="permission denied"):
         read(remote, f"{server}/logs/denied")
-    with pytest.raises(Refused, match="ClientResponseError 500"):
+    with pytest.raises(LogRefused, match="ClientResponseError 500"):
         read(remote, f"{server}/logs/broken")
 
 
 def test_an_address_outside_is_not_even_asked(remote: Remote, server: str) -> None:
     for url in (f"{server}/private/a.log", "http://192.0.2.1/logs/a.log", "ftp://x/y"):
-        with pytest.raises(Refused):
+        with pytest.raises(LogRefused):
             read(remote, url)
 
 
 def test_nobody_listening_is_a_reason() -> None:
     silent = Remote(parse_roots(["http://127.0.0.1:1/"]))
-    with pytest.raises(Refused, match="could not be read"):
+    with pytest.raises(LogRefused, match="could not be read"):
         read(silent, "http://127.0.0.1:1/a.log?sig=secret")
     silent.close()
 
 
 def test_a_scheme_without_a_driver_is_a_reason(remote: Remote) -> None:
-    with pytest.raises(Refused, match="no driver for nosuch"):
+    with pytest.raises(LogRefused, match="no driver for nosuch"):
         read(remote, "nosuch://x/y/z")
-    with pytest.raises(NotThere):
+    with pytest.raises(LogNotFound):
         read(remote, "memory://logs/in/a.log")

@@ -5,11 +5,11 @@ import threading
 import pytest
 
 from service.errors import ConfigurationError, FaultlineError
-from service.messaging.background_consumer import Second
-from service.shutdown import Stop
+from service.messaging.background_consumer import BackgroundConsumer
+from service.shutdown import ShutdownFlag
 
 
-def obey(stop: Stop) -> None:
+def obey(stop: ShutdownFlag) -> None:
     while not stop.wait(0.01):
         pass
 
@@ -17,7 +17,7 @@ def obey(stop: Stop) -> None:
 def test_it_runs_beside_and_ends_with_the_first() -> None:
     first = threading.Event()
     threads = threading.active_count()
-    with Second(obey, first) as beside:
+    with BackgroundConsumer(obey, first) as beside:
         assert threading.active_count() == threads + 1
         assert not beside.stop.is_set()
         assert not beside.stop.wait(0.01)
@@ -28,10 +28,10 @@ def test_it_runs_beside_and_ends_with_the_first() -> None:
 
 
 def test_its_failure_ends_the_first_and_is_told() -> None:
-    def broken(_stop: Stop) -> None:
+    def broken(_stop: ShutdownFlag) -> None:
         raise ConfigurationError("the broker refuses")
 
-    beside = Second(broken, threading.Event())
+    beside = BackgroundConsumer(broken, threading.Event())
 
     def first() -> None:
         with beside:
@@ -42,11 +42,11 @@ def test_its_failure_ends_the_first_and_is_told() -> None:
 
 
 def test_the_first_one_s_failure_goes_before_its_own() -> None:
-    def broken(_stop: Stop) -> None:
+    def broken(_stop: ShutdownFlag) -> None:
         raise ValueError("a fault")
 
     def first() -> None:
-        with Second(broken, threading.Event()) as beside:
+        with BackgroundConsumer(broken, threading.Event()) as beside:
             obey(beside.stop)
             raise KeyError("the first")
 
@@ -55,11 +55,11 @@ def test_the_first_one_s_failure_goes_before_its_own() -> None:
 
 
 def test_a_fault_of_ours_is_told_by_its_kind_alone() -> None:
-    def broken(_stop: Stop) -> None:
+    def broken(_stop: ShutdownFlag) -> None:
         raise ValueError("secret")
 
     def first() -> None:
-        with Second(broken, threading.Event()) as beside:
+        with BackgroundConsumer(broken, threading.Event()) as beside:
             obey(beside.stop)
 
     with pytest.raises(FaultlineError, match=r"ValueError$"):

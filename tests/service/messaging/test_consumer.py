@@ -9,7 +9,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import Rejected, TooManyDeadLetters
 from service.messaging.memory_source import MemoryBroker, MemorySource
-from service.messaging.record import Place
+from service.messaging.record import TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
 
@@ -27,10 +27,10 @@ class Scene:
         self.source = MemorySource(self.broker, "a", ["jobs"])
 
     def put(self, value: bytes | None, partition: int = 0) -> int:
-        return self.broker.put(Place("jobs", partition), value)
+        return self.broker.put(TopicPartition("jobs", partition), value)
 
     def committed(self, partition: int = 0) -> int | None:
-        return self.broker.committed(Place("jobs", partition))
+        return self.broker.committed(TopicPartition("jobs", partition))
 
     def caught_up(self) -> bool:
         return all((self.broker.committed(place) or 0) == len(log) for place, log in self.broker.logs.items())
@@ -262,7 +262,7 @@ def test_offsets_that_could_not_be_committed_go_with_a_later_try() -> None:
     scene.put(event("a"))
     commit, refusals = scene.source.commit, [1, 1, 1]
 
-    def refusing(offsets: dict[Place, int]) -> None:
+    def refusing(offsets: dict[TopicPartition, int]) -> None:
         if refusals:
             refusals.pop()
             raise Unavailable("the coordinator moves")

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.errors import Unavailable
-from service.messaging.batching import cut, next_offsets
+from service.messaging.batching import next_offsets, split_by_size
 from service.messaging.consumer import Consumer
 from service.messaging.memory_source import MemoryBroker, MemorySource
-from service.messaging.record import Place, Record
+from service.messaging.record import Record, TopicPartition
 from service.telemetry import Telemetry
 from tests.service.messaging.fakes import Clock, Database, DeadLetterTopic, StopWhen, event, parse
 
@@ -62,7 +62,7 @@ class _World:
         source = MemorySource(self.broker, "worker", ["jobs"])
         commit = source.commit
 
-        def checked(offsets: dict[Place, int]) -> None:
+        def checked(offsets: dict[TopicPartition, int]) -> None:
             if self.troubles and self.troubles[-1] == "commit lost":
                 self.troubles.pop()
                 raise Unavailable("no answer")
@@ -106,7 +106,7 @@ def test_committed_means_done_and_everything_is_done(
     world.database.poison = lambda stored: stored.job_id.startswith("poison")
     good: list[str] = []
     for number, (partition, kind) in enumerate(records):
-        place = Place("jobs", partition)
+        place = TopicPartition("jobs", partition)
         if kind == "good":
             good.append(f"job{number}")
         elif kind == "again" and not good:
@@ -135,7 +135,7 @@ PLACED = st.lists(st.tuples(st.integers(0, 2), st.binary(max_size=40)), max_size
 @given(PLACED, st.integers(1, 200))
 def test_pieces_are_the_records_in_order_and_bounded(placed: list[tuple[int, bytes]], most: int) -> None:
     records = [Record(value, (), "t", partition, offset, "c") for offset, (partition, value) in enumerate(placed)]
-    pieces = list(cut(records, most))
+    pieces = list(split_by_size(records, most))
     assert [record for piece in pieces for record in piece] == records
     assert all(len(piece) == 1 or sum(record.size for record in piece) <= most for piece in pieces)
 

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from service.errors import Unavailable
-from service.periodic import Beside
+from service.periodic import PeriodicTask
 
 
 def test_does_it_now_and_then_whatever_comes_of_it_until_closed(caplog: pytest.LogCaptureFixture) -> None:
@@ -16,7 +16,7 @@ def test_does_it_now_and_then_whatever_comes_of_it_until_closed(caplog: pytest.L
         if outcomes and (error := outcomes.pop()) is not None:
             raise error
 
-    beside = Beside(action, interval_s=0.01)
+    beside = PeriodicTask(action, interval_s=0.01)
     with caplog.at_level(logging.INFO):
         beside.start()
         for _ in range(5):

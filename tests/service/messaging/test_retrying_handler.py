@@ -6,15 +6,15 @@ from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.batch_result import BatchOutcome
-from service.messaging.batching import Item
-from service.messaging.retrying_handler import Settler
+from service.messaging.batching import BatchItem
+from service.messaging.retrying_handler import RetryingHandler
 from tests.service.messaging.fakes import Database, event, parse
 
 
-def item(name: str) -> Item:
+def item(name: str) -> BatchItem:
     found = parse(event(name), cluster="orion")
     assert isinstance(found, JobCompletion)
-    return Item(found, event(name), f"jobs/0/{name}")
+    return BatchItem(found, event(name), f"jobs/0/{name}")
 
 
 def never(error: Unavailable, times: int) -> None:
@@ -24,8 +24,8 @@ def never(error: Unavailable, times: int) -> None:
 def test_asks_how_often_it_was_so_and_goes_on_with_the_same_batch() -> None:
     database, asked = Database(), []
     database.down = 3
-    settler = Settler(database, lambda _error, times: asked.append(times))
-    assert settler.settle([item("a"), item("b")]) == []
+    handler = RetryingHandler(database, lambda _error, times: asked.append(times))
+    assert handler.handle_all([item("a"), item("b")]) == []
     assert asked == [1, 2, 3]
     assert database.batches == [2]
 
@@ -33,8 +33,10 @@ def test_asks_how_often_it_was_so_and_goes_on_with_the_same_batch() -> None:
 def test_what_is_no_longer_wanted_is_left_out_of_the_next_try() -> None:
     database, wanted = Database(), {"jobs/0/a", "jobs/0/b"}
     database.down = 1
-    settler = Settler(database, lambda _error, _times: wanted.discard("jobs/0/a"), lambda one: one.place in wanted)
-    settler.settle([item("a"), item("b")])
+    handler = RetryingHandler(
+        database, lambda _error, _times: wanted.discard("jobs/0/a"), lambda one: one.place in wanted
+    )
+    handler.handle_all([item("a"), item("b")])
     assert database.jobs() == {"b"}
 
 
@@ -42,7 +44,7 @@ def test_looking_for_one_bad_event_among_many_takes_few_tries() -> None:
     database, tries = Database(), []
     database.poison = lambda stored: stored.job_id == "j300"
     database.before = lambda: tries.append(1)
-    [letter] = Settler(database, never).settle([item(f"j{number}") for number in range(512)])
+    [letter] = RetryingHandler(database, never).handle_all([item(f"j{number}") for number in range(512)])
     assert letter.place == "jobs/0/j300"
     assert len(database.jobs()) == 511
     assert len(tries) < 25
@@ -57,7 +59,7 @@ def test_a_letter_whose_text_can_not_be_stored_is_stored_without_it() -> None:
 
     database = Picky()
     database.poison = lambda _event: True
-    [became] = Settler(database, never).settle([item("a")])
+    [became] = RetryingHandler(database, never).handle_all([item("a")])
     assert isinstance(became.what, DeadLetter)
     assert became.what.text == ""
     assert database.places() == {"jobs/0/a"}
@@ -68,7 +70,7 @@ def test_where_not_even_that_can_be_stored_it_ends_with_the_error() -> None:
         raise ZeroDivisionError(len(events) + len(dead))
 
     with pytest.raises(ZeroDivisionError):
-        Settler(broken, never).settle([item("a"), item("b")])
+        RetryingHandler(broken, never).handle_all([item("a"), item("b")])
 
 
 def test_wrong_settings_are_nobodys_poison() -> None:
@@ -76,4 +78,4 @@ def test_wrong_settings_are_nobodys_poison() -> None:
         raise ConfigurationError(f"no schema for {len(events) + len(dead)}")
 
     with pytest.raises(ConfigurationError, match="no schema for 2"):
-        Settler(unset, never).settle([item("a"), item("b")])
+        RetryingHandler(unset, never).handle_all([item("a"), item("b")])

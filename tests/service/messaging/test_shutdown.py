@@ -3,11 +3,11 @@ import signal
 import threading
 import time
 
-from service.shutdown import SignalStop
+from service.shutdown import SignalShutdownFlag
 
 
 def test_is_set_by_a_signal_and_ends_a_wait_at_once() -> None:
-    stop = SignalStop()
+    stop = SignalShutdownFlag()
     kept = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     stop.listen()
     try:

@@ -123,7 +123,7 @@ def test_a_repair_told_hours_later_keeps_what_failed_since(store: Store, clock: 
     said = node_events.parse(
         b'{"cluster":"orion","node":"bad","at":"2026-11-20T10:00:00Z","kind":"repaired","text":"new PSU"}'
     )
-    assert isinstance(said, node_events.Report)
+    assert isinstance(said, node_events.NodeReport)
     NodeEventIntake(store, clock, SETTINGS).take(said.said)
     with store.reading() as reading:
         row = reading.suspicion.get("orion", "bad")

@@ -50,7 +50,7 @@ class Bench:
     def say(self, **changes: Any) -> None:
         plain = {"cluster": "orion", "node": "gpu1", "at": NOON.isoformat(), "text": XID, "gpu": 3}
         found = node_events.parse(orjson.dumps({**plain, **changes}))
-        assert isinstance(found, node_events.Report)
+        assert isinstance(found, node_events.NodeReport)
         NodeEventIntake(self.store, self.clock, SETTINGS).take(found.said)
 
     def idle(self) -> int:

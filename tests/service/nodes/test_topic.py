@@ -7,14 +7,14 @@ from service.errors import Unavailable
 from service.formats import node_events
 from service.messaging.consumer import Consumer
 from service.messaging.memory_source import MemoryBroker, MemorySource
-from service.messaging.record import Place
+from service.messaging.record import TopicPartition
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
 from service.telemetry import Telemetry
 from tests.service.conftest import FixedClock
 from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen
 
-PLACE = Place("nodes", 0)
+PLACE = TopicPartition("nodes", 0)
 
 
 def said(number: int) -> bytes:
@@ -28,7 +28,7 @@ def test_each_is_stored_once_though_the_database_and_the_offsets_fail(store: Sto
     intake = NodeEventIntake(store, clock, FleetSettings())
     falls = [Unavailable("away"), Unavailable("away")]
 
-    def handle(reports: list[node_events.Report], dead: list[object]) -> object:
+    def handle(reports: list[node_events.NodeReport], dead: list[object]) -> object:
         if falls:
             raise falls.pop()
         return intake.handle(reports, dead)  # type: ignore[arg-type] # dead letters by construction

@@ -14,7 +14,7 @@ from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.errors import Unavailable
 from service.failures.records import FailureDetail
-from service.logs.fetch import Fetched
+from service.logs.fetch import FetchedLogs
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
@@ -63,18 +63,18 @@ class Shelf:
 
     texts: dict[str, str] = field(default_factory=dict)
 
-    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[Fetched]:
+    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         del deadline_s
         return [self._fetch(event) for event in events]
 
-    def _fetch(self, event: JobCompletion) -> Fetched:
+    def _fetch(self, event: JobCompletion) -> FetchedLogs:
         streams, pending = [], []
         for ref in event.logs:
             text = ref.tail if ref.tail is not None else self.texts.get(ref.uri or "")
             if text is None:
                 pending.append(ref)
             streams.append(LogStream(text or "", ref.rank, missing=None if text is not None else "has not arrived"))
-        return Fetched(tuple(streams), tuple(pending))
+        return FetchedLogs(tuple(streams), tuple(pending))
 
 
 @pytest.fixture

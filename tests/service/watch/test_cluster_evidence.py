@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 
 from service.contracts.event import JobCompletion
-from service.kubernetes.errors import ClusterAway, Refused
+from service.kubernetes.errors import ClusterUnavailable, RequestRefused
 from service.kubernetes.paths import Object
 from service.watch import job_end_mapper
-from service.watch.cluster_evidence import Evidence
-from service.watch.node_watch import Nodes
+from service.watch.cluster_evidence import EvidenceCollector
+from service.watch.node_watch import NodeStates
 from tests.service.watch.objects import pod
 
 
@@ -47,18 +47,18 @@ def test_what_was_said_of_pod_and_node_comes_in_order_and_without_what_is_always
         said("Node", "RegisteredNode", "2026-11-21T09:00:00Z", "Normal"),
         said("Pod", "FailedMount", "2026-11-21T10:30:00Z"),
         said("Pod", "Scheduled", "2026-11-21T10:00:00Z", "Normal"),
-        job=Refused("jobs is forbidden", 403),
+        job=RequestRefused("jobs is forbidden", 403),
     )
-    told = Evidence(cluster, Nodes(), None).complete(event(), pod())
+    told = EvidenceCollector(cluster, NodeStates(), None).complete(event(), pod())
     assert [line.text for line in told.node_events] == ["Pod train-p1: FailedMount: m", "NodeNotReady: m"]
     assert any("involvedObject.uid=p1" in one for one in cluster.selectors)
 
 
 def test_without_the_cluster_s_answer_on_the_job_it_waits() -> None:
-    with pytest.raises(ClusterAway):
-        Evidence(Cluster(job=ClusterAway("no answer")), Nodes(), None).complete(event(), pod())
+    with pytest.raises(ClusterUnavailable):
+        EvidenceCollector(Cluster(job=ClusterUnavailable("no answer")), NodeStates(), None).complete(event(), pod())
 
 
 def test_a_job_that_can_t_be_read_leaves_the_pod_s_own_word() -> None:
     broken = {"metadata": {"name": "train", "labels": []}}
-    assert Evidence(Cluster(job=broken), Nodes(), None).complete(event(), pod()).status == "failed"
+    assert EvidenceCollector(Cluster(job=broken), NodeStates(), None).complete(event(), pod()).status == "failed"

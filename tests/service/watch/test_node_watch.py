@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from service.formats import node_events_kubernetes
 from service.formats.read_outcome import Skipped
 from service.watch import node_watch
-from service.watch.node_watch import Nodes, event_line, told
+from service.watch.node_watch import NodeStates, event_line, told
 from tests.service.watch.objects import NOW, node
 
 
-def known(*objects: dict[str, Any]) -> Nodes:
-    made = Nodes()
+def known(*objects: dict[str, Any]) -> NodeStates:
+    made = NodeStates()
     for one in objects:
         made.put(one, NOW)
     return made
@@ -109,6 +109,6 @@ def test_an_event_s_time_is_the_last_one_that_is_known() -> None:
     )
 )
 def test_no_object_makes_it_crash(obj: dict[str, Any]) -> None:
-    made = Nodes()
+    made = NodeStates()
     made.put(obj, NOW)
     event_line(obj)

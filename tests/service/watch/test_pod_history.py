@@ -4,7 +4,7 @@ import pytest
 
 from service.contracts.event import JobCompletion, LogRef
 from service.watch import job_end_mapper, pod_history
-from service.watch.pod_history import PodEnd, PodEnds, root, with_root
+from service.watch.pod_history import PodEnd, PodEndHistory, root, with_root
 from tests.service.watch.objects import NOW, job, pod
 
 
@@ -50,7 +50,7 @@ def test_a_deadline_is_the_job_s_own_and_says_what_was_waited_for() -> None:
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in {"JOBS_MOST": 3, "PODS_MOST": 2, "LOGGED_MOST": 2}.items():
         monkeypatch.setattr(pod_history, name, most)
-    known = PodEnds()
+    known = PodEndHistory()
     for number in range(5):
         for uid in "abc":
             known.put(f"job{number}", end(uid, 0, 5))

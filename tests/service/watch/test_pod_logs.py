@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from service.formats import kubernetes_containers
-from service.kubernetes.errors import Absent, ClusterAway, Refused
-from service.watch.pod_logs import CONTAINERS_MOST, SILENT_S, LogTails
+from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
+from service.watch.pod_logs import CONTAINERS_MOST, SILENT_S, PodLogReader
 from tests.service.watch.objects import ended_container, pod
 
 
@@ -24,7 +24,7 @@ class Texts:
 
 def tails(api: Texts, one: dict[str, Any], silent: str | None = None) -> list[Any]:
     containers = kubernetes_containers.read(one["status"])
-    return list(LogTails(api, lambda _: silent).of(one, containers, 3))
+    return list(PodLogReader(api, lambda _: silent).of(one, containers, 3))
 
 
 def test_the_logs_of_the_failed_containers_are_read() -> None:
@@ -47,10 +47,10 @@ def test_a_restarted_container_s_log_is_the_one_before() -> None:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (Absent("x", 404), "deleted"),
-        (Refused("x", 403, "Forbidden"), "may not read logs"),
-        (Refused("container is waiting to start", 400), "waiting to start"),
-        (ClusterAway("timeout"), "kubelet gave no logs"),
+        (ObjectNotFound("x", 404), "deleted"),
+        (RequestRefused("x", 403, "Forbidden"), "may not read logs"),
+        (RequestRefused("container is waiting to start", 400), "waiting to start"),
+        (ClusterUnavailable("timeout"), "kubelet gave no logs"),
         ("", "wrote nothing"),
     ],
 )
@@ -68,8 +68,8 @@ def test_a_node_that_does_not_answer_is_not_asked() -> None:
 
 
 def test_a_kubelet_that_gave_nothing_is_left_alone_for_a_while() -> None:
-    api, now = Texts(ClusterAway("timeout")), [0.0]
-    reader = LogTails(api, lambda _: None, lambda: now[0])
+    api, now = Texts(ClusterUnavailable("timeout")), [0.0]
+    reader = PodLogReader(api, lambda _: None, lambda: now[0])
     containers = kubernetes_containers.read(pod()["status"])
     for _ in range(3):
         [found] = reader.of(pod(), containers, None)

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from service.backoff import Backoff
-from service.kubernetes.errors import ClusterAway, Expired
+from service.kubernetes.errors import ClusterUnavailable, VersionExpired
 from service.kubernetes.paths import Object
 from service.watch import reflector
 from service.watch.reflector import Collection, follow
@@ -30,7 +30,7 @@ class Scripted:
         assert path == "/api/v1/namespaces/ml/pods"
         assert silence_s > reflector.WATCH_S
         self.asked.append(query)
-        script = self.watches.pop(0) if self.watches else [Expired("no more")]
+        script = self.watches.pop(0) if self.watches else [VersionExpired("no more")]
         for one in given(script):
             yield given(one)
 
@@ -91,17 +91,17 @@ def test_it_goes_on_from_where_it_was_without_a_list() -> None:
 
 
 def test_history_that_is_gone_means_a_new_list() -> None:
-    api = Scripted([page("50", pod("a"))], [Expired("too old"), [change("ADDED", pod("b"), "51")]])
+    api = Scripted([page("50", pod("a"))], [VersionExpired("too old"), [change("ADDED", pod("b"), "51")]])
     assert [what for what, _ in seen(api, 4, "30")] == ["list_begins", "listed", "all_listed", "changed"]
 
 
 def test_a_list_that_breaks_off_begins_again() -> None:
-    api = Scripted([page("9", pod("a"), more="x"), Expired("the token is too old"), page("12", pod("a"))], [])
+    api = Scripted([page("9", pod("a"), more="x"), VersionExpired("the token is too old"), page("12", pod("a"))], [])
     assert [what for what, _ in seen(api, 5)] == ["list_begins", "listed", "list_begins", "listed", "all_listed"]
 
 
 def test_an_api_server_that_is_away_is_waited_for() -> None:
-    away = ClusterAway("connection refused")
+    away = ClusterUnavailable("connection refused")
     api = Scripted(
         [away, away, page("9")], [[change("ADDED", pod("a"), "10"), away], [change("ADDED", pod("b"), "11")]]
     )

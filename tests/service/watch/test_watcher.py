@@ -9,14 +9,14 @@ import pytest
 
 from service.contracts.event import JobCompletion
 from service.errors import ConfigurationError, TooLarge, Unavailable
-from service.kubernetes.errors import Absent, ClusterAway
+from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound
 from service.kubernetes.paths import Object
 from service.watch import watch_state as states
-from service.watch.cluster_evidence import Evidence
-from service.watch.metrics import Measures
-from service.watch.node_watch import Nodes
-from service.watch.pod_logs import LogTails
-from service.watch.reflector import Seen, What
+from service.watch.cluster_evidence import EvidenceCollector
+from service.watch.metrics import WatcherMetrics
+from service.watch.node_watch import NodeStates
+from service.watch.pod_logs import PodLogReader
+from service.watch.reflector import Observation, ObservationKind
 from service.watch.watcher import Watcher, collections, without_logs
 from tests.service.frozen_clock import FrozenClock
 from tests.service.watch.objects import NOW, disruption, ended_container, job, node, pod
@@ -37,10 +37,10 @@ class Cluster:
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
         if self.away:
             self.away -= 1
-            raise ClusterAway("no answer")
+            raise ClusterUnavailable("no answer")
         if "/jobs/" in path:
             if path.rpartition("/")[2] not in self.jobs:
-                raise Absent("no such Job", 404)
+                raise ObjectNotFound("no such Job", 404)
             return self.jobs[path.rpartition("/")[2]]
         return {"items": self.pods if path.endswith("/pods") and query else []}
 
@@ -85,19 +85,19 @@ class World:
         self.folder = folder
         self.cluster, self.sent, self.stop = Cluster(), Sent(), Now()
         self.notes: list[Object] = []
-        self.measures = Measures()
+        self.measures = WatcherMetrics()
         self.watcher = self.start()
 
     def start(self) -> Watcher:
         """A watcher, as after a restart."""
-        known = Nodes()
+        known = NodeStates()
         self.watcher = Watcher(
             self.cluster,
             "lab",
             [JOBS, PODS, NODES, EVENTS],
             self.sent,
             self.notes.extend,
-            Evidence(self.cluster, known, LogTails(self.cluster, known.silent)),
+            EvidenceCollector(self.cluster, known, PodLogReader(self.cluster, known.silent)),
             known,
             self.path,
             FrozenClock(NOW),
@@ -109,14 +109,16 @@ class World:
     def path(self) -> Path:
         return self.folder / "watch.json"
 
-    def see(self, what: What, *objects: Object) -> None:
+    def see(self, what: ObservationKind, *objects: Object) -> None:
         of = {"Job": JOBS, "Pod": PODS, "Node": NODES, "Event": EVENTS}
-        seen = [Seen(what, of[one["kind"]], one, one["metadata"].get("resourceVersion")) for one in objects]
+        seen = [Observation(what, of[one["kind"]], one, one["metadata"].get("resourceVersion")) for one in objects]
         self.watcher.handle(seen, self.stop)
 
     def list_jobs(self, *jobs: Object) -> None:
-        listed = [Seen("listed", JOBS, one) for one in jobs]
-        self.watcher.handle([Seen("list_begins", JOBS, {}), *listed, Seen("all_listed", JOBS, {}, "90")], self.stop)
+        listed = [Observation("listed", JOBS, one) for one in jobs]
+        self.watcher.handle(
+            [Observation("list_begins", JOBS, {}), *listed, Observation("all_listed", JOBS, {}, "90")], self.stop
+        )
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.groups.count_updater import Fold
 from service.logs.fetch import LogFetcher
-from service.messaging.batch_result import BatchOutcome, Handle
+from service.messaging.batch_result import BatchHandler, BatchOutcome
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
@@ -129,7 +129,7 @@ def _blank() -> Path:
 class Folding:
     """Handles batches, and counts the groups at once: a page asked right after shows them."""
 
-    def __init__(self, handle: Handle, fold: Fold) -> None:
+    def __init__(self, handle: BatchHandler, fold: Fold) -> None:
         self._handle = handle
         self._fold = fold
 
