@@ -1,7 +1,8 @@
-"""What every hook shares: a request, what a scheduler says of it, and the protocol of a scheduler.
+"""Types that all hooks share: a request, the scheduler's assessment of it, and the scheduler protocol.
 
-How the parts meet: the runner leases requests from the service, asks the scheduler's `inspect` about each one, writes its
-intent to disk, lets `execute` do it, writes what became of it, and tells the service. After a crash it asks `inspect` again.
+Sequence: the runner leases requests from the service and calls the scheduler's `inspect` for each one, writes its
+intent to disk, calls `execute`, writes the outcome to disk and reports it to the service. After a crash the runner
+calls `inspect` again.
 """
 
 from collections.abc import Mapping
@@ -15,19 +16,19 @@ Result = Literal["done", "already_done", "refused", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing to do, as leased.
+    """One leased resubmission request.
 
     Attributes:
-        request_id: 1 to 64 of `A-Za-z0-9_-`; goes into file names, comments and labels, and is checked for that.
-        lease_token: what acknowledges it; never logged.
-        job_id: the scheduler's own (`123_4` for an array's task, `namespace/kind/name` on Kubernetes).
-        attempt: which end of the job this is about; None: not known.
-        exclude_nodes: nodes that it must not run on.
-        changes: what to ask for instead, such as {"memory_bytes": 8589934592}.
-        not_before: it must not start earlier.
-        reasons: why, for people.
-        good_until: the lease's end by this machine's clock, safely early: nothing is begun after it.
-        extra: every other field that the service sent.
+        request_id: 1 to 64 of `A-Za-z0-9_-`; used in file names, comments and labels, and checked for that.
+        lease_token: acknowledges the request; never logged.
+        job_id: the scheduler's job id (`123_4` for an array task, `namespace/kind/name` on Kubernetes).
+        attempt: the attempt of the job that failed; None: not known.
+        exclude_nodes: nodes the job must not run on.
+        changes: changed resource requests, such as {"memory_bytes": 8589934592}.
+        not_before: earliest start time.
+        reasons: the reasons, for people.
+        good_until: end of the lease by this machine's clock, minus a safety margin; no action starts after it.
+        extra: all other fields sent by the service.
     """
 
     request_id: str
@@ -47,11 +48,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Nothing stands against it.
+    """The request can be executed.
 
     Attributes:
-        would: what acting will do, in words, for the log and for a dry run.
-        begun: an earlier try of this request got half-way (a job is held for it ...); acting does the rest.
+        action_text: description of the action, for the log and for dry runs.
+        begun: an earlier attempt was interrupted (for example, a job is on hold for it); `execute` completes it.
     """
 
     action_text: str
@@ -60,7 +61,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is left to do, now and later. `new_job_id`: the job that runs for it, if one does."""
+    """The final outcome of a request. `new_job_id`: the job started for it, if any."""
 
     result: Result
     detail: str
@@ -69,72 +70,72 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It could not be done and nothing was changed. `retry_after_s`: when to try again; None: never."""
+    """The request failed and nothing was changed. `retry_after_s`: seconds until the next try; None: do not retry."""
 
     error: str
     retry_after_s: float | None = None
 
 
 class SchedulerUnavailable(Exception):
-    """The scheduler does not answer, or not in time; whether something was changed is not known. Says what it said."""
+    """The scheduler did not answer in time; whether anything was changed is not known."""
 
 
 class LeaseExpired(Exception):
-    """The lease ended before the next step: that step was not taken."""
+    """The lease expired before the next step; that step was not taken."""
 
 
 class Lease(Protocol):
-    """The right to act, which ends."""
+    """A time-limited right to act on a request."""
 
     def check(self) -> None:
-        """Return while it lasts; to be called right before each step that changes something.
+        """Return if the lease is valid; to be called immediately before each step that changes something.
 
         Raises:
-            LeaseExpired: it has ended.
+            LeaseExpired: the lease has expired.
         """
         ...
 
 
 class Scheduler(Protocol):
-    """One scheduler, as hooks see it. Used from one thread."""
+    """The scheduler interface used by hooks. Called from one thread."""
 
     kind: str
     """`slurm`, `kubernetes`, `command`."""
 
     can_look_up: bool
-    """Whether `inspect` can tell by request id if a request was carried out. False: after a crash it is `unknown`."""
+    """Whether `inspect` can find an executed request by its id. If not, requests are `unknown` after a crash."""
 
     def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
-        """What the scheduler says of a request; changes nothing.
+        """Check whether a request can be executed; changes nothing.
 
         Args:
-            request: what to look for.
-            begun_at: when an earlier try of this very request was begun whose end is not known; None: there was none.
-                Begun and found by its request id: Settled("done"). Begun in part: Go, and `execute` does the rest. Begun
-                and so long ago that its absence proves nothing: Settled("unknown").
+            request: the request.
+            begun_at: start of an earlier attempt of this request with unknown outcome; None: there was none.
+                If it is found by its request id: Settled("done"). If it was interrupted: Ready, and `execute` completes
+                it. If it is too long ago to prove anything: Settled("unknown").
 
         Raises:
-            SchedulerUnavailable: no answer.
+            SchedulerUnavailable: the scheduler does not answer.
         """
         ...
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:
-        """Do it, or what is left of it: safe to call again after a crash, as long as `inspect` said Go.
+        """Execute or complete the request; safe to call again after a crash if `inspect` returned Ready.
 
         Raises:
-            SchedulerUnavailable: no answer; the runner looks again later.
-            LeaseExpired: out of `lease.check()`.
+            SchedulerUnavailable: the scheduler does not answer; the runner inspects again later.
+            LeaseExpired: raised by `lease.check()`.
         """
         ...
 
     def maintain(self) -> None:
-        """What has to be done beside requests, before each round (saving scripts ...).
+        """Run maintenance before each round, such as saving job scripts.
 
         Raises:
-            SchedulerUnavailable: no answer; requests are tried all the same.
+            SchedulerUnavailable: the scheduler does not answer; requests are tried nevertheless.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Release resources."""
         ...
