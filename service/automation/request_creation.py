@@ -52,7 +52,7 @@ def stored(advised: AdvisedFailure, version: int) -> NewAdvice:
         decision=advised.advice.decision,
         mode=advised.advice.mode,
         step=step_of(advised.subject),
-        facts=facts_wire.known(facts),
+        facts=facts_wire.changed_facts(facts),
     )
 
 

@@ -121,7 +121,9 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
     """The verdict/1 object with the policy's advice for this one event, without history."""
     return to_wire(
-        Diagnosis(verdict, advise(verdict, event.facts(), event_facts.alone(event, event.ended_at, rules), rules)),
+        Diagnosis(
+            verdict, advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules)
+        ),
         event_id=event.key(),
         cluster=event.cluster,
         job_id=event.job_id,

@@ -19,4 +19,4 @@ class Advisor:
     def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
         """The advice for this verdict of this event."""
         policy = self._policy.effective(cluster=event.cluster, queue=event.queue, team=event.team)
-        return advise(verdict, event.facts(), event_facts.alone(event, self._clock.now(), policy), policy)
+        return advise(verdict, event.facts(), event_facts.without_history(event, self._clock.now(), policy), policy)

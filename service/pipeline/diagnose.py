@@ -284,7 +284,7 @@ class Diagnose:
 
     def _wire(self, item: _Item, verdict: Verdict, advised: AdvisedFailure | None = None) -> dict[str, Any]:
         if advised is None:
-            known = event_facts.alone(item.event, self._clock.now(), self._policy)
+            known = event_facts.without_history(item.event, self._clock.now(), self._policy)
             advice = advise(verdict, item.event.facts(), known, self._policy)
         else:
             advice = advised.advice

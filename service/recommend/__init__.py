@@ -1,1 +1,1 @@
-"""From a verdict and its history to ranked mitigations and one decision; pure."""
+"""Recommendation: ranked mitigations and one decision from a verdict and its history. Pure."""

@@ -1,4 +1,4 @@
-"""From a verdict to advice: ranked mitigations and one decision with the chain of reasons. Pure."""
+"""Advice for a verdict: ranked mitigations and one decision with its chain of reasons. Pure."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from service.recommend.rules.shared import InIncident, Rate, StormBrake
 from service.recommend.rules.worth import CostGate, Demoted
 from service.recommend.wording import MitigationWording, worked_here
 
-# RuleContext after the policy's own rules, as long as a resubmit is what would be done.
+# Evaluated after the policy's own rules, while the decision is to resubmit.
 OBJECTION_RULES: tuple[Rule, ...] = (
     NeverAutomatic(),
     InIncident(),
@@ -31,12 +31,12 @@ OBJECTION_RULES: tuple[Rule, ...] = (
     Rate(),
     Pause(),
 )
-# RuleContext last, where something would be done now or later: whether it may be done automatically.
+# Evaluated last: whether the resubmit may happen automatically.
 CONSENT_RULES: tuple[Rule, ...] = (OwnRetrier(), ArrayTask(), Dependents(), Consent(), KillSwitch())
 
 
 def decide(context: RuleContext, trace: Trace | None = None) -> DecisionState:
-    """Ask the rules in order; without `trace` no words are kept (for replaying many failures)."""
+    """Evaluate the rules in order; without `trace` no reasons are kept (for replays of many failures)."""
     state = DecisionState()
     outlook.evaluate(context, state, trace)
     if state.decision == "hold":
@@ -51,20 +51,20 @@ def decide(context: RuleContext, trace: Trace | None = None) -> DecisionState:
 
 
 def _hold(context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
-    """A rule holds for a repair: with an incident the job waits for that, and goes when its turn has come."""
+    """Hold for a repair; a job of an incident is released at its turn instead."""
     incident = context.facts.incident
     if incident is not None and incident.turn_at is not None:
-        state.decision = "resubmit_after"  # the probe has shown that the repair is done; every rule is context
+        state.decision = "resubmit_after"  # the probe has shown that the repair is done; all rules are evaluated
         return
     state.held_by = "repair"
     evaluate_rules((NeverAutomatic(), InIncident()), context, state, trace)
 
 
 def would_resubmit_without_history(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
-    """Whether this event without any history, as if its job had opted in, is resubmitted."""
+    """Whether this event alone, with an assumed opt-in and no history, would be resubmitted."""
     if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed:
-        return False  # as `NeverAutomatic` would say: most failures are such, and need not be context about twice
-    if not facts.suspicion:  # then the policy's own rules say the same of this event without history
+        return False  # the result of `NeverAutomatic`; most failures end here, which saves evaluating all rules
+    if not facts.suspicion:  # the policy's own rules then decide the same for the event without history
         by_policy = DecisionState()
         outlook.evaluate(RuleContext(verdict, job, facts, policy), by_policy, None)
         if by_policy.decision not in RESUBMITTING:
@@ -88,21 +88,21 @@ def would_resubmit_without_history(verdict: Verdict, job: JobFacts, facts: Facts
 def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Advice:
     """Advice for one failure: ranked mitigations, one decision, and the chain of reasons. Pure.
 
-    `policy` is the effective one for the job's cluster, queue and team (`Policy.effective`).
+    `policy` is the effective policy for the job's cluster, queue and team (`Policy.effective`).
     """
     context, trace = RuleContext(verdict, job, facts, policy), Trace()
     state = decide(context, trace)
-    changes = resource_changes.changes(verdict, job, facts, policy.request)
+    changes = resource_changes.larger_requests(verdict, job, facts, policy.request)
     acting = state.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
     worked = facts.history.resolved_by
-    rules_asked = reasons.in_words(trace)
+    rules_asked = reasons.describe_all(trace)
     if worked:
         rules_asked = (*rules_asked, worked_here(worked))
     slots = {
         "checkpoint": checkpoint or "",
         "user": job.user or "",
-        **resource_changes.in_words(changes, facts, job),
+        **resource_changes.text_slots(changes, facts, job),
     }
     words = MitigationWording(verdict, context.excluded_nodes, slots)
     ranked = ranking.shown(
@@ -137,7 +137,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
 def action(
     context: RuleContext, state: DecisionState, changes: dict[str, int | float], checkpoint: str | None
 ) -> Action:
-    """What a hook would do. A Kubernetes Job can't be started again: a new one is made from it."""
+    """The action of the hook. A Kubernetes Job cannot be restarted, so a new one is created from it."""
     return Action(
         kind="submit" if context.job.scheduler == "kubernetes" else "requeue",
         plan=context.plan,
@@ -150,5 +150,5 @@ def action(
 
 
 def _checkpoint(verdict: Verdict, facts: Facts) -> str | None:
-    told = verdict.progress.checkpoint if verdict.progress is not None else None
-    return told or (facts.checkpoint.uri if facts.checkpoint is not None else None)
+    from_log = verdict.progress.checkpoint if verdict.progress is not None else None
+    return from_log or (facts.checkpoint.uri if facts.checkpoint is not None else None)

@@ -1,4 +1,4 @@
-"""What the event itself tells of the facts that advice reads; the rest comes from the store."""
+"""The facts that the event itself contains; the other facts come from the store."""
 
 from datetime import datetime
 from functools import cache
@@ -11,21 +11,21 @@ from service.recommend.policy_settings import Retrier
 
 OPT_IN_LABEL = "faultline/resubmit"
 _BY_LABEL: dict[str, OptInMode] = {"auto": "auto", "advise": "advise", "never": "never"}
-_NOT_SAID = frozenset({"", "0", "false", "no"})
-# Controllers that start a pod again whatever it ended with; a Job's own end comes as the Job's record, not as a pod's.
+_NO_VALUES = frozenset({"", "0", "false", "no"})
+# Controllers that restart a pod whatever its result. The end of a Job is reported by the Job, not by its pods.
 _RESTARTING = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Workflow"})
 
 
 def opt_in(labels: dict[str, str], policy: Policy) -> OptIn:
-    """Whether the job may be acted on: its own label first (where the policy lets it count), else the policy.
+    """The job's consent: its own label first (where the policy allows labels), otherwise the policy's default.
 
-    A label with another value than auto, advise or never is a mistake, and no consent.
+    A label with a value other than auto, advise or never is treated as advice only.
     """
-    told = labels.get(OPT_IN_LABEL)
-    if told is not None:
-        mode = _BY_LABEL.get(told.strip().lower())
+    label = labels.get(OPT_IN_LABEL)
+    if label is not None:
+        mode = _BY_LABEL.get(label.strip().lower())
         if mode is None:
-            return OptIn("advise", f"label {OPT_IN_LABEL} has the unknown value {told[:40]!r}")
+            return OptIn("advise", f"label {OPT_IN_LABEL} has the unknown value {label[:40]!r}")
         if policy.opt_in.labels or mode != "auto":
             return OptIn(mode, f"label {OPT_IN_LABEL}={mode}")
     return _by_policy(policy.opt_in.default)
@@ -38,11 +38,11 @@ def _by_policy(mode: OptInMode) -> OptIn:
 
 def _fits(row: Retrier, name: str, value: str) -> bool:
     named = name.startswith(row.label[:-1]) if row.label.endswith("*") else name == row.label
-    return named and (value == row.value if row.value is not None else value.strip().lower() not in _NOT_SAID)
+    return named and (value == row.value if row.value is not None else value.strip().lower() not in _NO_VALUES)
 
 
 def retrier(event: JobCompletion, policy: Policy) -> str | None:
-    """What tries the job again by itself, as far as the event tells; None where nothing is known to."""
+    """What else retries the job, according to the event; None if nothing is known."""
     for row in policy.retrier if event.labels else ():
         if any(_fits(row, name, value) for name, value in event.labels.items()):
             return row.who
@@ -62,10 +62,10 @@ def array_task(event: JobCompletion) -> bool:
     return whole.isdecimal() and task.isdecimal()
 
 
-def facts_of(event: JobCompletion, now: datetime, policy: Policy, **beside: Any) -> Facts:
-    """The facts that the event alone tells, and `beside` them others by name, as the store knows them.
+def facts_of(event: JobCompletion, now: datetime, policy: Policy, **stored: Any) -> Facts:
+    """The facts of the event, together with further facts by name (`stored`).
 
-    `policy` is the effective one for its cluster, queue and team.
+    `policy` is the effective policy for the event's cluster, queue and team.
     """
     known = event.checkpoint
     return Facts(
@@ -78,12 +78,12 @@ def facts_of(event: JobCompletion, now: datetime, policy: Policy, **beside: Any)
         queue_wait_s=None
         if event.submitted_at is None or event.started_at is None
         else max(0.0, (event.started_at - event.submitted_at).total_seconds()),
-        **beside,
+        **stored,
     )
 
 
-def alone(event: JobCompletion, now: datetime, policy: Policy) -> Facts:
-    """One event without history, as if its job had opted in, with what the event itself tells."""
+def without_history(event: JobCompletion, now: datetime, policy: Policy) -> Facts:
+    """The facts of one event without history and with an assumed opt-in."""
     known = facts_of(event, now, policy)
     return Facts(
         now=now,

@@ -1,6 +1,7 @@
-"""Everything that the pure advice reads beside the verdict and the job: what is known at one moment, as plain data.
+"""The input of the advice besides verdict and job: the facts known at one moment, as plain data.
 
-Whoever collects it reads the store; the advice reads only this. Times are aware (UTC), sizes in bytes, spans seconds.
+The store is read before; the advice reads only these facts. Times are aware (UTC), sizes in bytes, durations in
+seconds.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ IncidentState = Literal["holding", "probing", "releasing", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How resubmits ended: `helped` succeeded or got past the point of failure, `failed` did not; unknown is out."""
+    """Results of resubmits: `helped` succeeded or got past the failure, `failed` did not; unknown ones are left out."""
 
     helped: int = 0
     failed: int = 0
@@ -26,11 +27,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was done before about failures of this cause on this cluster.
+    """Past results for failures of this cause on this cluster.
 
-    `resolved_by`: how often each mitigation (M1..M10) ended one. `resubmits`: ends of resubmits by plan, under any
-    policy (what the cost gate reads). `under_policy`: the same for the version of the policy in force (what demotion
-    reads). Old outcomes may be left out by whoever counts, so that a demoted action can earn its trust again.
+    `resolved_by`: how often each mitigation (M1..M10) resolved one. `resubmits`: results of resubmits by plan, under
+    any
+    policy (input of the cost gate). `under_policy`: the same for the current policy version (input of the demotion
+    rule). Old results may be left out, so that a demoted action can recover.
     """
 
     resolved_by: Mapping[str, int] = field(default_factory=dict)
@@ -40,10 +42,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class PastResubmit:
-    """One resubmit of this lineage that was context for automatically (withdrawn and refused ones are no resubmits).
+    """One automatic resubmit of this lineage (withdrawn and refused requests are not counted).
 
-    `side` is the side of the verdict that led to it: hardware and system count on the infrastructure's ceiling, user
-    on the user's. `outcome` is None while the job has not ended.
+    `side` is the side of the verdict that led to it: hardware and system count towards the infrastructure limit, user
+    towards the user limit. `outcome` is None while the job has not ended.
     """
 
     at: datetime
@@ -54,11 +56,11 @@ class PastResubmit:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """All attempts of one piece of work: the first job and everything resubmitted from it.
+    """All attempts of one lineage: the first job and every job resubmitted from it.
 
-    `attempts` counts finished attempts, this one included. `same_fingerprint_without_progress` counts the failures in
-    a row up to and including this one that have this one's fingerprint and no later step or checkpoint than the one
-    before (1: the first time). `progressed` says that this attempt got further than any before it.
+    `attempts` counts finished attempts, this one included. `same_fingerprint_without_progress` counts consecutive
+    failures up to and including this one that have this fingerprint and no later step or checkpoint than the one
+    before (1: the first time). `progressed`: this attempt got further than any before it.
     """
 
     key: str = ""
@@ -73,7 +75,7 @@ class Lineage:
     last_outcome: Outcome | None = None
 
     def resubmitted(self, *, user: bool, since: datetime | None = None) -> int:
-        """Automatic resubmits on the user's ceiling (`user`) or on the infrastructure's, all or those since a time."""
+        """The number of automatic resubmits that count towards the user (`user`) or the infrastructure limit."""
         return sum((past.side == "user") is user and (since is None or past.at >= since) for past in self.resubmits)
 
 
@@ -82,7 +84,7 @@ class Suspicion:
     """How much more often jobs fail on a node than its exposure explains.
 
     `rate_ratio` is the empirical Bayes estimate (1.0: as often as the fleet), `low` and `high` its credible interval;
-    `exposure_h` are node-hours, `failures` the weighted hardware- and system-side failures.
+    `exposure_h` is in node-hours, `failures` are the weighted hardware- and system-side failures.
     """
 
     rate_ratio: float
@@ -94,10 +96,10 @@ class Suspicion:
 
 @dataclass(frozen=True, slots=True)
 class OpenIncident:
-    """The incident that this failure was folded into.
+    """The incident that this failure belongs to.
 
-    `turn_at` is when this job may go: set for the probe and, once its outcome has opened the way, for the others,
-    each at its own time. None: the job is held.
+    `turn_at` is when this job may start: set for the probe and, after a successful probe, for each of the other jobs.
+    None: the job is held.
     """
 
     id: int
@@ -114,8 +116,8 @@ class OpenIncident:
 class StormState:
     """Resubmits of one cause, cluster and shared resource (`key`) within the storm window of the policy.
 
-    `resubmits` were let go, of them `failed` failed again and `helped` did not. `held_since` is set while the brake
-    holds the key; `trial` says that one resubmit was let go since then whose outcome is not known yet.
+    Of the `resubmits`, `failed` failed again and `helped` did not. `held_since` is set while the storm brake holds the
+    key; `trial`: one resubmit was released since then and its outcome is not known yet.
     """
 
     key: str = ""
@@ -128,7 +130,7 @@ class StormState:
 
 @dataclass(frozen=True, slots=True)
 class ActionRate:
-    """Automatic resubmits within the rate window of the policy: on this cluster, and of this user there."""
+    """Automatic resubmits within the rate window of the policy: on this cluster, and of this user on it."""
 
     cluster: int = 0
     user: int = 0
@@ -146,10 +148,10 @@ class SwitchState:
 
 @dataclass(frozen=True, slots=True)
 class OptIn:
-    """Whether this job may be acted on, and who said so (`source`: label, policy ...).
+    """Whether this job may be resubmitted automatically, and where that comes from (`source`: label, policy ...).
 
     auto: act. scheduler: the hook reads the scheduler's own record (Slurm comment, Kubernetes annotation) when it
-    acts, and refuses without it. shadow: record what would have been done. advise, never: advice only.
+    acts, and refuses without consent. shadow: only record the action. advise, never: advice only.
     """
 
     mode: OptInMode = "shadow"
@@ -158,7 +160,7 @@ class OptIn:
 
 @dataclass(frozen=True, slots=True)
 class KnownCheckpoint:
-    """The last checkpoint that the event told."""
+    """The last checkpoint that the event reports."""
 
     uri: str | None = None
     step: int | None = None
@@ -167,11 +169,11 @@ class KnownCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known at `now` beside the verdict and the job.
+    """The facts known at `now` besides verdict and job.
 
-    `suspicion` is by node, as the scheduler names it. `retrier` names what tries the job again by itself, None where
-    nothing does. `dependents` are jobs that wait on this one. `queue_wait_s` is how long such a job waits to start.
-    `array_task`: the job is one task of an array. `memory_requested` in bytes.
+    `suspicion` is by node, under the scheduler's name of the node. `retrier` names what else retries the job, None if
+    nothing does. `dependents` are jobs that wait for this one. `queue_wait_s` is the expected queue wait.
+    `array_task`: the job is one task of an array. `memory_requested` is in bytes.
     """
 
     now: datetime
@@ -191,6 +193,6 @@ class Facts:
     array_task: bool = False
 
     @classmethod
-    def alone(cls, now: datetime, history: History | None = None) -> "Facts":
-        """One event without history, as if its job had opted in."""
+    def without_history(cls, now: datetime, history: History | None = None) -> "Facts":
+        """One event without history and with an assumed opt-in."""
         return cls(now=now, history=history or History(), opt_in=OptIn("auto", "assumed"))

@@ -1,6 +1,6 @@
-"""Facts as plain JSON and back: stored beside the advice that stood on them, so that it can be context again later.
+"""Facts as JSON and back. They are stored with the advice, so that the decision can be replayed.
 
-A part that is the same as knowing nothing is left out.
+Facts with their default value are left out.
 """
 
 from collections.abc import Mapping
@@ -16,28 +16,28 @@ from service.recommend.facts import Facts
 
 
 def to_wire(facts: Facts) -> dict[str, Any]:
-    """The facts as JSON has them; times as RFC 3339."""
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(known(facts), default=str))
+    """The facts as JSON data; times as RFC 3339."""
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(changed_facts(facts), default=str))
     return plain
 
 
-def known(facts: Facts) -> dict[str, Any]:
-    """The same for who writes it as JSON at once (orjson knows dataclasses): parts as they are."""
-    found = {}
+def changed_facts(facts: Facts) -> dict[str, Any]:
+    """The facts that differ from their defaults, as objects that orjson serializes (it supports dataclasses)."""
+    changed = {}
     for name, default in _DEFAULTS:
         given = getattr(facts, name)
         if given is not default and given != default:
-            found[name] = given
-    return found
+            changed[name] = given
+    return changed
 
 
 def from_wire(data: Mapping[str, Any]) -> Facts:
-    """What `to_wire` was given.
+    """The facts from the result of `to_wire`.
 
     Raises:
-        KeyError, ValueError, TypeError: it was not made by `to_wire`.
+        KeyError, ValueError, TypeError: the data is not a result of `to_wire`.
     """
-    made: Facts = _made(Facts, data)
+    made: Facts = _build(Facts, data)
     return made
 
 
@@ -55,7 +55,7 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _made(kind: type, data: Mapping[str, Any]) -> Any:
+def _build(kind: type, data: Mapping[str, Any]) -> Any:
     hints = _hints(kind)
     return kind(**{name: _value(hints[name], given) for name, given in data.items()})
 
@@ -74,4 +74,4 @@ def _value(kind: Any, given: Any) -> Any:
         return {name: _value(inner, item) for name, item in given.items()}
     if kind is datetime:
         return datetime.fromisoformat(given)
-    return _made(kind, given) if is_dataclass(kind) and isinstance(kind, type) else given
+    return _build(kind, given) if is_dataclass(kind) and isinstance(kind, type) else given

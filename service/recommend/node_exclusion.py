@@ -1,4 +1,4 @@
-"""Which of a job's nodes to leave out: the one that the evidence is bound to, and those that are suspected anyway."""
+"""The nodes that a resubmit excludes: the node that the evidence points to, and nodes with a high failure rate."""
 
 import math
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from classifiers.contracts import JobFacts, Verdict
 from service.recommend.facts import Suspicion
 from service.recommend.policy_settings import SuspicionSettings
 
-# Faults of the platform's own software or services are held until repaired, unless one node alone shows them.
+# Faults of the platform's software or services are held until repaired, unless only one node shows them.
 _WHOLE_PLATFORM = frozenset({"SYS.1", "SYS.6"})
 
 
 def short(node: str) -> str:
-    """The host's name without its domain."""
+    """The host name without its domain."""
     return node.partition(".")[0]
 
 
-def told(verdict: Verdict, job: JobFacts) -> str | None:
-    """The job's own node that the evidence names, by the scheduler's name for it; None where several or none are.
+def node_of_evidence(verdict: Verdict, job: JobFacts) -> str | None:
+    """The job's node that the evidence names, under the scheduler's name; None if it names several or none.
 
-    A name that only a log knows is not used: it can't be left out.
+    A node name that occurs only in a log is not used: the scheduler could not exclude it.
     """
     names = {verdict.suspect.node} if verdict.suspect is not None and verdict.suspect.node is not None else set()
     if not names:
@@ -31,7 +31,7 @@ def told(verdict: Verdict, job: JobFacts) -> str | None:
 
 
 def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings) -> tuple[str, ...]:
-    """The job's nodes that fail far more often than their exposure explains, worst first, not more than allowed."""
+    """The job's nodes that fail far more often than their exposure explains, worst first, limited by the policy."""
     if not suspicion:
         return ()
     known = [(node, suspicion[node]) for node in job.nodes if node in suspicion]
@@ -43,22 +43,22 @@ def suspected(job: JobFacts, suspicion: Mapping[str, Suspicion], settings: Suspi
 def nodes_to_exclude(
     verdict: Verdict, job: JobFacts, suspicion: Mapping[str, Suspicion], settings: SuspicionSettings
 ) -> tuple[str, ...]:
-    """The nodes that a resubmit leaves out, the one that the evidence is bound to first.
+    """The nodes that a resubmit excludes, the one that the evidence points to first.
 
-    Where trying elsewhere helps, that is the node told, or the only one the job had, and the suspected ones. A fault of
-    the whole platform counts as one node's only if the job had several and one alone shows it, or one is suspected.
-    Where trying again helps, only suspected nodes are left out.
+    If running elsewhere helps, these are the node of the evidence (or the job's only node) and the suspected nodes. A
+    platform fault is attributed to one node only if the job had several and one alone shows it, or one is suspected.
+    If retrying helps, only suspected nodes are excluded.
     """
     if verdict.side == "user" or not job.nodes:
         return ()
-    doubted = suspected(job, suspicion, settings)
+    suspects = suspected(job, suspicion, settings)
     if verdict.retry_outlook == "helps":
-        return doubted
-    bound: str | None = None
+        return suspects
+    faulty: str | None = None
     if verdict.retry_outlook == "helps_elsewhere":
-        bound = job.nodes[0] if len(job.nodes) == 1 else told(verdict, job)
+        faulty = job.nodes[0] if len(job.nodes) == 1 else node_of_evidence(verdict, job)
     elif verdict.cause in _WHOLE_PLATFORM and len(job.nodes) > 1:
-        bound = told(verdict, job)
+        faulty = node_of_evidence(verdict, job)
     elif verdict.cause not in _WHOLE_PLATFORM:
         return ()
-    return doubted if bound is None else (bound, *(node for node in doubted if node != bound))
+    return suspects if faulty is None else (faulty, *(node for node in suspects if node != faulty))

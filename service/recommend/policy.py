@@ -1,4 +1,4 @@
-"""The policy as data: read from TOML, laid over the built-in one, checked place by place, made specific for a job."""
+"""The policy: read from TOML, merged with the built-in policy, validated with line numbers, specialized for a job."""
 
 import copy
 import tomllib
@@ -21,9 +21,9 @@ _OF_WHERE = tuple(Where.model_fields)
 
 
 class Policy(Sections):
-    """A checked policy. `prior_weight` is how many local outcomes the papers' figures weigh.
+    """A validated policy. `prior_weight` is the weight of the published figures, in local outcomes.
 
-    `version` names the file's version and the built-in one that it lies over, such as `night-1/builtin-2`.
+    `version` names the file's version and the built-in version below it, such as `night-1/builtin-2`.
     """
 
     version: str = Field(min_length=1)
@@ -36,9 +36,10 @@ class Policy(Sections):
     _effective: dict[tuple[int, ...], "Policy"] = PrivateAttr(default_factory=dict)
 
     def effective(self, *, cluster: str | None = None, queue: str | None = None, team: str | None = None) -> "Policy":
-        """The policy for a job of this cluster, queue and team: its overrides applied, the most specific last.
+        """The policy for a job of this cluster, queue and team: all matching overrides applied, the most specific last.
 
-        Where two are equally specific a team's outweighs a queue's, a queue's a cluster's, and the later the earlier.
+        Among equally specific overrides a team's outweighs a queue's, a queue's a cluster's, and a later one an earlier
+        one.
         """
         if not self._overrides:
             return self
@@ -51,24 +52,24 @@ class Policy(Sections):
             raw, origins = copy.deepcopy(self._raw), dict(self._origins)
             for place in meant:
                 where, changes, name = self._overrides[place]
-                _lay(raw, changes, origins, lambda _, where=where, name=name: f"{name} ({where})")
+                _merge(raw, changes, origins, lambda _, where=where, name=name: f"{name} ({where})")
             self._effective[key] = _built(raw, origins)
         return self._effective[key]
 
     def values(self) -> Iterator[tuple[str, Any, str]]:
-        """Every setting as (name, value, where it comes from), in the order of the sections."""
+        """Every setting as (name, value, origin), in the order of the sections."""
         yield "prior_weight", self.prior_weight, self._origins.get(("prior_weight",), BUILT_IN)
         for section in OVERRIDDEN:
             for name, value in getattr(self, section):
                 yield f"{section}.{name}", value, self._origins.get((section, name), BUILT_IN)
 
     def origin(self, kind: str, name: str) -> str:
-        """Where a rule or retrier comes from."""
+        """The origin of a rule or retrier: the file and line, or "built in"."""
         return self._origins.get((kind, name), BUILT_IN)
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """What there are overrides for, in words."""
+        """The scopes of the overrides, as text."""
         return tuple(str(where) for where, _, _ in self._overrides)
 
 
@@ -78,11 +79,11 @@ def _built(raw: dict[str, Any], origins: dict[tuple[str, ...], str]) -> Policy:
     return made
 
 
-def _lay(raw: dict[str, Any], changes: Mapping[str, Any], origins: dict[tuple[str, ...], str], origin: Any) -> None:
-    """Lay settings over others, in place. Rules and retriers of one name are replaced, new ones go first."""
+def _merge(raw: dict[str, Any], changes: Mapping[str, Any], origins: dict[tuple[str, ...], str], origin: Any) -> None:
+    """Merge settings into others, in place. Rules and retriers of the same name are replaced, new ones come first."""
     for name, value in changes.items():
         if name in _LISTS and isinstance(value, list):
-            _lay_list(raw, name, value, origins, origin)
+            _merge_list(raw, name, value, origins, origin)
         elif isinstance(value, dict) and isinstance(raw.get(name), dict):
             for key, given in value.items():
                 raw[name][key] = given
@@ -96,7 +97,7 @@ def _identity(kind: str, row: Any) -> Any:
     return row.get("name" if kind == "rule" else "label") if isinstance(row, dict) else None
 
 
-def _lay_list(
+def _merge_list(
     raw: dict[str, Any], kind: str, rows: list[Any], origins: dict[tuple[str, ...], str], origin: Any
 ) -> None:
     before = raw.get(kind, [])
@@ -113,38 +114,42 @@ def _lay_list(
     raw[kind] = [*added, *before]
 
 
-class _Complaints:
-    """What is wrong with a file, by line."""
+class _Errors:
+    """The validation errors of a policy file, with line numbers."""
 
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
         self.found: list[FieldError] = []
 
-    def at(self, path: tuple[str | int, ...], expected: str, got: str | None = None) -> None:
+    def add(self, path: tuple[str | int, ...], expected: str, got: str | None = None) -> None:
         line = toml_positions.line_of(self._text, path)
         field = ".".join(str(part) for part in path)
         self.found.append(FieldError(field if line is None else f"{field} (line {line})", expected, got))
 
-    def library(self, error: ValidationError, path_of: Any) -> None:
-        for problem, told in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
+    def add_pydantic(self, error: ValidationError, path_of: Any) -> None:
+        for problem, translated in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
             known = problem["type"] != "extra_forbidden"
-            self.at(path_of(tuple(problem["loc"])), told.expected if known else "no such setting here", told.got)
+            path = path_of(tuple(problem["loc"]))
+            if known:
+                self.add(path, translated.expected, translated.got)
+            else:
+                self.add(path, "unknown setting")
 
-    def raised(self) -> None:
-        """Raise what was found, if anything.
+    def raise_if_any(self) -> None:
+        """Raise the collected errors, if any.
 
         Raises:
-            ConfigurationError: names each place with its line.
+            ConfigurationError: names each invalid setting with its line.
         """
         if self.found:
-            told = "; ".join(
+            message = "; ".join(
                 f"{one.field}: {one.expected}" + (f", not {one.got}" if one.got else "") for one in self.found
             )
-            raise ConfigurationError(f"{self._name}: {told}", tuple(self.found))
+            raise ConfigurationError(f"{self._name}: {message}", tuple(self.found))
 
 
 def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[str | int, ...] = ()) -> Any:
-    """From a place in the merged policy to the place in the file that brought it there."""
+    """A function from a path in the merged policy to the path in the file that set it."""
 
     def path(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
         if len(loc) > 1 and loc[0] in _LISTS and isinstance(loc[1], int):
@@ -156,33 +161,33 @@ def _in_file(given: Mapping[str, Any], merged: Mapping[str, Any], prefix: tuple[
     return path
 
 
-def _check_overrides(rows: Any, raw: dict[str, Any], complaints: _Complaints, name: str, text: str) -> list[Any]:
+def _check_overrides(rows: Any, raw: dict[str, Any], errors: _Errors, name: str, text: str) -> list[Any]:
     out: list[tuple[Where, dict[str, Any], str]] = []
     if not isinstance(rows, list):
-        complaints.at(("override",), "tables written [[override]]")
+        errors.add(("override",), "tables written [[override]]")
         return out
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            complaints.at(("override", place), "a table")
+            errors.add(("override", place), "a table")
             continue
         changes = {key: value for key, value in row.items() if key not in _OF_WHERE}
         try:
             where = Where.model_validate({key: row[key] for key in _OF_WHERE if key in row})
         except ValidationError as error:
-            complaints.library(error, lambda loc, place=place: ("override", place, *loc))
+            errors.add_pydantic(error, lambda loc, place=place: ("override", place, *loc))
             continue
         if not str(where):
-            complaints.at(("override", place), "a cluster, a queue or a team that it is for")
+            errors.add(("override", place), "a cluster, a queue or a team that it is for")
         for key in changes:
             if key not in OVERRIDDEN:
-                complaints.at(("override", place, key), f"one of {', '.join((*_OF_WHERE, *OVERRIDDEN))}")
+                errors.add(("override", place, key), f"one of {', '.join((*_OF_WHERE, *OVERRIDDEN))}")
         merged = copy.deepcopy(raw)
         changes = {key: value for key, value in changes.items() if key in OVERRIDDEN}
-        _lay(merged, changes, {}, str)
+        _merge(merged, changes, {}, str)
         try:
             Policy.model_validate(merged)
         except ValidationError as error:
-            complaints.library(error, _in_file(changes, merged, ("override", place)))
+            errors.add_pydantic(error, _in_file(changes, merged, ("override", place)))
         out.append((where, changes, f"{name}:{toml_positions.line_of(text, ('override', place))}"))
     return out
 
@@ -195,27 +200,27 @@ def _read(text: str, name: str) -> dict[str, Any]:
 
 
 def parse(text: str, name: str = "policy.toml") -> Policy:
-    """A policy from TOML text, laid over the built-in one.
+    """Parse a policy from TOML text and merge it with the built-in one.
 
     Raises:
-        ConfigurationError: names each place that is wrong with its line, and what was expected there.
+        ConfigurationError: names each invalid setting with its line and the expected value.
     """
     given = _read(text, name)
     base = built_in()
     raw, origins = copy.deepcopy(base._raw), dict(base._origins)  # noqa: SLF001 - its own module
-    complaints = _Complaints(text, name)
+    errors = _Errors(text, name)
     if not isinstance(given.get("version"), str) or not given["version"]:
-        complaints.at(("version",), "a name for this version of the policy, as text")
-    _lay(raw, given, origins, lambda path: f"{name}:{toml_positions.line_of(text, path)}")
+        errors.add(("version",), "a name for this version of the policy, as text")
+    _merge(raw, given, origins, lambda path: f"{name}:{toml_positions.line_of(text, path)}")
     raw["version"] = f"{given.get('version')}/{base.version}"
     try:
         Policy.model_validate(raw)
     except ValidationError as error:
-        complaints.library(error, _in_file(given, raw))
-    if complaints.found:  # an override can only be judged over a sound base
-        complaints.raised()
-    overrides = _check_overrides(given.get("override", []), raw, complaints, name, text)
-    complaints.raised()
+        errors.add_pydantic(error, _in_file(given, raw))
+    if errors.found:  # overrides can only be validated against a valid base
+        errors.raise_if_any()
+    overrides = _check_overrides(given.get("override", []), raw, errors, name, text)
+    errors.raise_if_any()
     policy = _built(raw, origins)
     policy._overrides = tuple(overrides)  # noqa: SLF001 - its own module
     return policy
@@ -223,16 +228,16 @@ def parse(text: str, name: str = "policy.toml") -> Policy:
 
 @cache
 def built_in() -> Policy:
-    """The policy of the package."""
+    """The built-in policy."""
     text = files("service.recommend").joinpath("policy.toml").read_text(encoding="utf-8")
     return _built(tomllib.loads(text), {})
 
 
 def load(path: Path | None) -> Policy:
-    """The policy of a file laid over the built-in one, or the built-in one where `path` is None.
+    """The policy of a file merged with the built-in one, or the built-in one if `path` is None.
 
     Raises:
-        ConfigurationError: the file can't be read, or a place in it is wrong.
+        ConfigurationError: the file cannot be read, or a setting is invalid.
     """
     if path is None:
         return built_in()

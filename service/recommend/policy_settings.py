@@ -1,4 +1,4 @@
-"""What a policy may say, by name: rules and every number that decisions depend on. Defaults stand in policy.toml."""
+"""The settings of a policy: rules and every number that decisions depend on. Defaults are in policy.toml."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from service.contracts.event import Status
 from service.recommend.facts import OptInMode
 
 Count = Annotated[int, Field(ge=0, strict=True)]
-# Strict: a number written as text is a mistake; a whole number is also a float.
+# Strict: a number written as text is rejected; an integer is accepted as a float.
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Span = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
@@ -17,13 +17,13 @@ AtLeastOne = Annotated[float, Field(ge=1, strict=True, allow_inf_nan=False)]
 
 
 class Checked(BaseModel):
-    """Nothing unknown is let in, nothing changes afterwards."""
+    """Unknown settings are rejected; instances are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Conditions(Checked):
-    """What must hold for a rule to decide; a condition that is absent always holds."""
+    """The conditions of a rule; an absent condition always holds."""
 
     status: tuple[Status, ...] | None = None
     side: tuple[Side, ...] | None = None
@@ -38,7 +38,7 @@ class Conditions(Checked):
 
 
 class Rule(Checked):
-    """One rule: where all of `when` holds, `decision` is taken and `says` is the reason shown."""
+    """One rule: if all of `when` holds, `decision` is taken and `says` is shown as the reason."""
 
     name: str = Field(min_length=1)
     when: Conditions = Conditions()
@@ -48,14 +48,14 @@ class Rule(Checked):
 
 
 class OptInSettings(Checked):
-    """Who may be acted on. `default` is for jobs that say nothing; `labels`: the label faultline/resubmit counts."""
+    """Consent settings. `default`: for jobs without a label; `labels`: the label faultline/resubmit counts."""
 
     default: OptInMode
     labels: bool
 
 
 class Limits(Checked):
-    """Ceilings of automatic resubmits: of one lineage (`*_per_lineage`, and per window), and of a cluster or user."""
+    """Limits of automatic resubmits: per lineage (`*_per_lineage`, and per window), and per cluster and user."""
 
     infra_per_lineage: Count
     infra_per_window: Count
@@ -70,7 +70,7 @@ class Limits(Checked):
 
 
 class Backoff(Checked):
-    """Pause before the n-th resubmit: base × factor^(n-1), at most `max_s`, spread by ± `jitter` of itself."""
+    """The pause before the n-th resubmit: base × factor^(n-1), at most `max_s`, with ± `jitter` of itself."""
 
     base_s: Span
     factor: AtLeastOne
@@ -79,7 +79,7 @@ class Backoff(Checked):
 
 
 class Cost(Checked):
-    """The cost gate: what a resubmit is expected to save against what it is expected to waste, in GPU-hours."""
+    """The cost gate: the expected saving of a resubmit compared with the expected waste, in GPU-hours."""
 
     enabled: bool
     prior_helps: Share
@@ -93,7 +93,7 @@ class Cost(Checked):
 
 
 class Demotion(Checked):
-    """A cause's resubmits become advice when their success rate is below `floor` with probability `credible`."""
+    """Resubmits of a cause become advice only if their success rate is below `floor` with probability `credible`."""
 
     floor: Share
     credible: Annotated[float, Field(ge=0.5, lt=1, strict=True)]
@@ -101,7 +101,7 @@ class Demotion(Checked):
 
 
 class Storm(Checked):
-    """The brake on resubmits of one cause, cluster and shared resource."""
+    """The storm brake on resubmits of one cause, cluster and shared resource."""
 
     window_minutes: Positive
     most: Annotated[int, Field(ge=1, strict=True)]
@@ -111,7 +111,7 @@ class Storm(Checked):
 
 
 class Incident(Checked):
-    """When many failures are one incident, when a probe goes, and how the rest is let go."""
+    """When failures form an incident, when its probe starts, and how the other jobs are released."""
 
     jobs: Annotated[int, Field(ge=2, strict=True)]
     users: Annotated[int, Field(ge=1, strict=True)]
@@ -123,7 +123,7 @@ class Incident(Checked):
 
 
 class SuspicionSettings(Checked):
-    """When a node is left out on suspicion alone: at least this rate ratio, and surely above `low`."""
+    """When a node is excluded because of its failure rate: the least rate ratio, and its least lower bound."""
 
     rate_ratio: AtLeastOne
     low: AtLeastOne
@@ -132,7 +132,7 @@ class SuspicionSettings(Checked):
 
 
 class Requests(Checked):
-    """How much more to ask for after the request was too small."""
+    """Larger resource requests after a request was too small."""
 
     memory_factor: AtLeastOne
     time_factor: AtLeastOne
@@ -140,7 +140,7 @@ class Requests(Checked):
 
 
 class Retrier(Checked):
-    """A label (name, or its beginning with a final *) that tells that something else tries the job again."""
+    """A label (a name, or a prefix with a final *) that shows that another system retries the job."""
 
     label: str = Field(min_length=1)
     value: str | None = Field(default=None, description="only with this value; absent: any but the empty one, 0, false")
@@ -149,7 +149,7 @@ class Retrier(Checked):
 
 
 class Sections(Checked):
-    """Every section of settings; an override may set any part of them."""
+    """All sections of settings; an override may set any of them."""
 
     opt_in: OptInSettings
     limits: Limits
@@ -163,14 +163,14 @@ class Sections(Checked):
 
 
 class Where(Checked):
-    """Which jobs an override is for: all of what is named must agree."""
+    """The scope of an override: all given values must match."""
 
     cluster: str | None = None
     queue: str | None = None
     team: str | None = None
 
     def covers(self, cluster: str | None, queue: str | None, team: str | None) -> bool:
-        """Whether a job of this cluster, queue and team is meant."""
+        """Whether a job of this cluster, queue and team is in the scope."""
         return all(
             wanted is None or wanted == given
             for wanted, given in ((self.cluster, cluster), (self.queue, queue), (self.team, team))
@@ -178,13 +178,13 @@ class Where(Checked):
 
     @property
     def rank(self) -> tuple[int, bool, bool]:
-        """How specific this is: more keys first, then a team before a queue before a cluster."""
+        """How specific the scope is: more values first, then team before queue before cluster."""
         named = sum(one is not None for one in (self.cluster, self.queue, self.team))
         return named, self.team is not None, self.queue is not None
 
     def __str__(self) -> str:
-        told = ((name, getattr(self, name)) for name in ("cluster", "queue", "team"))
-        return ", ".join(f"{name} {value}" for name, value in told if value is not None)
+        named = ((name, getattr(self, name)) for name in ("cluster", "queue", "team"))
+        return ", ".join(f"{name} {value}" for name, value in named if value is not None)
 
 
 OVERRIDDEN: tuple[str, ...] = tuple(Sections.model_fields)

@@ -1,4 +1,4 @@
-"""The ten mitigations ranked by posterior: what was done before in the papers and here."""
+"""The ten mitigations ranked by their posterior probability: published figures combined with local outcomes."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -12,16 +12,17 @@ SHOWN = 4
 
 @cache
 def codes() -> tuple[str, ...]:
-    """The ten mitigations, M1 to M10; the papers' "no clear record" (M11) is none."""
+    """The codes of the ten mitigations, M1 to M10; M11 ("no clear record") is not a mitigation."""
     return tuple(code for code in taxonomy.load().mitigations if code != "M11")
 
 
 @cache
 def prior(cause: str, category: str | None) -> Mapping[str, float]:
-    """P(mitigation) by the papers.
+    """P(mitigation) from the publications.
 
-    The table fitted to Gao et al. for the cause, averaged with that of the failure category (Zhang et al.) where there
-    is one. M11 ("no clear record") advises nothing and is left out.
+    The table fitted to Gao et al. for the cause, averaged with the table of the failure category (Zhang et al.) if
+    there
+    is one. M11 ("no clear record") is left out.
     """
     axes = taxonomy.load()
     tables = [axes.causes[cause].extra["mitigations"]]
@@ -47,7 +48,7 @@ def _weighed(shares: Mapping[str, float], history: History, prior_weight: float)
 def ranked(
     scores: dict[str, float], *, resubmitting: bool, stopped: bool, larger_request: bool = False
 ) -> list[tuple[str, float]]:
-    """The first few codes with their shares, best first; what was decided agrees with what stands first."""
+    """The top codes with their shares, best first; the first one agrees with the decision."""
     first = "M1" if resubmitting else "M10" if larger_request else None
     if stopped and any(score > 0 for code, score in scores.items() if code != "M1"):
         scores["M1"] = 0.0
@@ -67,7 +68,7 @@ def shown(
     stopped: bool,
     larger_request: bool = False,
 ) -> Sequence[tuple[str, float]]:
-    """`ranked` by `posterior`; remembered where nothing was done before here, so that only the papers speak."""
+    """`ranked` applied to `posterior`; cached where there are no local outcomes."""
     if history.resolved_by:
         scores = posterior(verdict, history, prior_weight)
         return ranked(scores, resubmitting=resubmitting, stopped=stopped, larger_request=larger_request)

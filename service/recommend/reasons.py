@@ -1,4 +1,4 @@
-"""The chain of reasons in plain words; the texts stand in reasons.toml."""
+"""The chain of reasons as text; the texts are in reasons.toml."""
 
 import tomllib
 from functools import cache
@@ -13,11 +13,11 @@ def _texts() -> dict[str, dict[str, str]]:
     return tomllib.loads(files("service.recommend").joinpath("reasons.toml").read_text(encoding="utf-8"))
 
 
-def said(name: str, result: RuleResult) -> str:
-    """What a rule said, in words.
+def describe(name: str, result: RuleResult) -> str:
+    """The text of a rule's result.
 
     Raises:
-        KeyError: the rule has no such text, or the text a slot that the rule does not fill.
+        KeyError: the rule has no such text, or the text has a slot that the rule does not fill.
     """
     texts = _texts()
     of_all = texts["*"]
@@ -25,14 +25,14 @@ def said(name: str, result: RuleResult) -> str:
     return text.format_map(result.slots) if result.slots else text
 
 
-def in_words(trace: Trace) -> tuple[RuleAsked, ...]:
-    """Every rule that was context, what it said, and whether it set the decision or the mode."""
+def describe_all(trace: Trace) -> tuple[RuleAsked, ...]:
+    """Every evaluated rule, its text, and whether it set the decision or the mode."""
     return tuple(
-        RuleAsked(name, said(name, result), decided) if result.slots else _plain(name, result.text, decided)
+        RuleAsked(name, describe(name, result), decided) if result.slots else _plain(name, result.text, decided)
         for name, result, decided in trace
     )
 
 
 @cache
 def _plain(name: str, text: str, decided: bool) -> RuleAsked:  # noqa: FBT001 - a key
-    return RuleAsked(name, said(name, RuleResult(text)), decided)
+    return RuleAsked(name, describe(name, RuleResult(text)), decided)

@@ -1,9 +1,8 @@
-"""What another policy would have decided: the pure rules over stored history, in time order. Pure.
+"""Replay of stored decisions under another policy, in time order. Pure.
 
-Each failure is decided again with the version of the verdict and the facts that were known when it was decided, under
-the other policy. What really happened to a resubmit is known only where one was made: where the other policy would not
-have made it, its recorded end says what that gains or loses; where it would have made one more, nobody knows how that
-would have ended, and it is counted as unknown, never guessed.
+Each failure is decided again under the other policy, with the verdict version and the facts of the original decision.
+The outcome is known only for resubmits that happened: where the other policy would not have resubmitted, the recorded
+outcome shows the gain or loss; where it would have resubmitted in addition, the outcome counts as unknown.
 """
 
 from collections import Counter
@@ -27,10 +26,10 @@ _LOST: frozenset[Outcome] = frozenset({"succeeded", "got_past"})
 
 @dataclass(frozen=True, slots=True)
 class PastDecision:
-    """One decision as it was made.
+    """One stored decision.
 
-    `outcome` is how its resubmit ended, None where none was made or its end is not known; `gpu_hours` are those that
-    the resubmitted run took, None where not known. `made`: a resubmit was really made.
+    `outcome` is the result of its resubmit, None if there was none or its end is not known; `gpu_hours` are those of
+    the resubmitted run, None if not known. `made`: the resubmit happened.
     """
 
     failure_id: int
@@ -50,7 +49,7 @@ class PastDecision:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDecision:
-    """One decision that changes, with the reasons that the other policy gives."""
+    """One decision that changes, with the reasons under the other policy."""
 
     failure_id: int
     at: datetime
@@ -65,10 +64,11 @@ class ChangedDecision:
 
 @dataclass(slots=True)
 class ReplayComparison:
-    """What changes. `more` and `fewer` count resubmits; GPU-hours are of runs whose end was recorded.
+    """The changes. `more` and `fewer` count resubmits; GPU-hours are those of runs with a recorded end.
 
-    `saved`: of resubmits that failed and would not be made. `lost`: of resubmits that helped and would not be made.
-    `unknown_more`: resubmits more, which nobody tried. `unknown_fewer`: fewer, whose end or size is not known.
+    `saved`: of resubmits that failed and would not happen. `lost`: of resubmits that helped and would not happen.
+    `unknown_more`: additional resubmits, whose outcome is unknown. `unknown_fewer`: dropped resubmits with unknown end
+    or size.
     """
 
     policy: str
@@ -90,12 +90,12 @@ class ReplayComparison:
 
 
 def named(decision: str, mode: str) -> str:
-    """A decision with what may be done about it, as one word: `hold (act)`."""
+    """Decision and mode as text: `hold (act)`."""
     return f"{decision} ({mode})" if decision in RESUBMITTING or mode != "advise" else decision
 
 
 def _consent(facts: Facts, policy: Policy) -> Facts:
-    """Where a policy spoke for the job, it is the other policy that speaks now; its own label stays."""
+    """Consent given by a policy is replaced by that of the other policy; the job's own label stays."""
     if facts.opt_in.source not in _BY_POLICY or facts.opt_in.mode == policy.opt_in.default:
         return facts
     return replace(facts, opt_in=OptIn(policy.opt_in.default, "policy"))
@@ -106,7 +106,7 @@ def _resubmits(decision: str, mode: str) -> bool:
 
 
 def compare(history: Iterable[PastDecision], policy: Policy, *, shown: int = SHOWN) -> ReplayComparison:
-    """Ask the other policy about every decision; reasons are worded for the first `shown` that change only."""
+    """Evaluate the other policy on every decision; reasons are rendered only for the first `shown` changes."""
     found = ReplayComparison(policy.version)
     for past in history:
         effective = policy.effective(cluster=past.cluster, queue=past.queue, team=past.team)
@@ -162,10 +162,10 @@ def _fewer(found: ReplayComparison, past: PastDecision) -> None:
 
 
 def merged(parts: Iterable[ReplayComparison], *, shown: int = SHOWN) -> ReplayComparison:
-    """Several comparisons of one policy, made in parts, as one.
+    """Merge partial comparisons of the same policy.
 
     Raises:
-        ValueError: there is no part.
+        ValueError: there are no parts.
     """
     whole: ReplayComparison | None = None
     for part in parts:

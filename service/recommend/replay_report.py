@@ -1,4 +1,4 @@
-"""A comparison of policies as text, JSON and one page of HTML."""
+"""A policy comparison as text, JSON and HTML."""
 
 from datetime import datetime
 from html import escape
@@ -12,7 +12,7 @@ def _day(at: datetime | None) -> str:
 
 
 def rows(found: ReplayComparison) -> list[tuple[str, str]]:
-    """The figures by name, in the order that they are shown."""
+    """The figures with their names, in display order."""
     share = found.changed / found.decisions if found.decisions else 0.0
     return [
         ("policy", found.policy),
@@ -27,7 +27,7 @@ def rows(found: ReplayComparison) -> list[tuple[str, str]]:
 
 
 def as_json(found: ReplayComparison) -> dict[str, Any]:
-    """The comparison as JSON has it."""
+    """The comparison as JSON data."""
     return {
         "policy": found.policy,
         "asked": found.decisions,
@@ -59,10 +59,10 @@ def _changed(one: ChangedDecision) -> dict[str, Any]:
 
 
 def as_text(found: ReplayComparison) -> str:
-    """The comparison for a terminal."""
-    told = rows(found)
-    width = max(len(name) for name, _ in told)
-    lines = [f"{name:<{width}}  {value}" for name, value in told]
+    """The comparison as text for a terminal."""
+    figures = rows(found)
+    width = max(len(name) for name, _ in figures)
+    lines = [f"{name:<{width}}  {value}" for name, value in figures]
     if found.kinds:
         lines += ["", "changes:"]
         lines += [f"{count:>9,}  {before} → {after}" for (before, after), count in found.kinds.most_common()]
@@ -75,7 +75,7 @@ def as_text(found: ReplayComparison) -> str:
 
 
 def as_html(found: ReplayComparison) -> str:
-    """The comparison as a page that needs nothing else."""
+    """The comparison as a self-contained HTML page."""
     figures = "".join(f"<tr><th scope='row'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows(found))
     kinds = "".join(
         f"<tr><td>{escape(before)}</td><td>{escape(after)}</td><td>{count:,}</td></tr>"

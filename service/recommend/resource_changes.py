@@ -1,4 +1,4 @@
-"""What to ask for differently next time, where the request was too small."""
+"""Larger resource requests for the next attempt, after a request was too small."""
 
 import math
 from typing import Any
@@ -12,11 +12,11 @@ _DEVICE_MEMORY = "DL.1"
 _HOST_MEMORY = "DL.4"
 
 
-def changes(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -> dict[str, Any]:
-    """Requests to change, by the name that hooks know: `memory_bytes`, `time_limit_s`, `batch_factor`.
+def larger_requests(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -> dict[str, Any]:
+    """The requests to change, under the names of the hook protocol: `memory_bytes`, `time_limit_s`, `batch_factor`.
 
-    memory_bytes: after the kernel killed the job for its memory, in whole GiB. time_limit_s: after a job ran into its
-    limit while it made progress, in whole minutes. batch_factor: of the batch, after a device ran out of memory.
+    memory_bytes: after the kernel killed the job for its memory use, in whole GiB. time_limit_s: after a job that made
+    progress reached its limit, in whole minutes. batch_factor: of the batch size, after a device ran out of memory.
     """
     out: dict[str, Any] = {}
     killed = job.status == "out_of_memory" or (verdict.category == _HOST_MEMORY and job.signal == 9)  # noqa: PLR2004 - SIGKILL
@@ -31,9 +31,9 @@ def changes(verdict: Verdict, job: JobFacts, facts: Facts, settings: Requests) -
     return out
 
 
-def in_words(told: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str, str]:
-    """The changes as slots for texts; empty where there is nothing to say."""
-    memory, limit, batch = told.get("memory_bytes"), told.get("time_limit_s"), told.get("batch_factor")
+def text_slots(changes: dict[str, Any], facts: Facts, job: JobFacts) -> dict[str, str]:
+    """The changes as slots of texts; empty where nothing changes."""
+    memory, limit, batch = changes.get("memory_bytes"), changes.get("time_limit_s"), changes.get("batch_factor")
     return {
         "memory": f"{memory / GIB:.0f} GiB" if memory else "",
         "memory_now": f"{facts.memory_requested / GIB:.3g} GiB" if facts.memory_requested else "",

@@ -1,4 +1,4 @@
-"""How the rules are context: in order, each once, until one ends the matter. Pure; words are made elsewhere."""
+"""The rule chain: rules are evaluated in order, each once, until one decides against a resubmit. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _CARE: Mapping[Mode, int] = {"act": 0, "would_have": 1, "advise": 2}
 
 @dataclass(slots=True)
 class RuleContext:
-    """What is context about: one failure, all that is known of it, and the policy that is effective for its job."""
+    """The input of every rule: one failure, its facts, and the effective policy for its job."""
 
     verdict: Verdict
     job: JobFacts
@@ -34,26 +34,27 @@ class RuleContext:
 
     @property
     def user_side(self) -> bool:
-        """Whether this failure counts on the user's ceilings."""
+        """Whether this failure counts towards the user's limits."""
         return self.verdict.side == "user"
 
     @property
     def in_turn(self) -> bool:
-        """Whether the job was held in an incident and its turn to go has come."""
+        """Whether the job was held in an incident and may start now."""
         return self.facts.incident is not None and self.facts.incident.turn_at is not None
 
     @property
     def plan(self) -> Plan:
-        """Elsewhere where a node can be left out, else again."""
+        """ "elsewhere" if a node is excluded, otherwise "again"."""
         return "elsewhere" if self.excluded_nodes else "again"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """What one rule said: `text` names its words in reasons.toml, `slots` fill them. Nothing else set: no objection.
+    """The result of one rule: `text` names its text in reasons.toml, `slots` fill it. By default there is no objection.
 
-    `decision` replaces the decision so far; `cap` lets the mode be no bolder than this; `held_by` says what a hold
-    waits for; `not_before` is the time before which nothing starts.
+    `decision` replaces the decision so far; `cap` limits the mode; `held_by` names what a hold waits for; `not_before`
+    is
+    the earliest start.
     """
 
     text: str = "fine"
@@ -69,7 +70,7 @@ NO_OBJECTION = RuleResult()
 
 @dataclass(slots=True)
 class DecisionState:
-    """Where the matter stands while the rules are context. `rule` decided the decision, `mode_rule` the mode."""
+    """The decision while the rules are evaluated. `rule` set the decision, `mode_rule` the mode."""
 
     decision: Decision = "ask"
     rule: str = ""
@@ -80,12 +81,12 @@ class DecisionState:
 
 
 class Rule(Protocol):
-    """One named rule in its own place."""
+    """One named rule."""
 
     name: str
 
     def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:
-        """What the rule says; reads only, changes nothing but `context.figures`."""
+        """Evaluate the rule; changes nothing but `context.figures`."""
         ...
 
 
@@ -93,7 +94,7 @@ Trace = list[tuple[str, RuleResult, bool]]
 
 
 def apply(name: str, result: RuleResult, state: DecisionState) -> bool:
-    """Put a result into effect; whether it changed decision or mode."""
+    """Apply a rule's result; whether it changed decision or mode."""
     decided = False
     if result.decision is not None:
         state.decision, state.rule, state.held_by = result.decision, name, result.held_by

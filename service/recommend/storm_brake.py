@@ -1,4 +1,4 @@
-"""The storm brake's states, as pure functions of what was counted."""
+"""The states of the storm brake, as pure functions of counts."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -10,11 +10,11 @@ BrakeState = Literal["calm", "many", "failing", "held", "trial"]
 
 
 def assess(state: StormState, settings: Storm, now: datetime) -> BrakeState:
-    """What a resubmit of this key meets.
+    """The state of the brake for a resubmit of this key.
 
-    calm: go. many, failing: the brake closes with this one (whoever keeps the state sets `held_since` to `now`). held:
-    it is closed. trial: it has been closed for long enough, this one may go to see whether it helps (set `trial`); when
-    that one ends well the state is cleared, when not `held_since` starts anew.
+    calm: the resubmit may start. many, failing: the brake closes now (the caller sets `held_since` to `now`). held: the
+    brake is closed. trial: it has been closed long enough, and this resubmit may start as a trial (the caller sets
+    `trial`); if the trial succeeds the state is cleared, otherwise `held_since` starts anew.
     """
     if state.held_since is not None:
         rested = now - state.held_since >= timedelta(minutes=settings.half_open_minutes)
@@ -22,7 +22,8 @@ def assess(state: StormState, settings: Storm, now: datetime) -> BrakeState:
     if state.resubmits >= settings.most:
         return "many"
     ended = state.helped + state.failed
-    # All of them having failed is a storm whatever the share context for; none is not, even if that is 0.
+    # If all of them failed the brake closes whatever the configured share; if none failed it stays open, even for share
+    # 0.
     if ended >= settings.at_least and state.failed and state.failed >= settings.failing_share * ended:
         return "failing"
     return "calm"

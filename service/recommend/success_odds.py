@@ -1,4 +1,4 @@
-"""How probable it is that a resubmit helps, from counted ends and what is believed before any are known."""
+"""The probability that a resubmit helps, from counted outcomes and a prior."""
 
 from functools import lru_cache
 from math import comb
@@ -7,15 +7,15 @@ from service.recommend.facts import Tally
 
 
 def mean(tally: Tally, prior: float, weight: float) -> float:
-    """The mean of the Beta posterior: `prior` weighs as much as `weight` outcomes."""
+    """The mean of the Beta posterior; `prior` has the weight of `weight` outcomes."""
     return (weight * prior + tally.helped) / (weight + tally.helped + tally.failed)
 
 
 @lru_cache(maxsize=4096)
 def below(helped: int, failed: int, floor: float) -> float:
-    """P(rate < floor) of a rate with a uniform prior after `helped` and `failed` ends: Beta(helped + 1, failed + 1).
+    """P(rate < floor) with a uniform prior after `helped` and `failed` outcomes: Beta(helped + 1, failed + 1).
 
-    For whole counts the Beta distribution's function is a binomial tail: P(Bin(n + 1, floor) > helped).
+    For integer counts the cumulative Beta distribution is a binomial tail: P(Bin(n + 1, floor) > helped).
     """
     tries = helped + failed + 1
     tail = (comb(tries, hits) * floor**hits * (1 - floor) ** (tries - hits) for hits in range(helped + 1, tries + 1))

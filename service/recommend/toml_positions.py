@@ -1,4 +1,4 @@
-"""On which line of a TOML text a key stands; the standard library's reader does not tell."""
+"""The line number of a key in a TOML text, which the standard library's parser does not report."""
 
 import tomllib
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ Path = Sequence[str | int]
 
 
 def _depth(data: Any, path: Path) -> int:
-    """How many steps of the path lead somewhere in the data."""
+    """How many steps of the path exist in the data."""
     for done, step in enumerate(path):
         listed = isinstance(data, list) and isinstance(step, int) and step < len(data)
         if not listed and not (isinstance(data, dict) and step in data):
@@ -18,11 +18,11 @@ def _depth(data: Any, path: Path) -> int:
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """The line (1-based) on which the statement that brings `path` into a sound TOML text begins.
+    """The line (1-based) of the statement that defines `path` in a valid TOML text.
 
-    Where the path does not exist (a required key is missing), that of its nearest ancestor that does; None where that
-    is the whole text. The text is read again line by line with the reader itself: the first beginning of it in which
-    the path exists ends with the statement looked for.
+    If the path does not exist (a required key is missing), the line of its nearest existing ancestor; None if that is
+    the
+    whole text. The text is parsed line by line: the first prefix in which the path exists ends with the statement.
     """
     wanted = _depth(tomllib.loads(text), path)
     if wanted == 0:
@@ -33,7 +33,7 @@ def line_of(text: str, path: Path) -> int | None:
         try:
             data = tomllib.loads("".join(lines[:count]))
         except tomllib.TOMLDecodeError:
-            continue  # within a statement of several lines
+            continue  # inside a statement of several lines
         if _depth(data, path[:wanted]) == wanted:
             return begins + 1
         begins = count

@@ -1,4 +1,4 @@
-"""The words of each mitigation, filled with what the verdict knows; the texts stand in mitigations.toml."""
+"""The texts of the mitigations, filled with details of the verdict; the texts are in mitigations.toml."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ class _Text:
     side: tuple[str, ...]
     text: str
     slots: tuple[str, ...]
-    filled: str  # the text itself where it has no slots
+    filled: str  # the text itself if it has no slots
 
     def fits(self, verdict: Verdict, slots: Mapping[str, str]) -> bool:
-        """Whether its conditions hold and each of its slots has something in it."""
+        """Whether its conditions hold and all its slots have values."""
         return (
             (not self.retry_outlook or verdict.retry_outlook in self.retry_outlook)
             and (not self.side or verdict.side in self.side)
@@ -59,13 +59,13 @@ def _texts() -> dict[str, list[_Text]]:
 
 @cache
 def _worked() -> Mapping[str, str]:
-    """What is said behind a text where it was done before."""
-    said: Mapping[str, str] = _data()["worked"]
-    return said
+    """The texts that are added for mitigations that worked before."""
+    texts: Mapping[str, str] = _data()["worked"]
+    return texts
 
 
 def worked_here(resolved_by: Mapping[str, int]) -> RuleAsked:
-    """What ended failures of this cause before, the most frequent first: a reason that decides nothing."""
+    """The mitigations that resolved failures of this cause before, most frequent first; a reason without decision."""
     known = taxonomy.load().mitigations
     ordered = sorted(resolved_by.items(), key=lambda one: (-one[1], one[0]))
     what = ", ".join(f"{code} {known[code].title} {count:,}" for code, count in ordered if code in known)
@@ -73,7 +73,7 @@ def worked_here(resolved_by: Mapping[str, int]) -> RuleAsked:
 
 
 class MitigationWording:
-    """The words for one verdict; `nodes` are those to leave out, `slots` what else is known."""
+    """The texts for one verdict; `nodes` are the excluded nodes, `slots` further values."""
 
     def __init__(self, verdict: Verdict, nodes: Sequence[str], slots: Mapping[str, str]) -> None:
         axes = taxonomy.load()
@@ -90,7 +90,7 @@ class MitigationWording:
         }
 
     def mitigation(self, code: str, worked: int = 0) -> str:
-        """What to do, in a sentence; with how often it ended such failures here.
+        """The text of a mitigation, with the number of failures that it resolved on this cluster.
 
         Raises:
             KeyError: the code has no text.
@@ -104,7 +104,7 @@ class MitigationWording:
         )
 
     def contact(self) -> str | None:
-        """Whom to ask, in a few words."""
+        """Who should be contacted."""
         return self._first("contact", self._slots)
 
     def _first(self, code: str, slots: Mapping[str, str]) -> str | None:

@@ -1,1 +1,1 @@
-"""The rules of the policy, one concept a file; context in the order of `service.recommend.advise`."""
+"""The rules of the policy, one topic per file; `service.recommend.advise` defines their order."""

@@ -1,47 +1,47 @@
-"""Whether anything may be done automatically: another retrier, the owner's word, the kill switch."""
+"""Rules about consent: other retriers, the owner's opt-in, the kill switch."""
 
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
 class OwnRetrier:
-    """A job that something else tries again is left to it."""
+    """A job that another system retries is not resubmitted."""
 
     name = "own retrier"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at advice."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Limits the mode to advice."""
         who = context.facts.retrier
         return NO_OBJECTION if who is None else RuleResult("has one", {"who": who}, cap="advise")
 
 
 class ArrayTask:
-    """A task of an array is acted on alone."""
+    """Only the failed task of an array is resubmitted."""
 
     name = "array task"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Says so; decides nothing."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Adds a note; decides nothing."""
         return RuleResult("alone") if context.facts.array_task else NO_OBJECTION
 
 
 class Dependents:
-    """Jobs that wait on this one."""
+    """Jobs that wait for this one."""
 
     name = "waiting jobs"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Names them; decides nothing."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Lists them; decides nothing."""
         waiting = context.facts.dependents
         return RuleResult("named", {"jobs": ", ".join(waiting)}) if waiting else NO_OBJECTION
 
 
 class Consent:
-    """Nothing is done to a job that nobody opted in."""
+    """A job without opt-in is not resubmitted."""
 
     name = "opt-in"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at what was consented to."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Limits the mode to what was consented to."""
         opt_in = context.facts.opt_in
         slots = {"source": opt_in.source}
         if opt_in.mode == "shadow":
@@ -52,12 +52,12 @@ class Consent:
 
 
 class KillSwitch:
-    """While it is on nothing is done automatically, anywhere."""
+    """While the switch is on, nothing is done automatically."""
 
     name = "kill switch"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at advice."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Limits the mode to advice."""
         switch = context.facts.switch
         if not switch.stopped:
             return NO_OBJECTION

@@ -1,4 +1,4 @@
-"""What has happened to this piece of work before: the same failure over and over, ceilings, and the time it has had."""
+"""Rules about the lineage of a job: repeated failures, resubmit limits, and the time budget."""
 
 from datetime import timedelta
 
@@ -6,16 +6,16 @@ from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContex
 
 
 class SameFailure:
-    """Stops work that fails the same way again without having got any further.
+    """Stops a lineage that fails the same way again without progress.
 
-    Not where its turn has come in an incident: many jobs failed this way, so it is not this one's doing, and a probe
-    that found the trouble still there must not be punished for it. The ceilings hold all the same.
+    Not applied to jobs that an incident releases: many jobs failed this way, so the job itself is not the reason, and a
+    probe that still fails must not be stopped for it. The limits apply all the same.
     """
 
     name = "same failure again"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Progress resets the count: it is taken in the lineage."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Progress resets the count, which is part of the lineage."""
         lineage, most = context.facts.lineage, context.policy.limits.same_failure
         if context.in_turn:
             return NO_OBJECTION
@@ -25,12 +25,12 @@ class SameFailure:
 
 
 class Ceiling:
-    """At most so many automatic resubmits of one lineage; the platform's failures and the user's count apart."""
+    """Limits the automatic resubmits of one lineage, separately for infrastructure and user failures."""
 
     name = "resubmits of this job"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Stops at the ceiling."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Stops at the limit."""
         limits = context.policy.limits
         most = limits.user_per_lineage if context.user_side else limits.infra_per_lineage
         count = context.facts.lineage.resubmitted(user=context.user_side)
@@ -41,12 +41,12 @@ class Ceiling:
 
 
 class Window:
-    """At most so many automatic resubmits of one lineage within a window; held until the oldest has left it."""
+    """Limits the automatic resubmits of one lineage within a window; holds until the oldest has left it."""
 
     name = "resubmits of this job in a while"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Holds, to be context again."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Holds; the rule is evaluated again later."""
         limits = context.policy.limits
         most = limits.user_per_window if context.user_side else limits.infra_per_window
         since = context.facts.now - timedelta(hours=limits.window_hours)
@@ -58,11 +58,11 @@ class Window:
 
 
 class TimeBudget:
-    """After so long since a lineage's first failure nothing is tried automatically any more."""
+    """Stops automatic resubmits when the time since the lineage's first failure exceeds the budget."""
 
     name = "time budget"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
         """Stops when the budget is used up."""
         first, hours = context.facts.lineage.first_at, context.policy.limits.total_hours
         if first is None:

@@ -1,4 +1,4 @@
-"""What no policy can make automatic, whatever its rules say."""
+"""Failures that no policy can resubmit automatically."""
 
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
@@ -10,12 +10,12 @@ _USER = RuleResult("user", cap="advise")
 
 
 class NeverAutomatic:
-    """Cancelled jobs, abstained and disputed verdicts, futile failures and what the user has to change."""
+    """Cancelled jobs, undecided or disputed verdicts, recurring failures, and failures that the user has to fix."""
 
     name = "never automatic"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at advice."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Limits the mode to advice."""
         verdict = context.verdict
         if context.job.status == "cancelled":
             return _CANCELLED

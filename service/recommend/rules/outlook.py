@@ -1,4 +1,4 @@
-"""Whether this kind of failure is worth trying again: the policy's own rules, context from the top."""
+"""Whether a failure of this kind is worth retrying: the policy's own rules, evaluated in order."""
 
 from classifiers.contracts import JobFacts, Verdict
 from service.recommend.policy_settings import Conditions, Rule
@@ -9,7 +9,7 @@ NONE_APPLIES = RuleResult("none applies", decision="ask")
 
 
 def matches(code: str | None, patterns: tuple[str, ...]) -> bool:
-    """Whether a code is listed, itself or by a pattern such as `HW.*`."""
+    """Whether a code is in the list, literally or by a pattern such as `HW.*`."""
     return code is not None and any(
         code == pattern or (pattern.endswith(".*") and code.startswith(pattern[:-1])) for pattern in patterns
     )
@@ -38,7 +38,7 @@ def holds(when: Conditions, verdict: Verdict, job: JobFacts, *, suspect_node: bo
 
 
 def evaluate(context: RuleContext, state: DecisionState, trace: Trace | None) -> None:
-    """The first rule whose conditions hold decides; where none does a person decides."""
+    """Decide by the first rule whose conditions hold; without such a rule a person decides."""
     suspect_node = bool(context.excluded_nodes)
     for rule in context.policy.rule:
         if holds(rule.when, context.verdict, context.job, suspect_node=suspect_node):

@@ -1,4 +1,4 @@
-"""How long to wait before the next try: longer each time, never for all jobs at the same second."""
+"""The pause before the next resubmit: exponential back-off with jitter."""
 
 from datetime import timedelta
 from hashlib import blake2b
@@ -10,13 +10,13 @@ _SCALE = 2**64
 
 
 def spread(key: str, number: int) -> float:
-    """A number in [-1, 1) that depends on the lineage and the attempt alone: the same inputs give the same advice."""
+    """A number in [-1, 1) that depends only on the lineage and the attempt: equal inputs give equal advice."""
     digest = blake2b(f"{key}\0{number}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return 2 * int.from_bytes(digest, "big") / _SCALE - 1
 
 
 def pause_s(settings: Backoff, tries: int, key: str, number: int) -> float:
-    """Seconds before the try after `tries` earlier ones."""
+    """Seconds of pause after `tries` earlier resubmits."""
     try:
         grown = settings.base_s * settings.factor**tries
     except OverflowError:
@@ -25,15 +25,15 @@ def pause_s(settings: Backoff, tries: int, key: str, number: int) -> float:
 
 
 class Pause:
-    """At once where a bad node is left out for the first time; else after a pause that grows with each try."""
+    """No pause if a bad node is excluded for the first time; otherwise a pause that grows with each resubmit."""
 
     name = "pause"
 
     def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:
-        """Sets the time before which nothing starts."""
+        """Sets the earliest start."""
         lineage = context.facts.lineage
         if context.in_turn:
-            return NO_OBJECTION  # an incident that is over lets its jobs go at a pace of its own
+            return NO_OBJECTION  # jobs of a closed incident are released at its own pace
         tries = 0 if lineage.progressed else len(lineage.resubmits)
         if state.decision == "resubmit_now" and context.excluded_nodes and tries == 0:
             return RuleResult("at once")

@@ -1,16 +1,16 @@
-"""What happens around the job: an incident that many jobs share, a storm of resubmits, too many of them at all."""
+"""Rules about other jobs: incidents, resubmit storms, and rate limits."""
 
 from service.recommend import storm_brake
 from service.recommend.rule_chain import NO_OBJECTION, DecisionState, RuleContext, RuleResult
 
 
 class InIncident:
-    """Jobs of one incident are held; when their turn has come they are let go."""
+    """Jobs of an open incident are held and released in turn."""
 
     name = "incident"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Holds while the incident does; a closed one no longer speaks."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Holds while the incident is open; a closed incident has no effect."""
         incident = context.facts.incident
         if incident is None:
             return NO_OBJECTION
@@ -24,14 +24,14 @@ class InIncident:
 
 
 class StormBrake:
-    """Too many resubmits of one cause on one resource, or too many of them in vain: that key is held for a while."""
+    """Holds a key with too many resubmits of one cause on one resource, or too many that failed again."""
 
     name = "storm brake"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Holds, and after a while lets one through to see."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Holds, and after a pause lets one resubmit start as a trial."""
         if context.in_turn:
-            return NO_OBJECTION  # let go one by one already
+            return NO_OBJECTION  # released one by one already
         storm = context.facts.storm
         found = storm_brake.assess(storm, context.policy.storm, context.facts.now)
         if found == "calm":
@@ -44,12 +44,12 @@ class StormBrake:
 
 
 class Rate:
-    """At most so many automatic resubmits of a cluster, and of one user, within a window."""
+    """Limits the automatic resubmits of a cluster and of a user within a window."""
 
     name = "rate"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Holds, to be context again."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Holds; the rule is evaluated again later."""
         rate, limits = context.facts.rate, context.policy.limits
         if rate.cluster >= limits.rate_per_cluster:
             slots = {"count": rate.cluster, "minutes": limits.rate_minutes}

@@ -1,4 +1,4 @@
-"""Whether a resubmit is worth its price: what it is expected to save and to waste, and how well such have worked."""
+"""Rules about the value of a resubmit: expected saving and waste, and the success rate of earlier ones."""
 
 from service.recommend import success_odds
 from service.recommend.facts import Tally
@@ -8,12 +8,12 @@ _NONE = Tally()
 
 
 class Demoted:
-    """A cause's resubmits that credibly fail too often are advice only, until outcomes say otherwise."""
+    """Resubmits of a cause whose success rate is credibly too low become advice only, until outcomes improve."""
 
     name = "measured success"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """Caps the mode at advice. An incident's jobs go by what its probe showed, not by what failed before it."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Limits the mode to advice. Jobs that an incident releases are exempt: the result of its probe counts."""
         if context.in_turn:
             return NO_OBJECTION
         settings = context.policy.demotion
@@ -27,12 +27,12 @@ class Demoted:
 
 
 class CostGate:
-    """Expected GPU-hours saved against wasted, from size, time limit, checkpoint, queue and measured success."""
+    """Compares expected saved with wasted GPU-hours, from size, time limit, checkpoint, queue and success rate."""
 
     name = "cost"
 
-    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - one shape for all rules
-        """A person decides where it does not pay. The figures are given either way."""
+    def evaluate(self, context: RuleContext, state: DecisionState) -> RuleResult:  # noqa: ARG002 - the interface of all rules
+        """Asks a person if it does not pay. The figures are recorded either way."""
         incident = context.facts.incident
         if context.in_turn and incident is not None and not incident.is_probe:
             return RuleResult("shown")
@@ -63,7 +63,7 @@ class CostGate:
 
     @staticmethod
     def _lost(context: RuleContext, ran: float) -> float:
-        """Hours of work to be done again: since the last checkpoint, or all of them."""
+        """Hours of work to repeat: since the last checkpoint, or all of them."""
         known, progress = context.facts.checkpoint, context.verdict.progress
         at = known.at if known is not None else None
         if at is None and progress is not None and progress.checkpoint is not None:

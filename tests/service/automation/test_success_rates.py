@@ -38,7 +38,7 @@ def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Stor
     with store.reading() as reading:
         verdict = reading.failures.get(second or 0).verdict or {}
     worked = [one["text"] for one in verdict["mitigations"] if "here." in one["text"]]
-    assert [text.endswith("This ended one such failure here.") for text in worked] == [True]
+    assert [text.endswith("This resolved one such failure on this cluster.") for text in worked] == [True]
     assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
 
 

@@ -42,10 +42,10 @@ def test_knowing_nothing_is_short() -> None:
 @settings(max_examples=60, deadline=None)
 def test_they_come_back_as_they_were(facts: Facts) -> None:
     assert facts_wire.from_wire(facts_wire.to_wire(facts)) == facts
-    assert facts_wire.from_wire(orjson.loads(orjson.dumps(facts_wire.known(facts)))) == facts
+    assert facts_wire.from_wire(orjson.loads(orjson.dumps(facts_wire.changed_facts(facts)))) == facts
 
 
 def test_text_that_no_database_holds_is_mended_and_the_rest_comes_back() -> None:
     known = Facts(NOW, opt_in=OptIn("advise", "label \ud800"), lineage=Lineage(key="l1", first_at=NOW))
-    back = facts_wire.from_wire(unpack(pack(facts_wire.known(known))))
+    back = facts_wire.from_wire(unpack(pack(facts_wire.changed_facts(known))))
     assert (back.lineage, back.opt_in.mode) == (known.lineage, "advise")

@@ -52,8 +52,8 @@ def test_what_worked_here_is_said_and_rises() -> None:
     assert list(shown[9_000])[1] == "M8"
     assert shown[9_000]["M8"].score > shown[9]["M8"].score > (shown[0]["M8"].score if "M8" in shown[0] else 0)
     assert not any("such failure" in one.text for one in shown[0].values())
-    assert shown[9]["M8"].text.endswith("repaired. This ended 9 such failures here.")
+    assert shown[9]["M8"].text.endswith("repaired. This resolved 9 such failures on this cluster.")
     assert "such failure" not in shown[9]["M1"].text
-    assert told[9].reasons[-1].endswith("in how many cases: M8 Node De-commission 9")
+    assert told[9].reasons[-1].endswith("with counts: M8 Node De-commission 9")
     assert told[9].reasons[:-1] == told[0].reasons  # it ranks what to do; no rule asks it
     assert (told[9].decision, told[9].mode) == (told[0].decision, told[0].mode)

@@ -14,7 +14,7 @@ from service.recommend.facts import Facts
 
 AXES = taxonomy.load()
 NOW = datetime(2026, 11, 1, 3, 0, tzinfo=UTC)
-ALONE = Facts.alone(NOW)
+ALONE = Facts.without_history(NOW)
 LOST_GPU = Verdict(
     side="hardware",
     cause="HW.GPU.2",

@@ -86,7 +86,7 @@ def test_forms_say_it_and_pages_show_it(stocked: TestClient, world: World) -> No
     world.clock.at += timedelta(minutes=1)
     stocked.post("/api/v1/events", content=lines(event("x9", nodes=["x9"], logs=[log(XID, 1, node="x9")])))
     told = stocked.get(f"/failures/{ids(stocked)[-1]}").text
-    assert "This ended one such failure here." in told
+    assert "This resolved one such failure on this cluster." in told
 
 
 def test_the_week_s_report_sets_it_beside_the_paper(stocked: TestClient, world: World) -> None:

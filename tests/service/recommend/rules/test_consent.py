@@ -27,11 +27,11 @@ def test_only_who_opted_in_is_acted_on(told: OptInMode, mode: Mode) -> None:
 def test_a_job_with_a_retrier_of_its_own_gets_advice_only() -> None:
     advice = advise(PASSING, ran(1), replace(ALONE, retrier="the Argo workflow"), BUILT_IN)
     assert advice.mode == "advise"
-    assert "own retrier: the Argo workflow tries it again by itself: advice only" in advice.reasons
+    assert "own retrier: the Argo workflow retries it: advice only" in advice.reasons
 
 
 def test_waiting_jobs_and_array_tasks_are_named() -> None:
     advice = advise(PASSING, ran(1), replace(ALONE, dependents=("41", "42"), array_task=True), BUILT_IN)
-    assert "waiting jobs: these jobs wait for it: 41, 42" in advice.reasons
+    assert "waiting jobs: dependent jobs: 41, 42" in advice.reasons
     assert any("only this task" in reason for reason in advice.reasons)
     assert advice.mode == "act"

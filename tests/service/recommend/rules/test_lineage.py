@@ -56,4 +56,4 @@ def test_counts_are_by_side_and_time() -> None:
     lineage = Lineage(resubmits=(*resubmits(2), *resubmits(3, "user", hours_ago=1)))
     assert (lineage.resubmitted(user=False), lineage.resubmitted(user=True)) == (2, 3)
     assert lineage.resubmitted(user=True, since=NOW - timedelta(hours=2)) == 3
-    assert Facts.alone(NOW).lineage.resubmitted(user=False) == 0
+    assert Facts.without_history(NOW).lineage.resubmitted(user=False) == 0

@@ -20,7 +20,7 @@ def with_facts(**known: object) -> Advice:
 def test_an_open_incident_holds() -> None:
     advice = with_facts(incident=INCIDENT)
     assert (advice.decision, advice.held_by, advice.incident, advice.mode) == ("hold", "incident", 7, "act")
-    assert "incident: incident 7: 30 jobs of 8 users failed this way; held until it is over" in advice.reasons
+    assert "incident: incident 7: 30 jobs of 8 users failed this way; held until it is closed" in advice.reasons
     assert with_facts(incident=replace(INCIDENT, state="closed")).decision == "resubmit_after"
 
 
@@ -32,7 +32,7 @@ def test_a_job_whose_turn_has_come_goes_at_its_time_whatever_failed_before() -> 
     assert advice.action is not None
     assert advice.action.not_before == turn
     probe = with_facts(incident=replace(released, is_probe=True))
-    assert any("goes first" in reason for reason in probe.reasons)
+    assert any("is the probe" in reason for reason in probe.reasons)
 
 
 def test_a_storm_is_held_then_one_may_go_to_see() -> None:
@@ -54,4 +54,4 @@ def test_a_cluster_and_a_user_have_a_rate() -> None:
     assert with_facts(rate=ActionRate(limits.rate_per_cluster, 0)).held_by == "rate"
     assert with_facts(rate=ActionRate(0, limits.rate_per_user)).held_by == "rate"
     assert with_facts(rate=ActionRate(limits.rate_per_cluster - 1, limits.rate_per_user - 1)).held_by is None
-    assert Facts.alone(NOW).rate == ActionRate()
+    assert Facts.without_history(NOW).rate == ActionRate()

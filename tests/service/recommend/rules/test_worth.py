@@ -24,7 +24,7 @@ def test_a_small_job_is_tried_and_a_huge_one_is_a_persons_decision() -> None:
     assert decide_for(ran(10, gpus=4)).decision == "resubmit_after"
     huge = decide_for(ran(10, gpus=4000))
     assert (huge.decision, huge.rule) == ("ask", "cost")
-    assert any("GPU-hours are expected to be wasted (4000 GPUs, 10.0 hours to do again)" in one for one in huge.reasons)
+    assert any("GPU-hours are expected to be wasted (4000 GPUs, 10.0 hours to repeat)" in one for one in huge.reasons)
 
 
 def test_a_fresh_checkpoint_makes_the_huge_one_cheap() -> None:
