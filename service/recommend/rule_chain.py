@@ -44,7 +44,7 @@ class RuleContext:
 
     @property
     def plan(self) -> Plan:
-        """ "elsewhere" if a node is excluded, otherwise "again"."""
+        """Whether the job runs elsewhere (a node is excluded) or again on any node."""
         return "elsewhere" if self.excluded_nodes else "again"
 
 

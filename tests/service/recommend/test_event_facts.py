@@ -41,7 +41,7 @@ def test_a_policy_may_opt_in_a_queue_and_leave_labels_out() -> None:
     [
         ({"labels": {"workflows.argoproj.io/workflow": "w"}}, "the Argo workflow"),
         ({"labels": {"dag_id": "train"}}, "the Airflow task"),
-        ({"labels": {"faultline/retries-left": "2"}}, "the job's own controller, which has tries left"),
+        ({"labels": {"faultline/retries-left": "2"}}, "the job's controller, which has retries left"),
         ({"labels": {"faultline/retries-left": "0"}}, None),
         ({"labels": {"app": "x"}}, None),
         ({"scheduler": "kubernetes", "job_id": "ml/Deployment/web"}, "the Deployment web"),
