@@ -1,6 +1,7 @@
-"""Prints composed cases as JSON lines: `python -m classifiers.composition [ID ...] [--seed N]`.
+"""Prints composed cases as JSON lines: `python -m classifiers.composition [ID ...] [--seed N] [--long-runs]`.
 
-Without an id it composes all kinds and prints only how many cases each label has.
+Without an id it composes all kinds and prints only how many cases each label has. With `--long-runs` it prints the
+composed runs of many ranks instead. A seed other than that of the training cases gives runs to measure with.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import orjson
 
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
-from classifiers.composition.training_cases import SEED
+from classifiers.composition.training_cases import SEED, long_run_objects
 from classifiers.data.labelled_cases import AXES, check_ids, parse
 
 
@@ -20,7 +21,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m classifiers.composition", description=__doc__)
     parser.add_argument("id", nargs="*", help="kinds to show; the beginning of an id is enough")
     parser.add_argument("--seed", type=int, default=SEED, help=f"default {SEED}")
+    parser.add_argument("--long-runs", action="store_true", help="print composed runs of many ranks and many steps")
     args = parser.parse_args()
+    if args.long_runs:
+        sys.stdout.buffer.writelines(orjson.dumps(raw) + b"\n" for raw in long_run_objects(args.seed))
+        return 0
     chosen = [kind for kind in kinds.read() if not args.id or kind.id.startswith(tuple(args.id))]
     if not chosen:
         print("no kind has such an id", file=sys.stderr)

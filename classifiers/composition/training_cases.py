@@ -6,7 +6,7 @@ never stored.
 """
 
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from classifiers.composition import kinds
 from classifiers.composition.cases import compose
@@ -40,14 +40,18 @@ def composed(seed: int = SEED) -> list[LabelledCase]:
     return [parse(raw, str(raw["id"])) for kind in kinds.read() for raw in compose(kind, scenery, seed)]
 
 
-def long_runs(seed: int = LONG_RUN_SEED) -> list[LabelledCase]:
-    """Composed runs of many ranks and many steps, a few of each kind of end."""
+def long_run_objects(seed: int = LONG_RUN_SEED) -> list[dict[str, Any]]:
+    """Composed runs of many ranks and many steps, a few of each kind of end, as labelled-case/1 objects."""
     return [
-        parse(raw, str(raw["id"]))
+        long_run.compose(kind, f"{kind.name}-{seed}-{number}", MAX_STEPS)
         for kind in failure_kinds.read()
         for number in range(LONG_RUNS_PER_KIND)
-        for raw in [long_run.compose(kind, f"{kind.name}-{seed}-{number}", MAX_STEPS)]
     ]
+
+
+def long_runs(seed: int = LONG_RUN_SEED) -> list[LabelledCase]:
+    """Composed runs of many ranks and many steps, a few of each kind of end."""
+    return [parse(raw, str(raw["id"])) for raw in long_run_objects(seed)]
 
 
 def packaged() -> list[LabelledCase]:
