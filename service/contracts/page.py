@@ -5,6 +5,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+COUNT_LIMIT = 10_000  # counts on pages stop one beyond it: 10,001 stands for any larger number
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.contracts.page import Page
 from service.dead_letters.records import DeadLetter, StoredDeadLetter
 from service.dead_letters.tables import dead_letters
 from service.errors import NotFound
-from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
+from service.sql.upsert import upsert
 
 _PLACE = 500  # characters
 _REASON = 2_000
@@ -61,13 +60,12 @@ class DeadLetterRepository(DeadLetterReader):
 
     def add(self, letters: Sequence[DeadLetter]) -> list[int]:
         """Store them; their ids in order. The same bytes from the same place are stored once."""
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
         now = self._clock.now()
         ids = []
         for letter in letters:
             place = clean(letter.place[:_PLACE])
             made = self._connection.execute(
-                dialect.insert(dead_letters)
+                upsert(self._connection, dead_letters)
                 .values(
                     at=utc(letter.at or now),
                     place=place,

@@ -5,7 +5,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.taxonomy import Entry
-from service.number_format import gpu_hours, number, percent
+from service.formatting import gpu_hours, number, percent
 from service.reports import intervals
 from service.reports.document import Cell, Section, Table
 from service.reports.weekly_facts import Amount, Facts

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from classifiers import taxonomy
-from service.number_format import gpu_hours, number, percent, span
+from service.formatting import gpu_hours, number, percent, span
 from service.reports import breakdowns, intervals, top_actions
 from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts

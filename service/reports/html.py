@@ -4,7 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from service.number_format import gpu_hours
+from service.formatting import gpu_hours
 from service.reports import chart
 from service.reports.document import Report
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from service.number_format import gpu_hours
+from service.formatting import gpu_hours
 from service.reports.document import Report, Section, Table
 
 _ACTS = re.compile(r"([\\`*_{}\[\]<>#|~!])")

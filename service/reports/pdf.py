@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from service.errors import ConfigurationError
-from service.number_format import gpu_hours
+from service.formatting import gpu_hours
 from service.reports.document import Report
 
 

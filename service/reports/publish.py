@@ -10,7 +10,7 @@ from service.clock import Clock
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
 from service.errors import Conflict, NotFound
-from service.number_format import number
+from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
 from service.stale_cache import Kept

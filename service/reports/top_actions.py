@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from service.number_format import gpu_hours, number
+from service.formatting import gpu_hours, number
 from service.reports.document import Todo
 from service.reports.weekly_facts import Facts
 

@@ -1,6 +1,6 @@
 """Counts that stop: who reads "10,000+" needs no more, and a queue of millions must not make a page wait.
 
-A count of `COUNTED` + 1 stands for more than `COUNTED` (service.number_format).
+A count of `COUNT_LIMIT` + 1 stands for more than `COUNT_LIMIT` (service.number_format).
 """
 
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, literal, literal_column, select, union_all
 
-from service.number_format import COUNTED
+from service.contracts.page import COUNT_LIMIT
 
 
 def count(connection: Connection, wanted: Select[Any]) -> int:
-    """How many rows `wanted` gives, `COUNTED` + 1 at most."""
+    """How many rows `wanted` gives, `COUNT_LIMIT` + 1 at most."""
     return int(connection.execute(select(func.count()).select_from(_some(wanted))).scalar_one())
 
 
@@ -34,4 +34,4 @@ def by_value(
 
 
 def _some(wanted: Select[Any]) -> Any:
-    return wanted.limit(COUNTED + 1).subquery("some")
+    return wanted.limit(COUNT_LIMIT + 1).subquery("some")

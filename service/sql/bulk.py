@@ -14,7 +14,6 @@ import orjson
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.jobs.tables import JOB_IDS, counters, jobs
 from service.sql.types import utc
 
 Row = tuple[Any, ...]
@@ -118,38 +117,41 @@ def write(connection: Connection, what: Write, rows: Sequence[Mapping[str, Any]]
     connection.exec_driver_sql(statement, (orjson.dumps(plain).decode(),))
 
 
-def insert_jobs(connection: Connection, columns: Sequence[str], rows: Sequence[Row]) -> dict[str, int]:
-    """Insert those rows of `jobs` whose event_id is not there yet; their row ids by event_id.
+def insert_returning(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row], *, conflict: str, returning: str
+) -> list[Row]:
+    """Insert rows that may be stored already, on PostgreSQL only: one JSON parameter.
 
-    Rows go in by order of their keys, so that two transactions with the same keys wait for each other in turn and
-    never in a circle.
+    Args:
+        connection: a connection to PostgreSQL.
+        table: where the rows go.
+        columns: the names of the values of a row.
+        rows: the values, in the order of `columns`.
+        conflict: the ON CONFLICT target, such as "(event_id)"; "" is any unique key.
+        returning: the columns to return.
+
+    Returns:
+        `returning` of each row that was not stored yet.
     """
-    key = columns.index("event_id")
-    row_id = columns.index("id")
-    ordered = sorted(rows, key=lambda row: row[key])
-    if not is_postgres(connection):
-        # A unit of work holds SQLite's only writer's lock: nobody can come between these two statements.
-        there = {row[0] for row in by_keys(connection, "event_id", "jobs", [row[key] for row in ordered])}
-        missing = [row for row in ordered if row[key] not in there]
-        append(connection, jobs, columns, missing)
-        return {row[key]: row[row_id] for row in missing}
-    objects = [
-        {name: "\\x" + value.hex() if type(value) is bytes else value for name, value in zip(columns, row, strict=True)}
-        for row in ordered
-    ]
-    found = connection.exec_driver_sql(_insert_jobs_sql(tuple(columns)), (orjson.dumps(objects).decode(),))
-    return {row[0]: row[1] for row in found}
+    objects = [{name: _for_json(value) for name, value in zip(columns, row, strict=True)} for row in rows]
+    statement = _insert_returning_sql(table, tuple(columns), conflict, returning)
+    found = connection.exec_driver_sql(statement, (orjson.dumps(objects).decode(),))
+    return [tuple(row) for row in found]
 
 
 @cache
-def _insert_jobs_sql(columns: tuple[str, ...]) -> str:
+def _insert_returning_sql(table: Table, columns: tuple[str, ...], conflict: str, returning: str) -> str:
     names = ", ".join(columns)
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # the library's constructor has no types
-    typed = ", ".join(f"{name} {jobs.c[name].type.compile(dialect)}" for name in columns)
+    typed = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
     return (
-        f"INSERT INTO jobs ({names}) SELECT {names} FROM json_to_recordset(%s::json) AS row ({typed}) "  # noqa: S608 - names of our own columns
-        "ON CONFLICT (event_id) DO NOTHING RETURNING event_id, id"
+        f"INSERT INTO {table.name} ({names}) SELECT {names} FROM json_to_recordset(%s::json) AS row ({typed}) "  # noqa: S608 - names of our own tables
+        f"ON CONFLICT {conflict} DO NOTHING RETURNING {returning}"
     )
+
+
+def _for_json(value: Any) -> Any:
+    return "\\x" + value.hex() if type(value) is bytes else value
 
 
 def by_keys(
@@ -170,19 +172,6 @@ def by_keys(
         marks = ", ".join("?" * _CHUNK)
         found.extend(tuple(row) for row in connection.exec_driver_sql(f"{select} IN ({marks})", padded))
     return found
-
-
-def reserve_job_ids(connection: Connection, count: int) -> list[int]:
-    """So many row ids of `jobs`, rising, that nobody else gets."""
-    if is_postgres(connection):
-        found = connection.exec_driver_sql("SELECT nextval(%s::regclass) FROM generate_series(1, %s)", (JOB_IDS, count))
-        return [row[0] for row in found]
-    last = connection.exec_driver_sql(
-        f"INSERT INTO {counters.name} (name, value) VALUES (?, ?) "  # noqa: S608 - a name of our own table
-        "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value",
-        (JOB_IDS, count),
-    ).scalar_one()
-    return list(range(last - count + 1, last + 1))
 
 
 def lock(connection: Connection, keys: Iterable[int], *, shared: bool = False) -> None:

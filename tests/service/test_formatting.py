@@ -66,3 +66,26 @@ def test_times() -> None:
 def test_a_query_leaves_out_what_asks_nothing() -> None:
     assert query({"side": "user", "q": "a b&c"}, {"sort": None}, cursor="") == "?side=user&q=a+b%26c"
     assert query({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
+)
+def test_spans_have_two_units_at_most(seconds: float, shown: str) -> None:
+    assert formatting.span(seconds).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0, "0"), (0.04, "<0.1"), (0.5, "0.5"), (24, "24"), (1363.4, "1,363")])
+def test_gpu_hours_have_the_digits_that_mean_something(value: float, shown: str) -> None:
+    assert formatting.gpu_hours(value) == shown
+
+
+def test_shares() -> None:
+    assert formatting.percent(0.0403) == "4.0\u00a0%"
+    assert formatting.percent(None) == "–"
+
+
+def test_nothing_is_ever_wholly_sure() -> None:
+    assert formatting.sureness(0.9999) == "over 99\u00a0%"
+    assert formatting.sureness(0.97) == "97\u00a0%"

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, func, select, update
 
 from classifiers.contracts import LogStream
 from service.clock import Clock
@@ -34,6 +33,7 @@ from service.nodes.repository import work_queue
 from service.sql import bulk
 from service.sql.packing import pack, pack_streams, unpack, unpack_streams
 from service.sql.types import clean, short, utc
+from service.sql.upsert import upsert
 from service.statistics.repository import rollups
 
 HEADLINE = 300  # characters
@@ -256,7 +256,7 @@ class FailureRepository(FailureReader):
             values["streams"] = pack_streams(streams)
         if event is not None:
             values["event"] = pack(event)
-        insert = self._insert(logs).values(
+        insert = upsert(self._connection, logs).values(
             {"attempt_id": attempt_id, "failure_id": failure_id, "event": pack({}), **values}
         )
         if values:
@@ -267,14 +267,10 @@ class FailureRepository(FailureReader):
         text = self._connection.execute(select(jobs.c.nodes).where(jobs.c.id == attempt_id)).scalar_one_or_none()
         for node in _distinct(nodes_of(text)):
             self._connection.execute(
-                self._insert(failure_nodes)
+                upsert(self._connection, failure_nodes)
                 .values(failure_id=failure_id, node=node, ended_at=ended_at)
                 .on_conflict_do_nothing()
             )
-
-    def _insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
-        """The dialect's own INSERT, which knows ON CONFLICT."""
-        return postgresql.insert(table) if bulk.is_postgres(self._connection) else sqlite.insert(table)
 
 
 def headline(verdict: Mapping[str, Any]) -> str:

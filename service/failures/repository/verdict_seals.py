@@ -13,11 +13,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, models, seals, verdicts
-from service.groups.repository.counts import upsert
 from service.people.repository.audit_log import START
 from service.sql import bulk
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
+from service.sql.upsert import upsert
 
 MOST = 2_000  # records a seal
 FRESH = 1_000  # verdicts not sealed yet that are counted while somebody waits: of a flood not all

@@ -9,10 +9,10 @@ from service.clock import Clock
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.feedback.tables import mended
-from service.groups.repository.counts import upsert
 from service.jobs.tables import jobs
 from service.requests.tables import requests
 from service.sql.types import clean, utc
+from service.sql.upsert import upsert
 
 NEAR = 200  # failures of the kind, or of the cause, that are looked at, newest first
 _HELPED = ("succeeded", "got_past")

@@ -11,10 +11,10 @@ from service.contracts.page import Page
 from service.failures.tables import failures
 from service.feedback.records import Audit, Label, Labels, NewFeedback, Said, SavedView
 from service.feedback.tables import audits, feedback, labels, saved_views
-from service.groups.repository.counts import upsert
 from service.sql import paging as cursors
 from service.sql.packing import pack
 from service.sql.types import UtcDateTime, clean, short, utc
+from service.sql.upsert import upsert
 
 _AXES = ("side", "cause", "category", "symptom", "retry")
 _JUDGING = ("confirm", "correct", "audit", "import")

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from service.failures.tables import failures
 from service.groups.records import NewState, Split
@@ -176,11 +175,6 @@ def regroup(connection: Connection, split: Split, *, limit: int = 500) -> int:
         moved = [(one, name, sign) for one in ids for name, sign in ((split.fingerprint, -1), (split.refined, 1))]
         bulk.append(connection, group_deltas, ("failure_id", "fingerprint", "sign"), moved)
     return len(ids)
-
-
-def upsert(connection: Connection, table: Table) -> Any:
-    """The dialect's own INSERT, which knows ON CONFLICT."""
-    return postgresql.insert(table) if bulk.is_postgres(connection) else sqlite.insert(table)
 
 
 def _groups_of(connection: Connection, by_print: Mapping[str, Sequence[Any]], now: datetime) -> dict[str, int]:

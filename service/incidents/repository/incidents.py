@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -16,9 +15,9 @@ from service.incidents.records import Incident, IncidentDetail, IncidentJob, Inc
 from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
 from service.requests.tables import requests
-from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.types import short, utc
+from service.sql.upsert import upsert
 
 JOBS_SHOWN = 500
 
@@ -151,9 +150,8 @@ class IncidentRepository(IncidentReader):
     def open(self, new: NewIncident) -> tuple[Incident, bool]:
         """Open it, or find it open already (then False), whoever opened it."""
         now = utc(self._clock.now())
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         made = self._connection.execute(
-            insert(incidents)
+            upsert(self._connection, incidents)
             .values(
                 fold_key=short(new.key, 300),
                 kind=new.kind,
@@ -201,7 +199,6 @@ class IncidentRepository(IncidentReader):
 
     def fold(self, incident_id: int, folded: Mapping[int, tuple[datetime, str | None]]) -> int:
         """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         rows = [
             {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
             for failure, (at, user) in sorted(folded.items())
@@ -211,7 +208,9 @@ class IncidentRepository(IncidentReader):
         self.hold(incident_id)  # so that the counts are of all who came before
         before = self._count(incident_id)
         for start in range(0, len(rows), 500):
-            self._connection.execute(insert(incident_jobs).on_conflict_do_nothing(), rows[start : start + 500])
+            self._connection.execute(
+                upsert(self._connection, incident_jobs).on_conflict_do_nothing(), rows[start : start + 500]
+            )
         after = self._count(incident_id)
         if after != before:
             self._connection.execute(

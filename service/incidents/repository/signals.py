@@ -5,15 +5,14 @@ Only the latest few of a thing are ever read, so that a long outage costs each b
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.incidents.records import NewSignal, Signal
 from service.incidents.tables import signals
 from service.sql import bulk
 from service.sql.types import short, utc
+from service.sql.upsert import upsert
 
 LATEST = 200  # of one thing
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
@@ -68,10 +67,9 @@ class IncidentSignalRepository(IncidentSignalReader):
         if not again:
             bulk.append(self._connection, signals, _COLUMNS, rows)
             return
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         for row in rows:
             named = dict(zip(_COLUMNS, row, strict=True))
-            self._connection.execute(insert(signals).values(**named).on_conflict_do_nothing())
+            self._connection.execute(upsert(self._connection, signals).values(**named).on_conflict_do_nothing())
 
     def forget(self, before: datetime, *, limit: int = 5_000) -> int:
         """Remove old ones; how many that were."""

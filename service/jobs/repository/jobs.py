@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select, update
 from service.failures.tables import failure_nodes, failures
 from service.jobs.pod_attempts import Assigned, Member, assign
 from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
+from service.jobs.repository import insertion
 from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, row_of
 from service.jobs.tables import jobs, retired_events
 from service.nodes.repository import work_queue
@@ -81,7 +82,7 @@ class JobRepository(JobReader):
             first.setdefault(key, position)
         retired = {clean(key): digest for key, (_, digest) in self._retired(list(first)).items()}
         fresh = [position for key, position in first.items() if key not in retired]
-        ids = dict(zip(fresh, bulk.reserve_job_ids(connection, len(fresh)), strict=True)) if fresh else {}
+        ids = dict(zip(fresh, insertion.reserve_ids(connection, len(fresh)), strict=True)) if fresh else {}
         groups = self._groups(new, keys, ids)
         rows = [row_of(new[position], keys[position], ids[position]) for position in fresh]
         place = {ids[p]: group.assigned.places[ids[p]] for group in groups for p in group.new}
@@ -92,7 +93,7 @@ class JobRepository(JobReader):
                 row = list(rows[n])
                 row[counted], row[failure_id] = said.counted, said.failure_id
                 rows[n] = tuple(row)
-        inserted = bulk.insert_jobs(connection, COLUMNS, rows)
+        inserted = insertion.insert_new(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
         rollups.note(
             connection,

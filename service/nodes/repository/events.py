@@ -5,16 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select, text, tuple_
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.contracts.page import Page
 from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
-from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.key_join import Wanted
 from service.sql.types import clean, short, utc
+from service.sql.upsert import upsert
 
 TEXT_MOST = 2_000  # characters
 _CHUNK = 200
@@ -103,8 +102,11 @@ class NodeEventRepository(NodeEventReader):
             return []
         now = utc(self._clock.now())
         first = {event.key: event for event in reversed(new)}
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(node_events).on_conflict_do_nothing(index_elements=["key"]).returning(node_events.c.key)
+        insert = (
+            upsert(self._connection, node_events)
+            .on_conflict_do_nothing(index_elements=["key"])
+            .returning(node_events.c.key)
+        )
         values = [
             {
                 "key": event.key,

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.repository.row_mapping import nodes_of
@@ -16,6 +15,7 @@ from service.sql import bulk
 from service.sql.key_join import Kind, Wanted
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
+from service.sql.upsert import upsert
 
 _CHUNK = 500
 
@@ -183,8 +183,7 @@ class FailureFactRepository(FailureFactReader):
             for one in new
             if one.weights
         ]
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(blames)
+        insert = upsert(self._connection, blames)
         statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
         for start in range(0, len(rows), _CHUNK):
             self._connection.execute(statement, rows[start : start + _CHUNK])

@@ -4,13 +4,12 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.nodes.repository.suspicion import Key, SuspicionReader
 from service.nodes.tables import nodes
-from service.sql import bulk
 from service.sql.types import short, utc
+from service.sql.upsert import upsert
 
 
 class RepairReader:
@@ -31,8 +30,7 @@ class RepairRepository(RepairReader):
 
     def note(self, cluster: str, node: str, *, at: datetime, by: str | None, text: str | None) -> bool:
         """Remember a repair; False where one at that time or later is known."""
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(nodes).values(
+        insert = upsert(self._connection, nodes).values(
             cluster=short(cluster),
             node=short(node),
             exposure_h=0.0,

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.contracts.page import Page
 from service.errors import NotFound
@@ -15,6 +14,7 @@ from service.sql import bulk
 from service.sql import paging as cursors
 from service.sql.key_join import Wanted
 from service.sql.types import clean, short, utc
+from service.sql.upsert import upsert
 
 Key = tuple[str, str]
 _CHUNK = 400
@@ -143,8 +143,7 @@ class SuspicionRepository(SuspicionReader):
 
     def add_days(self, sums: Mapping[tuple[str, str, int], DaySums]) -> None:
         """Add to days of nodes (cluster, node, day), in the order of their keys so that nobody waits in a circle."""
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(node_days)
+        insert = upsert(self._connection, node_days)
         added = insert.on_conflict_do_update(
             index_elements=["cluster", "node", "day"],
             set_={
@@ -198,10 +197,9 @@ class SuspicionRepository(SuspicionReader):
         """What nodes are said to be now; a repair noted meanwhile stays."""
         if not rows:
             return
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(nodes)
+        insert = upsert(self._connection, nodes)
         names = ("exposure_h", "blame", "failures", "jobs", "rate_ratio", "low", "high", "computed_at")
-        latest = func.greatest if dialect is postgresql else func.max
+        latest = func.greatest if bulk.is_postgres(self._connection) else func.max
         changes: dict[str, Any] = {name: insert.excluded[name] for name in names}
         for name in ("last_failure_at", "last_event_at"):
             # The later of the two; SQLite's max() of a null is null.
@@ -224,8 +222,7 @@ class SuspicionRepository(SuspicionReader):
 
     def put_prior(self, prior: FleetPrior) -> None:
         """The prior of a cluster from now on."""
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(fleet_priors).values(
+        insert = upsert(self._connection, fleet_priors).values(
             cluster=short(prior.cluster),
             rate=prior.rate,
             shape=prior.shape,

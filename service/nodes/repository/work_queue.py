@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.nodes.tables import fleet_rechecks, fleet_work
 from service.sql import bulk
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
+from service.sql.upsert import upsert
 
 WorkKind = Literal["jobs", "failures", "events"]
 # Held by whoever counts, so that two processes do not wait for each other's rows one by one.
@@ -69,8 +69,7 @@ class NodeWorkRepository(NodeWorkReader):
         """Look at these failures again, each at its time; one that is to be looked at already comes at the earlier."""
         if not failures:
             return
-        dialect = postgresql if bulk.is_postgres(self._connection) else sqlite
-        insert = dialect.insert(fleet_rechecks)
+        insert = upsert(self._connection, fleet_rechecks)
         sooner = insert.on_conflict_do_update(
             index_elements=["failure_id"],
             set_={"due_at": insert.excluded.due_at},

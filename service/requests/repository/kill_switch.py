@@ -1,13 +1,13 @@
 """The kill switch: one row that every lease reads in its own transaction."""
 
 from sqlalchemy import Connection, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.requests.records import Switch
 from service.requests.tables import switches
 from service.sql import bulk
 from service.sql.types import short
+from service.sql.upsert import upsert
 
 NAME = "automation"
 _LOCK = 0x737769746368  # "switch": held shared by whoever leases, alone by whoever turns it
@@ -43,8 +43,9 @@ class KillSwitchRepository(KillSwitchReader):
             "by": short(by),
             "reason": short(reason, 500),
         }
-        insert = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
-        made = insert(switches).values(name=NAME, **said).on_conflict_do_nothing(index_elements=["name"])
+        made = (
+            upsert(self._connection, switches).values(name=NAME, **said).on_conflict_do_nothing(index_elements=["name"])
+        )
         if self._connection.execute(made).rowcount != 1:
             self._connection.execute(update(switches).where(switches.c.name == NAME).values(**said))
         return self.get()

@@ -7,10 +7,8 @@ name, so that the many jobs that are never resubmitted cost nothing. Keys are fi
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.failures.tables import failures
@@ -20,6 +18,7 @@ from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
 from service.sql.packing import unpack
 from service.sql.types import clean, short
+from service.sql.upsert import upsert
 
 Job = tuple[str, str]  # cluster, job_id
 _CHUNK = 500
@@ -150,14 +149,13 @@ class LineageRepository(LineageReader):
 
     def join(self, joined: Mapping[Job, LineageMember]) -> None:
         """Remember that these jobs came of others. What came of them before that was known comes along."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         now = self._clock.now()
         for (cluster, job_id), to in sorted(joined.items()):
             own = key_of(cluster, job_id)
             if own == to.lineage:
                 continue
             self._connection.execute(
-                insert(lineages)
+                upsert(self._connection, lineages)
                 .values(
                     cluster=short(cluster),
                     job_id=short(job_id),
@@ -180,9 +178,8 @@ class LineageRepository(LineageReader):
 
     def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
         """A person's word on a piece of work, in place of the one before."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
-        made = insert(lineage_marks).values(lineage=lineage, **said)
+        made = upsert(self._connection, lineage_marks).values(lineage=lineage, **said)
         self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
 
     def unmark(self, lineage: str) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.requests.records import AwaitedRequest, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
@@ -14,6 +13,7 @@ from service.requests.repository.requests import request_of
 from service.requests.tables import demotions, requests
 from service.sql import bulk
 from service.sql.types import clean, utc
+from service.sql.upsert import upsert
 
 # As the partial index says it.
 AWAITED = and_(
@@ -159,9 +159,8 @@ class OutcomeRepository(OutcomeReader):
 
     def demote(self, one: Demotion) -> bool:
         """Store a demotion; False where it stands already."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         made = self._connection.execute(
-            insert(demotions)
+            upsert(self._connection, demotions)
             .values(
                 cluster=one.cluster,
                 cause=one.cause,

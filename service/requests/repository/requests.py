@@ -3,12 +3,10 @@
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any, cast, get_args
 
 import orjson
 from sqlalchemy import Connection, Row, Select, func, literal_column, select, update
-from sqlalchemy.dialects import postgresql
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -149,9 +147,10 @@ class RequestRepository(RequestReader):
     def _insert(self, rows: list[dict[str, Any]]) -> set[str]:
         """Insert what hits no open request of the same work; the public ids of what went in."""
         if bulk.is_postgres(self._connection):
-            sql = _insert_sql(tuple(rows[0]))
-            objects = [{name: _for_json(value) for name, value in row.items()} for row in rows]
-            found = self._connection.exec_driver_sql(sql, (orjson.dumps(objects).decode(),))
+            values = [tuple(row.values()) for row in rows]
+            found = bulk.insert_returning(
+                self._connection, requests, tuple(rows[0]), values, conflict="", returning="public_id"
+            )
             return {row[0] for row in found}
         # A unit of work holds SQLite's only writer's lock: nobody can come between these two statements.
         taken = set(self.open_rows({row["lineage"] for row in rows if row["state"] != "shadow"}))
@@ -312,23 +311,6 @@ def keys_of(row: Row[Any]) -> tuple[str, ...]:
 def new_id() -> str:
     """A request's public name: 20 random hexadecimal digits, so that two installations never share one."""
     return _PREFIX + secrets.token_hex(10)
-
-
-@cache
-def _insert_sql(columns: tuple[str, ...]) -> str:
-    names = ", ".join(columns)
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # the library's constructor has no types
-    typed = ", ".join(f"{name} {requests.c[name].type.compile(dialect)}" for name in columns)
-    return (
-        f"INSERT INTO requests ({names}) SELECT {names} FROM json_to_recordset(%s::json) AS row ({typed}) "  # noqa: S608 - names of our own columns
-        "ON CONFLICT DO NOTHING RETURNING public_id"
-    )
-
-
-def _for_json(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return "\\x" + value.hex()
-    return utc(value).isoformat() if isinstance(value, datetime) else value
 
 
 def _sorted(new: Sequence[NewRequest]) -> list[NewRequest]:

@@ -1,16 +1,14 @@
 """The storm brake's own memory: which keys it holds, since when, and the trial that was let go since."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from service.clock import Clock
 from service.requests.records import HeldStorm
 from service.requests.tables import storms
-from service.sql import bulk
 from service.sql.types import short
+from service.sql.upsert import upsert
 
 
 class StormReader:
@@ -36,9 +34,8 @@ class StormRepository(StormReader):
 
     def hold(self, key: str, cluster: str, reason: str) -> bool:
         """Hold a key from now on; False where it is held already."""
-        insert: Any = postgresql.insert if bulk.is_postgres(self._connection) else sqlite.insert
         made = self._connection.execute(
-            insert(storms)
+            upsert(self._connection, storms)
             .values(
                 storm_key=short(key, 600),
                 cluster=short(cluster),

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
 
 from service.contracts.event import FAILURE_STATUSES, Status
+from service.contracts.page import COUNT_LIMIT
 from service.dead_letters.tables import dead_letters
 from service.deliveries.tables import outbox
 from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
-from service.number_format import COUNTED
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
 from service.statistics.records import Health, HourCount, Share, Stats
@@ -79,7 +79,7 @@ class StatisticsReader:
         abstained = self._count(
             select(func.count()).select_from(failures).where(failures.c.ended_at >= since, failures.c.abstained)
         )
-        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNTED).subquery()
+        conflicting = select(jobs.c.conflicts).where(text("jobs.conflicts > 0")).limit(COUNT_LIMIT).subquery()
         return Health(
             since=since,
             dead_letters=self._some(select(dead_letters.c.id).where(dead_letters.c.at >= since)),

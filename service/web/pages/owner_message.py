@@ -8,8 +8,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from service.failures.records import FailureDetail
-from service.formatting import visible, without_colour
-from service.number_format import percent
+from service.formatting import percent, visible, without_colour
 from service.web.pages import display_names
 
 LINE = 300

@@ -8,8 +8,8 @@ from service.failures.records import FailureDetail, FailureRow
 from service.failures.repository.solved import Solved
 from service.feedback.records import Label, Said
 from service.feedback.repository.applied_fixes import MendedBy, MendedNear
+from service.formatting import span
 from service.groups.records import GroupRow
-from service.number_format import span
 from service.web import views
 from service.web.services import Services
 from service.web.views import Narrowed

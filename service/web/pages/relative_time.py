@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from service.number_format import span
+from service.formatting import span
 
 
 def beside(at: str | None, end: datetime) -> str:

@@ -14,7 +14,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from service import formatting, number_format
+from service import formatting
 from service.web.pages import display_names
 from service.web.pages.automation_banner import standing
 from service.web.pages.relative_time import beside
@@ -35,12 +35,12 @@ def environment() -> Environment:
     )
     made.filters |= {
         "cut": formatting.cut,
-        "number": number_format.number,
-        "counted": number_format.counted,
-        "gpu_hours": number_format.gpu_hours,
-        "percent": number_format.percent,
-        "sureness": number_format.sureness,
-        "span": number_format.span,
+        "number": formatting.number,
+        "counted": formatting.counted,
+        "gpu_hours": formatting.gpu_hours,
+        "percent": formatting.percent,
+        "sureness": formatting.sureness,
+        "span": formatting.span,
         "plain": formatting.without_colour,
         "segment": lambda text: quote(str(text), safe=""),
         "path": path,

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import select
 
 from service.db.session import Store
+from service.formatting import counted
 from service.jobs.tables import jobs
-from service.number_format import counted
 from service.sql import bounded_count
 from tests.service.made import job, put
 
@@ -14,7 +14,7 @@ def test_a_count_says_that_there_are_more(store: Store, monkeypatch: pytest.Monk
     put(store, [job(f"e{number}", status=("failed", "hung")[number == 0]) for number in range(7)])
     with store._engine.connect() as connection:
         assert bounded_count.count(connection, select(jobs.c.id)) == 7
-        monkeypatch.setattr(bounded_count, "COUNTED", 5)
+        monkeypatch.setattr(bounded_count, "COUNT_LIMIT", 5)
         assert bounded_count.count(connection, select(jobs.c.id)) == 6
         found = bounded_count.by_value(connection, jobs.c.status, ("failed", "hung", "timeout"))
     assert found == {"failed": 6, "hung": 1}
