@@ -7,7 +7,7 @@ from pathlib import Path
 
 from classifiers import owner_summary, signatures
 from classifiers.contracts import RawCase, Verdict
-from classifiers.extraction.evidence_items import Extracted
+from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.fingerprint import fingerprint
@@ -24,7 +24,7 @@ SHOWN = 12
 class Judged:
     """One case all the way: for evaluation and training, which look behind a verdict."""
 
-    extracted: Extracted
+    extracted: ExtractedCase
     judgement: Judgement
     weighed: tuple[tuple[str, float], ...]
 

@@ -12,7 +12,7 @@ import hashlib
 import re
 from typing import Final
 
-from classifiers.extraction.evidence_items import Extracted, Item
+from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.masking import mask
 
 VERSION: Final = 2
@@ -30,14 +30,14 @@ def _words(text: str) -> str:
     return masked[:_LENGTH].lower()
 
 
-def _essence(item: Item, *, own: bool) -> str:
+def _essence(item: EvidenceItem, *, own: bool) -> str:
     if own:
-        return f"{_words(item.bare)}\x1f{_words(item.place)}"
+        return f"{_words(item.message)}\x1f{_words(item.raised_at)}"
     entry = next((hit for hit in item.hits if hit.strength != "weak" and hit.role == item.role), None)
-    return _words(item.bare) if entry is None else entry.id
+    return _words(item.message) if entry is None else entry.id
 
 
-def fingerprint(extracted: Extracted, cause: str) -> str:
+def fingerprint(extracted: ExtractedCase, cause: str) -> str:
     """The kind of a failure as `v2:` and 16 hexadecimal digits."""
     leading = next((item for item in extracted.items if item.role == "initiating"), None)
     if leading is None:

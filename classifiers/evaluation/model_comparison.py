@@ -73,7 +73,7 @@ def _text(sample: Sample) -> str:
     items = sample.extracted.items
     first = [one for one in items if one.role == "initiating"][:3]
     rest = [one for one in items if one not in first][:4]
-    return "\n".join(mask(one.bare[:300]) for one in (*first, *rest))
+    return "\n".join(mask(one.message[:300]) for one in (*first, *rest))
 
 
 def _learned(fold: _Fold, axis: str, matrix: Any, asked: Any) -> Fitted:

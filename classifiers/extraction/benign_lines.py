@@ -1,7 +1,7 @@
-"""Tells lines that any run prints (benign_lines.toml) from those that may speak of its failure.
+"""Lines that any run prints (benign_lines.toml), as opposed to lines that may be about the failure.
 
-People paste what stands around a failure: warnings of the start, help of launchers, notices of libraries. Their words
-(a cause they name, a transport they miss) are not those of the failure.
+A log has warnings of the start, help texts of launchers and notices of libraries around a failure. What they mention
+(a cause, a missing transport) says nothing about it.
 """
 
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ import ahocorasick_rs
 
 from classifiers.extraction import word_lists
 
-_SHORTEST: Final = 8
+_SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)
 
 
 @cache
-def words() -> ahocorasick_rs.AhoCorasick:
-    """The packaged words, to be looked for in lower case.
+def phrases() -> ahocorasick_rs.AhoCorasick:
+    """An automaton over the packaged phrases, for a text in lower case.
 
     Raises:
-        ValueError: the file is not as its format asks; the text names the entry.
+        ValueError: the file does not follow the format; the message names the entry.
     """
     listed = word_lists.entries("benign_lines.toml", "harmless")
     for entry in listed:
@@ -30,12 +30,12 @@ def words() -> ahocorasick_rs.AhoCorasick:
     return word_lists.automaton(word for entry in listed for word in entry["words"])
 
 
-def is_harmless(line: str) -> bool:
-    """Whether a line is printed by runs that fail and by runs that don't."""
-    return bool(words().find_matches_as_indexes(line.lower()))
+def is_benign(line: str) -> bool:
+    """Whether runs that fail and runs that succeed both print a line."""
+    return bool(phrases().find_matches_as_indexes(line.lower()))
 
 
-def without(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines that may speak of a failure; all of them where no other was printed."""
-    kept = tuple(line for line in lines if not is_harmless(line))
+def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines that may be about a failure; all of them where no other was printed."""
+    kept = tuple(line for line in lines if not is_benign(line))
     return kept if any(line.strip() for line in kept) else tuple(lines)

@@ -1,10 +1,11 @@
-"""Lines of evidence in the making: what extraction, features and judgement pass on among themselves."""
+"""Evidence items: the candidate lines that extraction ranks and that the classifier reads."""
 
 from dataclasses import dataclass, field
 from typing import Final
 
 from classifiers.contracts import Case
-from classifiers.extraction.process_exits import Death
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.process_exits import ProcessExit
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
@@ -15,62 +16,87 @@ ROLE_ORDER: Final[dict[Role, int]] = {"initiating": 0, "cascade": 1, "teardown":
 
 
 @dataclass(slots=True)
-class Item:
-    """One line of evidence in the making. `bucket`: how surely it began the failure, 0 most; `order`: place.
+class EvidenceItem:
+    """One candidate line of evidence.
 
-    `about`: ranks that the line says did not come or died, itself no beginning of its own rank. `death`: a launcher's
-    line that tells how one process ended, other than by being told to; `ended`: the ranks or local ranks of all
-    ends it tells. `likely`: the rank that most likely wrote a line
-    which does not tell its own; `begin`: where its traceback
-    begins, else its own offset. `ends`: a process does not outlive it (the last line of a traceback, a decisive entry).
-    `unmarked`: the rank is only that of the stream. `place`: function and code where an exception was raised.
+    Attributes:
+        text: the line, without terminal colours.
+        role: what the line is to the failure.
+        onset: how likely the failure began with it.
+        stream: index of its text: the log streams in order, then the scheduler's message, then node events.
+        position: order in which the items were found.
+        offset: where the line begins in its text, in characters.
+        line_number: 1-based number in its text; None for a node event.
+        rank: the rank that printed it, None if unknown.
+        node: the node that printed it, None if unknown.
+        gpu: the device that its header names.
+        time: seconds into the year, None if unknown.
+        hits: the catalogue entries that match it.
+        exception: the class of the exception that it names.
+        message_start: where its message begins, after time, rank and host.
+        error_words: the general words of failure in it.
+        from_scheduler: whether it is part of the scheduler's message.
+        missing_ranks: ranks that it reports as missing or lost, so that it is no beginning of its own rank.
+        reports_exit: whether it is a launcher's report of a process exit, SIGTERM aside.
+        exited_ranks: the ranks (else local ranks) whose exits it reports.
+        likely_rank: the rank that most likely printed a line that does not name its rank.
+        start_offset: where its traceback begins, else `offset`.
+        ends_process: whether its process does not go on after it: a traceback's final line, a decisive entry.
+        rank_from_stream: whether `rank` is only that of the stream.
+        raised_at: function and source line where the exception was raised, "" if unknown.
     """
 
     text: str
     role: Role
-    bucket: float
+    onset: Onset
     stream: int
-    order: int
+    position: int
     offset: int
-    number: int | None
+    line_number: int | None
     rank: int | None = None
     node: str | None = None
     gpu: int | None = None
     time: float | None = None
     hits: tuple[Signature, ...] = ()
     exception: str | None = None
-    body: int = 0
-    repeats: int = 0
-    words: frozenset[str] = field(default_factory=frozenset)
-    scheduler: bool = False
-    about: tuple[int, ...] = ()
-    death: bool = False
-    ended: tuple[int, ...] = ()
-    likely: int | None = None
-    begin: int = 0
-    ends: bool = False
-    unmarked: bool = False
-    place: str = ""
+    message_start: int = 0
+    error_words: frozenset[str] = field(default_factory=frozenset)
+    from_scheduler: bool = False
+    missing_ranks: tuple[int, ...] = ()
+    reports_exit: bool = False
+    exited_ranks: tuple[int, ...] = ()
+    likely_rank: int | None = None
+    start_offset: int = 0
+    ends_process: bool = False
+    rank_from_stream: bool = False
+    raised_at: str = ""
 
     @property
-    def bare(self) -> str:
-        """The line without its head (time, rank, host)."""
-        return self.text[self.body :] if self.body < len(self.text) else self.text
+    def message(self) -> str:
+        """The line without its header (time, rank, host)."""
+        return self.text[self.message_start :] if self.message_start < len(self.text) else self.text
 
 
 @dataclass(slots=True)
-class Extracted:
-    """A case with what the classifier needs beyond it: the items in the order of the evidence, and the deaths told.
+class ExtractedCase:
+    """A case with what the classifier needs beyond it.
 
-    `marks` and `stage`: what stands around the first item (`failure_stage`). `whole`: every line of logs so short
-    that all of them is read, else none.
+    Attributes:
+        case: the case.
+        items: its evidence, most telling first.
+        process_exits: the exits that launchers report.
+        chars: characters of all logs together.
+        lines: lines of all logs together.
+        cues: names of the cues found around the first item (`failure_stage`).
+        stage: the training stage that is named last there, "" if none.
+        short_log_lines: all lines of logs so short that they are read whole, else none.
     """
 
     case: Case
-    items: list[Item]
-    deaths: list[Death]
+    items: list[EvidenceItem]
+    process_exits: list[ProcessExit]
     chars: int
     lines: int
-    marks: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
     stage: str = ""
-    whole: tuple[str, ...] = ()
+    short_log_lines: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Reads what stands around a failing line: of the stage it fell in (failure_stage.toml) and of its reach (reach.toml).
+"""Cues around a failing line: the stage of training that it is in (failure_stage.toml) and its reach (reach.toml).
 
 The same last line (`TypeError: can't pickle ...`) means another symptom of distributed training (Liu et al. 2023) where
-a model is saved than where a loader starts its workers: the calls on the traceback and what was printed before tell.
+a model is saved than where a loader starts its workers. The calls in the traceback and the lines before show which.
 """
 
 import re
@@ -13,22 +13,27 @@ from typing import Final
 import ahocorasick_rs
 
 from classifiers.extraction import benign_lines, word_lists
-from classifiers.extraction.evidence_items import Item
+from classifiers.extraction.evidence_items import EvidenceItem
 
-_WHOLE: Final = 3_000
+# How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).
+_SHORT_LOG: Final = 3_000
 _BEFORE: Final = 1_200
 _MOST: Final = 6_000
 _AFTER: Final = 300
-# Kubernetes' events tell how often and for how long: what was tried again for hours does not pass by itself.
+# Kubernetes' events show how often and for how long. What was tried again for hours will not pass without a repair.
 FOR_HOURS: Final = "for-hours"
 _FOR_HOURS: Final = re.compile(r"\(x\d+ over \d+[hd]")
 
 
 @dataclass(frozen=True)
-class Marks:
-    """All of failure_stage.toml and reach.toml: an automaton over the words, and of each word its mark.
+class CueIndex:
+    """All cues of failure_stage.toml and reach.toml.
 
-    `stages`: the marks that are stages; `shared`: those that every head reads.
+    Attributes:
+        automaton: finds their words in a lower-case text.
+        names: the cue of each word.
+        stages: the cues that are stages.
+        shared: the cues that every head of the classifier reads, not only that of the symptom.
     """
 
     automaton: ahocorasick_rs.AhoCorasick
@@ -38,19 +43,19 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
-    """The marks found, by name, and the stage named last, "" where none is."""
+class StageCues:
+    """The cues found in a text, by name, and the stage named last, "" where none is."""
 
     found: tuple[str, ...] = ()
-    last: str = ""
+    last_stage: str = ""
 
 
 @cache
-def marks() -> Marks:
-    """The packaged marks: of stages those of failure_stage.toml, of all heads those of reach.toml.
+def cues() -> CueIndex:
+    """The packaged cues.
 
     Raises:
-        ValueError: a file is not as its format asks; the text names the entry.
+        ValueError: a file does not follow the format; the message names the entry.
     """
     owners: dict[str, tuple[str, bool]] = {}
     shared = {FOR_HOURS}
@@ -61,7 +66,7 @@ def marks() -> Marks:
             for word in entry["words"]:
                 owners.setdefault(word, (entry["name"], bool(entry.get("stage", False))))
     words = sorted(owners)
-    return Marks(
+    return CueIndex(
         automaton=word_lists.automaton(words),
         names=tuple(owners[word][0] for word in words),
         stages=frozenset(name for name, is_stage in owners.values() if is_stage),
@@ -69,36 +74,35 @@ def marks() -> Marks:
     )
 
 
-def read(text: str) -> Stages:
-    """The marks in a stretch of a log; a word that begins with a letter counts only where a word begins.
+def find_cues(text: str) -> StageCues:
+    """The cues in a text; a word that begins with a letter counts only at the beginning of a word.
 
     Chinese is written without spaces: there, and after it, a word begins anywhere.
     """
-    known = marks()
-    names, are_stages = known.names, known.stages
+    index = cues()
     found: set[str] = set()
-    last, at = "", -1
+    last_stage, last_begin = "", -1
     low = text.lower()
-    for index, begin, _ in known.automaton.find_matches_as_indexes(low, overlapping=True):
+    for word, begin, _ in index.automaton.find_matches_as_indexes(low, overlapping=True):
         if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue
-        name = names[index]
+        name = index.names[word]
         found.add(name)
-        if begin >= at and name in are_stages:
-            last, at = name, begin
+        if begin >= last_begin and name in index.stages:
+            last_stage, last_begin = name, begin
     if _FOR_HOURS.search(text) is not None:
         found.add(FOR_HOURS)
-    return Stages(tuple(sorted(found)), last)
+    return StageCues(tuple(sorted(found)), last_stage)
 
 
-def around(texts: Sequence[str], items: Sequence[Item]) -> Stages:
-    """What stands around the first item of a log: its traceback and a little before; a short log whole."""
-    first = next((one for one in items if not one.scheduler and one.stream < len(texts)), None)
+def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem]) -> StageCues:
+    """The cues around the first item of a log: in its traceback and a little before; in all of a short log."""
+    first = next((item for item in items if not item.from_scheduler and item.stream < len(texts)), None)
     if first is None:
-        return Stages()
+        return StageCues()
     text = texts[first.stream]
-    if len(text) <= _WHOLE:
-        return read("\n".join(benign_lines.without(text.splitlines())))
+    if len(text) <= _SHORT_LOG:
+        return find_cues("\n".join(benign_lines.drop_benign(text.splitlines())))
     end = first.offset + len(first.text)
-    begin = max(0, min(first.begin, first.offset) - _BEFORE, end - _MOST)
-    return read(text[begin : end + _AFTER])
+    begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
+    return find_cues(text[begin : end + _AFTER])

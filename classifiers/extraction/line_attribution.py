@@ -1,233 +1,250 @@
-"""Who wrote a line of a text that several processes wrote to.
+"""Who printed a line of a log that several processes write to.
 
-By its marks (marks.py), by what other lines of the text tie to a process or a local rank, and where nothing is told by
-whose words end there.
+A line is attributed by its prefix (`line_prefixes`), by other lines of the log that connect a process id or a local
+rank with a rank, and, where nothing names the writer, by the rank whose own lines end there.
 
 Sources: torchelastic's report and `--tee`, Ray Train, Google's logging, Open MPI, UCX.
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from classifiers.extraction.line_headers import Head, head_of, inner_rank
-from classifiers.extraction.line_prefixes import LINE_MARK, MOST_RANKS, Way, learn, own_rank, pod_rank, sample
-from classifiers.extraction.progress_lines import Chatter
+from classifiers.extraction.line_headers import LineHeader, parse_header, rank_in_message
+from classifiers.extraction.line_prefixes import (
+    LINE_PREFIX,
+    MOST_RANKS,
+    PrefixStyle,
+    detect_style,
+    logger_rank,
+    sample_lines,
+)
+from classifiers.extraction.progress_lines import ProgressLines
 
-_WORLD: Final = re.compile(
+_WORLD_SIZE: Final = re.compile(
     r"\b(?:[Ww]orld[_ ]?[Ss]ize|WORLD_SIZE|num_processes|nranks|nproc)[\"']?[ =:]{1,3}(\d{1,5})\b"
     r"|\b[Rr]ank[ :]\d{1,5}(?: of |/)(\d{1,5})\b|\bprocess \d{1,5} of (\d{1,5})\b"
 )
-_WORLD_LOOK: Final = 30_000
-_REPORTED: Final = re.compile(
+_EXIT_REPORT: Final = re.compile(
     r"rank +: (?P<rank>\d{1,6}) \(local_rank: \d+\)\n[^\n]{0,40}exitcode +: -?\d+ \(pid: (?P<pid>\d+)\)"
 )
-_GROUP: Final = re.compile(r"pid=(?P<pid>\d{2,8})\b[^\n]{0,120}?\b(?:world_)?rank=(?P<rank>\d{1,5})\b")
+_RAY_SETUP: Final = re.compile(r"pid=(?P<pid>\d{2,8})\b[^\n]{0,120}?\b(?:world_)?rank=(?P<rank>\d{1,5})\b")
 _RAY_TAG: Final = re.compile(r"pid=(?P<pid>\d{2,8})[^)\n]{0,40}\) {0,2}\[[Rr]ank ?(?P<rank>\d{1,5})\]")
-_LOCAL: Final = re.compile(
+_LOCAL_RANK: Final = re.compile(
     r"\[default(?P<l1>\d{1,4})\]:[^\n]{0,60}?\[rank ?(?P<r1>\d{1,6})\]"
     r"|\brank +: (?P<r2>\d{1,6}) \(local_rank: (?P<l2>\d{1,4})\)"
 )
-_FAR: Final = 48_000
 _GLOG: Final = re.compile(r"^\W{0,3}[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+(?P<pid>\d{2,8}) ")
-_PLACE: Final = re.compile(r"\[[A-Za-z][\w.-]{0,80}:(?P<pid>\d{2,8})\s?(?::\d+:\d+)?\]")
-_END: Final = 200_000
+_HOST_AND_PID: Final = re.compile(r"\[[A-Za-z][\w.-]{0,80}:(?P<pid>\d{2,8})\s?(?::\d+:\d+)?\]")
+# Limits of what is read, in characters unless named otherwise (judgement: they bound the time of a long log).
+_WORLD_RANGE: Final = 30_000
+_NEAR: Final = 48_000
+_END_LENGTH: Final = 200_000
+_MENTIONS: Final = 12  # of a process id
+_PID_RANGE: Final = 160
+_LINE_RANGE: Final = 300
+_LINE_LENGTH: Final = 400
+_CUT_LENGTH: Final = 200
+_MOST_LOCAL_RANKS: Final = 64
+_RECENT_LINES: Final = 6  # of each rank
 
 
-class Speakers:
-    """The lines' writers of one text. `rank` is that of its stream, None if it has none.
+class LineAttribution:
+    """The writers of the lines of one log. What needs a search of the log is looked up when it is first needed.
 
-    `master`: whether a name of a master's pod may stand in the text.
+    Args:
+        text: the log.
+        rank: the rank of its stream, None without one.
+        shared: whether several processes may have written to it.
+        labelled: whether `srun --label` wrote it.
+        may_have_master: whether the name of a master's pod may be in it.
     """
 
-    def __init__(self, text: str, rank: int | None, *, mixed: bool, labelled: bool, master: bool = True) -> None:
+    def __init__(
+        self, text: str, rank: int | None, *, shared: bool, labelled: bool, may_have_master: bool = True
+    ) -> None:
         self._text = text
         self._rank = rank
-        self._mixed = mixed
+        self._shared = shared
         self._labelled = labelled
-        self._master = master
-        self._way: Way | None = None
+        self._may_have_master = may_have_master
+        self._style: PrefixStyle | None = None
         self._samples: list[list[str]] | None = None
-        self._chatter: Chatter | None = None
-        self._pids: dict[str, int | None] | None = None
+        self._progress_lines: ProgressLines | None = None
+        self._ranks_by_pid: dict[str, int | None] | None = None
         self._ends: str | None = None
-        self._base: dict[int, int] | None = None
-        self.complaints: set[str] = set()
-        self.voices: set[int] = set()
+        self._ranks_by_local_rank: dict[int, int] | None = None
+        self.complaint_patterns: set[str] = set()
+        self.complaining_ranks: set[int] = set()
 
     @property
-    def way(self) -> Way:
-        """How the lines are marked; learned at the first asking."""
-        if self._way is None:
-            master = self._master and ("-master-0" in self._text or "-chief-0" in self._text)
-            self._way = learn(self.samples, self._text, master=master) if self._mixed else Way()
-        return self._way
+    def prefix_style(self) -> PrefixStyle:
+        """How the lines are prefixed."""
+        if self._style is None:
+            has_master = self._may_have_master and ("-master-0" in self._text or "-chief-0" in self._text)
+            self._style = (
+                detect_style(self.samples, self._text, has_master=has_master) if self._shared else PrefixStyle()
+            )
+        return self._style
 
     @property
     def samples(self) -> list[list[str]]:
-        """Some lines of the text's beginning, midst and end."""
+        """Lines from several places of the log."""
         if self._samples is None:
-            self._samples = sample(self._text)
+            self._samples = sample_lines(self._text)
         return self._samples
 
     @property
-    def chatter(self) -> Chatter:
-        """The ranks' daily talk."""
-        if self._chatter is None:
-            self._chatter = Chatter(self._text, lambda: (self.samples, len(self.way.ranks)))
-        return self._chatter
+    def progress_lines(self) -> ProgressLines:
+        """The lines by which the ranks report progress."""
+        if self._progress_lines is None:
+            self._progress_lines = ProgressLines(self._text, lambda: (self.samples, len(self.prefix_style.ranks)))
+        return self._progress_lines
 
     @property
-    def known(self) -> frozenset[int]:
-        """The ranks that are known to take part, as far as that was looked at."""
-        ranks = self._way.ranks if self._way is not None else frozenset()
-        hit = _WORLD.search(self._text, 0, _WORLD_LOOK)
-        size = int(next(one for one in hit.groups() if one)) if hit is not None else 0
+    def known_ranks(self) -> frozenset[int]:
+        """The ranks known to take part, by the prefixes read so far and the world size that the log states."""
+        ranks = self._style.ranks if self._style is not None else frozenset()
+        found = _WORLD_SIZE.search(self._text, 0, _WORLD_RANGE)
+        size = int(next(group for group in found.groups() if group)) if found is not None else 0
         return ranks | frozenset(range(size)) if size <= MOST_RANKS else ranks
 
-    def heard(self, line: str, same: str) -> None:
-        """Counts a further line of words that were a complaint before to its rank's voice."""
-        if same in self.complaints:
-            rank = self.head(line).rank
-            rank = inner_rank(line) if rank is None else rank
-            if rank is not None:
-                self.voices.add(rank)
-
     @property
-    def several(self) -> bool:
-        """Whether lines of more than one rank stand in the text."""
-        return self._mixed and len(self.way.ranks) > 1
+    def has_several_ranks(self) -> bool:
+        """Whether the log has lines of more than one rank."""
+        return self._shared and len(self.prefix_style.ranks) > 1
 
-    def head(self, line: str) -> Head:
-        """What the head of a line tells, the text's own marks included."""
-        head = head_of(line, labelled=self._labelled)
-        if not self._mixed:
-            return head
-        if head.rank is None or line[:1] not in "[(" or line.startswith("[pod"):
-            head = self._marked(line, head)
-        if head.local and head.rank is not None:
-            known = self.locals().get(head.rank)
-            head = replace(head, rank=known, local=False) if known is not None else head
-        if head.rank is None and head.pid is not None:
-            rank = self.rank_of_pid(head.pid)
+    def note_repeat(self, line: str, pattern: str) -> None:
+        """Note that the rank of a line complains, where lines of this pattern were complaints before."""
+        if pattern in self.complaint_patterns:
+            rank = self.parse_header(line).rank
+            rank = rank_in_message(line) if rank is None else rank
             if rank is not None:
-                return replace(head, rank=rank)
-        return head
+                self.complaining_ranks.add(rank)
 
-    def _marked(self, line: str, head: Head) -> Head:
-        way = self.way
-        if not way.name:
-            return head
-        hit = LINE_MARK.match(line)
-        if hit is None or (hit.lastgroup != way.name and not (way.name == "host" and hit.lastgroup == "pod")):
-            return head
-        word = hit[hit.lastgroup or way.name]
-        rest = head_of(line[hit.end() :])
-        rank: int | None
-        host = rest.host
-        if way.name == "host":
-            rank, host = None, host or word
-        elif way.name == "pod":
-            rank = pod_rank(word, master=way.master)
-        elif way.name == "place":
-            host, _, number = word.rpartition(":")
-            rank = int(number)
-        else:
-            rank = int(word)
-        if rest.rank is not None and not rest.local:
+    def parse_header(self, line: str) -> LineHeader:
+        """The header of a line, with the prefix of this log and the rank that the log gives a process id."""
+        header = parse_header(line, labelled=self._labelled)
+        if not self._shared:
+            return header
+        if header.rank is None or line[:1] not in "[(" or line.startswith("[pod"):
+            header = self._parse_prefix(line, header)
+        if header.is_local and header.rank is not None:
+            known = self.ranks_by_local_rank().get(header.rank)
+            header = replace(header, rank=known, is_local=False) if known is not None else header
+        if header.rank is None and header.pid is not None:
+            rank = self.rank_of_process(header.pid)
+            if rank is not None:
+                return replace(header, rank=rank)
+        return header
+
+    def _parse_prefix(self, line: str, header: LineHeader) -> LineHeader:
+        style = self.prefix_style
+        found = LINE_PREFIX.match(line) if style.name else None
+        if found is None or not style.accepts(found.lastgroup):
+            return header
+        rest = parse_header(line[found.end() :])
+        rank, host = style.read(found[found.lastgroup or style.name])
+        if rest.rank is not None and not rest.is_local:
             rank = rest.rank
-        return Head(
+        return LineHeader(
             rank=rank,
-            local=rest.local and rank is None,
-            pid=rest.pid or head.pid,
-            host=host,
+            is_local=rest.is_local and rank is None,
+            pid=rest.pid or header.pid,
+            host=(rest.host or host) if style.name == "host" else (host or rest.host),
             gpu=rest.gpu,
-            body=hit.end() + rest.body,
+            message_start=found.end() + rest.message_start,
         )
 
-    def own_mark(self, line: str) -> int | None:
-        """The rank by which a program's logger marks a line, where the text bears out that it does."""
-        if not self._mixed or not self.way.own:
-            return None
-        return own_rank(line)
+    def logger_rank(self, line: str) -> int | None:
+        """The rank that a program's logger puts in a line, where the loggers of this log do so."""
+        return logger_rank(line) if self._shared and self.prefix_style.has_logger_ranks else None
 
-    def writer(self, line: str, head: Head) -> int | None:
-        """The rank that wrote a line whose head tells none, as far as the rest of the text gives it away."""
-        if not self._mixed:
+    def infer_rank(self, line: str, header: LineHeader) -> int | None:
+        """The rank that printed a line whose header names none, as far as the log connects it with one."""
+        if not self._shared:
             return None
-        mine = self.own_mark(line)
-        if mine is not None:
-            return mine
-        pid = head.pid or process_of(line)
-        return self.rank_of_pid(pid) if pid is not None else None
+        rank = self.logger_rank(line)
+        if rank is not None:
+            return rank
+        pid = header.pid or process_of(line)
+        return self.rank_of_process(pid) if pid is not None else None
 
     def _both_ends(self) -> str:
-        """The text, of a very long one its beginning and end: what ties names together stands there."""
+        """The text; of a very long one its beginning and end, where process ids and ranks are connected."""
         if self._ends is None:
-            long = len(self._text) > 2 * _END
-            self._ends = f"{self._text[:_END]}\n{self._text[-_END:]}" if long else self._text
+            is_long = len(self._text) > 2 * _END_LENGTH
+            self._ends = f"{self._text[:_END_LENGTH]}\n{self._text[-_END_LENGTH:]}" if is_long else self._text
         return self._ends
 
-    def locals(self) -> dict[int, int]:
-        """Ranks by local rank, as reports and doubly marked lines of this text tie them; only one node's."""
-        if self._base is None:
-            found: dict[int, set[int]] = {}
+    def ranks_by_local_rank(self) -> dict[int, int]:
+        """Ranks by local rank, where the log shows those of exactly one node."""
+        if self._ranks_by_local_rank is None:
             text = self._both_ends()
-            tied = "[default" in text or "(local_rank: " in text  # far cheaper than the search
-            for hit in _LOCAL.finditer(text) if tied else ():
-                local, rank = int(hit["l1"] or hit["l2"]), int(hit["r1"] or hit["r2"])
-                found.setdefault(local, set()).add(rank)
-            offsets = {rank - local for local, ranks in found.items() for rank in ranks}
+            has_both = "[default" in text or "(local_rank: " in text  # far cheaper than the search
+            offsets = {
+                int(found["r1"] or found["r2"]) - int(found["l1"] or found["l2"])
+                for found in (_LOCAL_RANK.finditer(text) if has_both else ())
+            }
             base = offsets.pop() if len(offsets) == 1 else None
-            self._base = {} if base is None else {local: local + base for local in range(64)}
-        return self._base
+            self._ranks_by_local_rank = (
+                {} if base is None else {local: local + base for local in range(_MOST_LOCAL_RANKS)}
+            )
+        return self._ranks_by_local_rank
 
-    def rank_of_pid(self, pid: str) -> int | None:
-        """The rank of a process, where a line of this text ties the two together."""
-        if self._pids is None:
-            self._pids = {}
-            text = self._both_ends()
-            for hit in _REPORTED.finditer(text):
-                self._pids.setdefault(hit["pid"], int(hit["rank"]))
-            if "pid=" in text:
-                for pattern in (_GROUP, _RAY_TAG):
-                    for hit in pattern.finditer(text):
-                        self._pids.setdefault(hit["pid"], int(hit["rank"]))
-        if pid not in self._pids:
-            self._pids[pid] = self._tied(pid) if self._mixed or self._rank is None else self._of_stream(pid)
-        return self._pids[pid]
+    def rank_of_process(self, pid: str) -> int | None:
+        """The rank of a process, where a line of the log connects the two."""
+        if self._ranks_by_pid is None:
+            self._ranks_by_pid = {}
+            for reported, rank in self._reported_processes():
+                self._ranks_by_pid.setdefault(reported, rank)
+        if pid not in self._ranks_by_pid:
+            is_own = not self._shared and self._rank is not None
+            self._ranks_by_pid[pid] = self._stream_rank_if_named(pid) if is_own else self._rank_beside(pid)
+        return self._ranks_by_pid[pid]
 
-    def _of_stream(self, pid: str) -> int | None:
+    def _reported_processes(self) -> Iterator[tuple[str, int]]:
+        """Process ids and ranks that reports of exits and Ray connect."""
+        text = self._both_ends()
+        patterns = [_EXIT_REPORT, _RAY_SETUP, _RAY_TAG] if "pid=" in text else [_EXIT_REPORT]
+        for pattern in patterns:
+            for found in pattern.finditer(text):
+                yield found["pid"], int(found["rank"])
+
+    def _stream_rank_if_named(self, pid: str) -> int | None:
         return self._rank if re.search(rf"(?<!\d){pid}(?!\d)", self._both_ends()) is not None else None
 
-    def _tied(self, pid: str) -> int | None:
+    def _rank_beside(self, pid: str) -> int | None:
+        """The rank of the first line that names the process id and a rank."""
         text, at = self._both_ends(), -1
-        for _ in range(12):
+        for _ in range(_MENTIONS):
             at = text.find(pid, at + 1)
             if at < 0:
                 return None
             if text[at - 1 : at].isalnum() or text[at + len(pid) : at + len(pid) + 1].isalnum():
                 continue
-            begin = text.rfind("\n", max(0, at - 300), at) + 1
-            end = text.find("\n", at, at + 400)
-            line = text[begin : end if end > 0 else at + 200]
-            rank = head_of(line, labelled=self._labelled).rank
-            if rank is None:
-                rank = self.own_mark(line)
-            if rank is None:
-                rank = inner_rank(line)
+            begin = text.rfind("\n", max(0, at - _LINE_RANGE), at) + 1
+            end = text.find("\n", at, at + _LINE_LENGTH)
+            rank = self._rank_in_line(text[begin : end if end > 0 else at + _CUT_LENGTH])
             if rank is not None:
                 return rank
         return None
 
-    def near(self, offset: int) -> int | None:
-        """The rank that most likely wrote an unmarked line: whose own marked lines end there, or stand before it."""
-        way = self.way
-        if not way.own or way.name not in {"", "host"}:
+    def _rank_in_line(self, line: str) -> int | None:
+        rank = parse_header(line, labelled=self._labelled).rank
+        if rank is None:
+            rank = self.logger_rank(line)
+        return rank_in_message(line) if rank is None else rank
+
+    def rank_near(self, offset: int) -> int | None:
+        """The rank that most likely printed the line at an offset: the one whose own lines end there or before."""
+        style = self.prefix_style
+        if not style.has_logger_ranks or style.name not in {"", "host"}:
             return None
-        before = self._marks(max(0, offset - _FAR), offset)
-        after = set(self._marks(offset, min(len(self._text), offset + _FAR)))
+        before = self._logger_ranks(max(0, offset - _NEAR), offset)
+        after = set(self._logger_ranks(offset, min(len(self._text), offset + _NEAR)))
         if not before:
             return None
         stopped = set(before) - after
@@ -235,17 +252,17 @@ class Speakers:
             return stopped.pop()
         if after:
             return next((rank for rank in reversed(before) if rank in stopped), None)
-        counts = Counter(before[-len(way.ranks) * 6 :])
+        counts = Counter(before[-len(style.ranks) * _RECENT_LINES :])
         fewest = min(counts.values())
         least = [rank for rank, count in counts.items() if count == fewest]
         return least[0] if len(least) == 1 else before[-1]
 
-    def _marks(self, begin: int, end: int) -> list[int]:
-        found = (own_rank(line) for line in self._text[begin:end].split("\n"))
-        return [one for one in found if one is not None]
+    def _logger_ranks(self, begin: int, end: int) -> list[int]:
+        found = (logger_rank(line) for line in self._text[begin:end].split("\n"))
+        return [rank for rank in found if rank is not None]
 
 
 def process_of(line: str) -> str | None:
-    """The process that the head of a line names: Google's logging, Open MPI's and UCX's `[host:pid]`."""
-    hit = _GLOG.match(line) or _PLACE.search(line, 0, 160)
-    return None if hit is None else hit["pid"].lstrip("0")
+    """The process id in the header of a line: Google's logging, `[host:pid]` of Open MPI and UCX."""
+    found = _GLOG.match(line) or _HOST_AND_PID.search(line, 0, _PID_RANGE)
+    return None if found is None else found["pid"].lstrip("0")

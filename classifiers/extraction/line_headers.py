@@ -1,6 +1,6 @@
-"""What stands at the head of a log line: time, rank, host, log level. Launchers and frameworks each have their own.
+"""Headers of log lines: time, rank, process, host, device. Launchers and frameworks each have their own form.
 
-Sources: PyTorch (`[rank3]:`, `[default3]:`, glog heads), Open MPI `--tag-output` (`[1,3]<stderr>:`), Slurm
+Sources: PyTorch (`[rank3]:`, `[default3]:`, glog headers), Open MPI `--tag-output` (`[1,3]<stderr>:`), Slurm
 `srun --label` (`3: `), Ray (`(pid=4711, ip=10.0.0.1)`), NCCL (`host:pid:tid [gpu] NCCL WARN`), Lightning (`[rank: 2]`),
 syslog, ISO 8601.
 """
@@ -24,7 +24,17 @@ _MONTHS = {
     m: i for i, m in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
 _DAYS_BEFORE = (0, 0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
-_HEAD_LOOK = 120
+# Limits of what is read of a line (judgement).
+_TIME_RANGE: Final = 120
+_MOST_TAGS: Final = 4
+_INNER_RANGE: Final = 400
+_LEVEL_RANGE: Final = 160
+_GLOG_RANGE: Final = 120
+_FRONT: Final = 4_000
+_FRONT_LINES: Final = 40
+_LABELLED_SHARE: Final = 0.6
+_COLONS_OF_TIME: Final = 2
+_DAY_S: Final = 86_400
 
 _MPI_TAG = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
@@ -44,26 +54,35 @@ _INNER_RANK = re.compile(
 )
 _NCCL_HEAD = re.compile(r"(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) \[(?P<gpu>\d+)\] ")
 _LEVEL = re.compile(r"(?i)\b(?:warn(?:ing)?|info|debug|notice)\b|^wandb: (?!ERROR)")
-_MILD_GLOG = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
-_TAIL_OF_HEAD = re.compile(
+_GLOG_BELOW_ERROR = re.compile(r"(?:^|[\s:\]])\[?[WID][01]\d[0-3]\d \d\d:\d\d:\d\d")
+_TIMES = re.compile(
     r"(?:[\s\[(]*(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?[:,]?\s*"
     r"|\s*[EWIFD]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?\s+\d+ |\[\d+\.\d+\]\s*)+"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What a line's head tells, None if not; `local`: a rank within its node; `body`: where words begin."""
+class LineHeader:
+    """What the header of a line names.
+
+    Attributes:
+        rank: the rank, None if not named.
+        is_local: whether `rank` is a rank within its node.
+        pid: the process id, None if not named.
+        host: the host, None if not named.
+        gpu: the device, None if not named.
+        message_start: where the message begins, in characters.
+    """
 
     rank: int | None = None
-    local: bool = False
+    is_local: bool = False
     pid: str | None = None
     host: str | None = None
     gpu: int | None = None
-    body: int = 0
+    message_start: int = 0
 
 
-def plain(text: str) -> str:
+def strip_colors(text: str) -> str:
     """The text without terminal colours; the same object where there are none."""
     return _ANSI.sub("", text) if "\x1b" in text else text
 
@@ -76,9 +95,9 @@ def _seconds(hit: re.Match[str], month: int) -> float:
 
 
 def time_of(line: str) -> float | None:
-    """Seconds into the year by the first time stamp near the line's start, None without one; zones are left aside."""
-    head = line[:_HEAD_LOOK]
-    if head.count(":") < 2 and '"t' not in head:  # noqa: PLR2004 - a time of day has two
+    """Seconds into the year by the first time stamp near the start of a line, None without one; zones are ignored."""
+    head = line[:_TIME_RANGE]
+    if head.count(":") < _COLONS_OF_TIME and '"t' not in head:
         return None
     hit = _ISO.search(head)
     if hit is not None:
@@ -91,88 +110,104 @@ def time_of(line: str) -> float | None:
         if hit is not None:
             moment = time.gmtime(int(hit["s"]))
             return (
-                (_DAYS_BEFORE[moment.tm_mon] + moment.tm_mday) * 86_400
-                + int(hit["s"]) % 86_400
+                (_DAYS_BEFORE[moment.tm_mon] + moment.tm_mday) * _DAY_S
+                + int(hit["s"]) % _DAY_S
                 + float("0" + (hit["f"] or ""))
             )
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
 
 
-_PLAIN: Final = tuple(Head(body=body) for body in range(200))
+# Most lines name nothing: their headers are made once.
+_EMPTY: Final = tuple(LineHeader(message_start=start) for start in range(200))
 
 
 @lru_cache(maxsize=1024)
-def head_of(line: str, *, labelled: bool = False) -> Head:  # noqa: C901, PLR0912 - one branch a launcher
-    """Rank, process, host and device that the head of a line names, and where its words begin.
+def parse_header(line: str, *, labelled: bool = False) -> LineHeader:
+    """The header of a line.
 
-    `labelled`: the stream was written by `srun --label`, so that a number and a colon is a rank.
+    Args:
+        line: the line.
+        labelled: whether `srun --label` wrote the stream, so that a number and a colon is a rank.
     """
+    tags = _read_tags(line, labelled=labelled)
+    nccl = _NCCL_HEAD.match(line, tags.message_start)
+    if nccl is not None:
+        return LineHeader(tags.rank, tags.is_local, nccl["pid"], nccl["host"], int(nccl["gpu"]), nccl.end())
+    if tags.rank is None:
+        pod = _POD_TAG.match(line, tags.message_start)
+        if pod is not None:
+            return _read_pod_tag(line, pod, tags)
+    return tags
+
+
+def _read_tags(line: str, *, labelled: bool) -> LineHeader:
+    """Times, and the tags of ranks and processes among them."""
     rank: int | None = None
-    local = False
+    is_local = False
     pid = host = None
-    gpu = None
     stamped = _STAMPED_TAG.match(line) if line[3:4] == " " else None
     at = stamped.end() if stamped is not None else 0
-    for _ in range(4):
-        skipped = _TAIL_OF_HEAD.match(line, at)
+    for _ in range(_MOST_TAGS):
+        skipped = _TIMES.match(line, at)
         if skipped is not None and skipped.end() > at:
             at = skipped.end()
             continue
-        char = line[at : at + 1]
-        hit: re.Match[str] | None = None
-        if char == "[":
-            hit = _MPI_TAG.match(line, at) or _RANK_TAG.match(line, at)
-            if hit is not None:
-                local = _LOCAL_TAG.match(line, at) is not None
-        elif char == "(":
-            hit = _RAY_TAG.match(line, at)
-            if hit is not None:
-                pid, host = hit["pid"], hit["ip"]
-                at = hit.end()
-                continue
-        elif labelled and at == 0:
-            hit = _SRUN_TAG.match(line)
-        if hit is None:
+        process = _RAY_TAG.match(line, at) if line[at : at + 1] == "(" else None
+        if process is not None:
+            pid, host, at = process["pid"], process["ip"], process.end()
+            continue
+        tag = _match_rank_tag(line, at, labelled=labelled)
+        if tag is None:
             break
-        rank = int(hit["rank"] if hit["rank"] is not None else hit["rank2"])
-        at = hit.end()
-    nccl = _NCCL_HEAD.match(line, at)
-    if nccl is not None:
-        host, pid, gpu, at = nccl["host"], nccl["pid"], int(nccl["gpu"]), nccl.end()
-    elif rank is None:
-        pod = _POD_TAG.match(line, at)
-        if pod is not None:
-            rank, at = int(pod["rank"]), pod.end()
-            tag = _RANK_TAG.match(line, at) if line[at : at + 1] == "[" else None
-            if tag is not None:  # a pod's number is no rank where the line gives one itself
-                rank, at = int(tag["rank"]), tag.end()
-    if rank is None and pid is None and host is None and at < len(_PLAIN):
-        return _PLAIN[at]  # most lines: nothing is told
-    return Head(rank=rank, local=local, pid=pid, host=host, gpu=gpu, body=at)
+        if line[at] == "[":
+            is_local = _LOCAL_TAG.match(line, at) is not None
+        rank = int(tag["rank"] if tag["rank"] is not None else tag["rank2"])
+        at = tag.end()
+    if rank is None and pid is None and host is None and at < len(_EMPTY):
+        return _EMPTY[at]
+    return LineHeader(rank, is_local, pid, host, None, at)
 
 
-def inner_rank(line: str) -> int | None:
+def _match_rank_tag(line: str, at: int, *, labelled: bool) -> re.Match[str] | None:
+    char = line[at : at + 1]
+    if char == "[":
+        return _MPI_TAG.match(line, at) or _RANK_TAG.match(line, at)
+    return _SRUN_TAG.match(line) if labelled and at == 0 and char != "(" else None
+
+
+def _read_pod_tag(line: str, pod: re.Match[str], tags: LineHeader) -> LineHeader:
+    """The rank of a pod's name; a rank that the line itself gives behind it comes first."""
+    rank, at = int(pod["rank"]), pod.end()
+    tag = _RANK_TAG.match(line, at) if line[at : at + 1] == "[" else None
+    if tag is not None:
+        rank, at = int(tag["rank"]), tag.end()
+    return LineHeader(rank, tags.is_local, tags.pid, tags.host, None, at)
+
+
+def rank_in_message(line: str) -> int | None:
     """The rank that a message names as its own (`[Rank 3]`, `[PG ID 0 ... Rank 3]`, `rank=3`), None if none."""
-    hit = _INNER_RANK.search(line, 0, 400)
+    hit = _INNER_RANK.search(line, 0, _INNER_RANGE)
     if hit is None:
         return None
     return int(hit["a"] or hit["b"] or hit["c"] or hit["d"])
 
 
-def is_labelled(text: str) -> bool:
+def has_rank_labels(text: str) -> bool:
     """Whether most of the first lines begin with a number and a colon, as `srun --label` writes them."""
     if not _SRUN_TAG.match(text):
         front = text[:2_000]
         if "\n0: " not in front and "\n1: " not in front:
             return False
-    lines = text[:4000].split("\n")[:40]
+    lines = text[:_FRONT].split("\n")[:_FRONT_LINES]
     if len(lines) > 1:
         lines.pop()
     full = [line for line in lines if line.strip()]
-    return bool(full) and sum(_SRUN_TAG.match(line) is not None for line in full) > 0.6 * len(full)
+    return bool(full) and sum(_SRUN_TAG.match(line) is not None for line in full) > _LABELLED_SHARE * len(full)
 
 
-def is_mild(line: str) -> bool:
-    """Whether the line calls itself information or a warning and names no error."""
-    return _LEVEL.search(line, 0, 160) is not None or _MILD_GLOG.search(line, 0, 120) is not None
+def is_informational(line: str) -> bool:
+    """Whether the log level of a line is information or a warning."""
+    return (
+        _LEVEL.search(line, 0, _LEVEL_RANGE) is not None or _GLOG_BELOW_ERROR.search(line, 0, _GLOG_RANGE) is not None
+    )

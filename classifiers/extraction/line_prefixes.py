@@ -1,8 +1,8 @@
-"""How the lines of a text that several processes wrote to are marked: learned from the text itself.
+"""Line prefixes of a log that several processes write to, detected from the log itself.
 
-Launchers mark each line (`mpiexec -l`, `srun --label`, Kubernetes' log tools, Compose, pdsh), loggers only their own
-(`[rank 3]`, `rank=3`, a JSON field), and some mark a process by its number, which other lines tie to a rank. A mark
-with a bare number counts only where a sample of the text bears it out: few different numbers that come back.
+Launchers prefix each line (`mpiexec -l`, `srun --label`, Kubernetes' log tools, Compose, pdsh), loggers only their own
+(`[rank 3]`, `rank=3`, a JSON field). A prefix that is a bare number counts only where a sample of the log confirms it:
+few different numbers that come back.
 
 Sources: MPICH `-l`, Slurm `srun --label`, Open MPI and Horovod `--tag-output`, torchrun `--tee`, Ray, kubectl
 `--prefix`, stern, Docker Compose, pdsh; Kubeflow's PyTorchJob counts its master as rank 0 and its workers from 1.
@@ -14,14 +14,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_HEAD_LINES: Final = 14
-_CHUNK: Final = 2_400
+from classifiers.extraction.line_shapes import contains_any
+
 _TIME: Final = (
     r"[ \t]{0,6}(?:[\[(]?(?:20\d\d[-/]\d\d[-/]\d\d[T _])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-    r"[\])]?+[ :,|-]{0,3}+)?"  # possessive: no mark begins with one of these
+    r"[\])]?+[ :,|-]{0,3}+)?"  # possessive: no prefix begins with one of these
 )
-# A mark before every line, in the launchers' ways; the group's name is the way.
-LINE_MARK: Final = re.compile(
+# A prefix before every line, as launchers write it; the name of the group is the name of the style.
+LINE_PREFIX: Final = re.compile(
     rf"^{_TIME}(?:"
     r"\[(?P<square>\d{1,4})\] ?"
     r"|(?P<colon>\d{1,4}): ?"
@@ -35,160 +35,224 @@ LINE_MARK: Final = re.compile(
     r")",
     re.MULTILINE,
 )
-_WAYS: Final = ("square", "colon", "round", "angle", "bar", "pod", "place", "host")
-# A mark of a program's own logger, somewhere in the head of a line.
-_OWN_MARK: Final = re.compile(
+# The rank that a program's logger puts somewhere in the header of a line.
+_LOGGER_RANK: Final = re.compile(
     r"(?:(?<![A-Za-z])(?:global_?|world_?)?(?:[Rr]ank|RANK|[Pp]rocess(?:_id|_index)?|[Pp]roc|trainer|worker)[\"']?"
     r"[ :=#._-]{0,3}|[.-] ?r)"
     r"(?P<rank>\d{1,4})(?:/\d{1,5})?[\"']?(?!:\d)(?=[\])>|:,}\s])(?! of\b| steps| workers| \w+ (?:of|finished))",
 )
-_OWN_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker")
-_OWN_LETTER: Final = re.compile(r"[.-] ?r\d")
-_R_NUMBER: Final = re.compile(r"r\d")  # stands in all that the one above finds, and is found faster
-_OWN_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
-_OWN_LOOK: Final = 110
+_HINT_WORDS: Final = ("ank", "ANK", "roc", "trainer", "worker")
+_HINT_LETTER: Final = re.compile(r"[.-] ?r\d")
+_R_NUMBER: Final = re.compile(r"r\d")  # is part of every match of the one above, and is found faster
+_LOGGER_HINT: Final = re.compile(r"ank|ANK|roc|trainer|worker|[.-] ?r\d")
 _POD: Final = re.compile(
     r"^(?P<base>.*?)(?:(?P<role>worker|master|chief|ps|launcher|node|replica|trainer)-)?(?:\d-)?(?P<n>\d{1,4})"
     r"(?:-[a-z0-9]{5})?$"
 )
 _POD_NUMBER: Final = re.compile(r"-(?P<n>\d{1,4})(?:-[a-z0-9]{5})?$")
-_ENOUGH: Final = 14
-_FEW: Final = 3
-_PROBE: Final = 4
-_WIDE: Final = 600
-_STRETCH: Final = 60_000
-_WHOLE: Final = 0.85
-_MOST: Final = 0.5
+# Larger numbers are no ranks (judgement: above the largest jobs).
 MOST_RANKS: Final = 4_096
+# What is sampled and read (judgement: enough to tell a prefix, cheap on every log).
+_SAMPLE_LINES: Final = 14
+_SAMPLE_LENGTH: Final = 2_400  # characters
+_LOGGER_RANGE: Final = 110
+_PROBE_LINES: Final = 14
+_PROBE_STEP: Final = 4
+_STRETCH_LINES: Final = 600
+_STRETCH_LENGTH: Final = 60_000
+# When a prefix counts (judgement, checked on captured runs of each launcher).
+_FEWEST_LINES: Final = 3
+_SHARE_OF_LINES: Final = 0.5
+_SHARE_OF_NAMED_LINES: Final = 0.85  # hosts and pods are on every line
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How lines of a text are marked: `name` of the launcher's way or "", whether a logger marks its own lines."""
+class PrefixStyle:
+    """How the lines of a log are prefixed.
+
+    Attributes:
+        name: the group of `LINE_PREFIX` that launchers of this log write, "" for none.
+        has_logger_ranks: whether loggers put ranks in their own lines.
+        ranks: the ranks that were seen.
+        has_master: whether a pod of a master is among the writers.
+    """
 
     name: str = ""
-    own: bool = False
+    has_logger_ranks: bool = False
     ranks: frozenset[int] = frozenset()
-    master: bool = False
+    has_master: bool = False
+
+    def accepts(self, group: str | None) -> bool:
+        """Whether a match of a group of `LINE_PREFIX` is of this style; a host's name may look like a pod's."""
+        return group == self.name or (self.name == "host" and group == "pod")
+
+    def read(self, prefix: str) -> tuple[int | None, str | None]:
+        """Rank and host that a prefix names."""
+        match self.name:
+            case "host":
+                return None, prefix
+            case "pod":
+                return pod_rank(prefix, has_master=self.has_master), None
+            case "place":
+                host, _, rank = prefix.rpartition(":")
+                return int(rank), host
+            case _:
+                return int(prefix), None
 
 
-def sample(text: str) -> list[list[str]]:
-    """Full lines from the text's beginning, two places within, and its end; a short text's all in one."""
-    if len(text) <= 3 * _CHUNK:
+def sample_lines(text: str) -> list[list[str]]:
+    """Full lines from the beginning of a text, two places within, and its end; of a short text one list."""
+    if len(text) <= 3 * _SAMPLE_LENGTH:
         lines = [line for line in text.split("\n") if line.strip()]
-        return [lines[:: max(1, len(lines) // (3 * _HEAD_LINES))] if len(lines) > 3 * _HEAD_LINES else lines]
+        step = max(1, len(lines) // (3 * _SAMPLE_LINES)) if len(lines) > 3 * _SAMPLE_LINES else 1
+        return [lines[::step]]
     out: list[list[str]] = []
-    for begin in (0, len(text) // 3, len(text) * 2 // 3, len(text) - _CHUNK):
+    for begin in (0, len(text) // 3, len(text) * 2 // 3, len(text) - _SAMPLE_LENGTH):
         at = text.find("\n", begin) + 1 if begin else 0
-        piece = text[at : begin + _CHUNK]
-        lines = list(filter(str.strip, piece.split("\n", _HEAD_LINES)[:-1]))
-        if len(lines) < _HEAD_LINES:  # few, or some of them empty
-            lines = list(filter(str.strip, piece.split("\n")[:-1]))[:_HEAD_LINES]
+        piece = text[at : begin + _SAMPLE_LENGTH]
+        lines = list(filter(str.strip, piece.split("\n", _SAMPLE_LINES)[:-1]))
+        if len(lines) < _SAMPLE_LINES:  # few, or some of them empty
+            lines = list(filter(str.strip, piece.split("\n")[:-1]))[:_SAMPLE_LINES]
         out.append(lines)
     return out
 
 
-def learn(samples: list[list[str]], text: str = "", *, master: bool = False) -> Way:
-    """How the lines of a text are marked.
+def detect_style(samples: list[list[str]], text: str = "", *, has_master: bool = False) -> PrefixStyle:
+    """How the lines of a log are prefixed.
 
-    A few sampled lines tell whether any are; then as many of `text` are read as it takes for marks of many ranks to
-    come back. `master`: a pod of that name is among the writers.
+    A few sampled lines show whether any are; then enough of the log is read for the prefixes of many ranks to come
+    back.
+
+    Args:
+        samples: lines of the log (`sample_lines`).
+        text: the log, where it is longer than the samples.
+        has_master: whether a pod of a master is among the writers.
     """
     lines = [line for part in samples for line in part]
-    if len(lines) < _FEW:
-        return Way()
-    some = lines[:: max(1, len(lines) // _ENOUGH)]
-    likely = any(LINE_MARK.match(line) for line in some[::_PROBE])
-    if not likely and not _hints("\n".join(some)):
-        return Way()
-    if not likely and sum(number is not None for number in map(own_rank, some)) < _FEW:
-        return Way()
-    name = ""
-    for more in (lines, _stretch(text)):
-        if not more:
-            continue
-        found, own = _marks_of(more)
-        ordered = sorted(found.items(), key=lambda one: -one[1].total())
-        name = next((way for way, marks in ordered if _bears_out(way, marks, len(more))), "")
-        tells = len(own) > 1 and own.total() > max(_FEW, 2 * len(own) - 1)  # they come back
-        if name or tells:
-            break
-    if name == "pod" and not _are_ranks(found["pod"]):
-        found = _marks_of(_stretch(text))[0]
-        name = "pod" if _are_ranks(found.get("pod", ())) else "host"
-    ranks: frozenset[int] = frozenset()
-    if name in {"square", "colon", "round", "angle", "bar"}:
-        ranks = frozenset(int(one) for one in found[name])
-    elif name == "pod":
-        ranks = frozenset(one for one in (pod_rank(word, master=master) for word in found[name]) if one is not None)
-    elif name == "place":
-        ranks = frozenset(int(one.rpartition(":")[2]) for one in found[name])
-    return Way(name, tells, ranks | (frozenset(own) if tells else frozenset()), master)
+    if not _may_have_ranks(lines):
+        return PrefixStyle()
+    counts = _count_prefixes(lines)
+    name = _confirmed_style(counts, len(lines))
+    if not name and not counts.has_logger_ranks:
+        more = _middle_lines(text)
+        if more:
+            counts = _count_prefixes(more)
+            name = _confirmed_style(counts, len(more))
+    if name == "pod" and not _are_replicas(counts.prefixes["pod"]):
+        counts = _PrefixCounts(_count_prefixes(_middle_lines(text)).prefixes, counts.logger_ranks)
+        name = "pod" if _are_replicas(counts.prefixes.get("pod", ())) else "host"
+    ranks = _ranks_of(name, counts, has_master=has_master)
+    if counts.has_logger_ranks:
+        ranks |= frozenset(counts.logger_ranks)
+    return PrefixStyle(name, counts.has_logger_ranks, ranks, has_master)
 
 
-def _hints(text: str) -> bool:
-    """Whether `_OWN_HINT` is found in a text, the words looked for first: several times faster on a text without."""
-    for word in _OWN_WORDS:
-        if word in text:
-            return True
-    return _R_NUMBER.search(text) is not None and _OWN_LETTER.search(text) is not None
+@dataclass(frozen=True, slots=True)
+class _PrefixCounts:
+    """How often each prefix occurs, by style, and each rank that loggers name."""
+
+    prefixes: dict[str, Counter[str]]
+    logger_ranks: Counter[int]
+
+    @property
+    def has_logger_ranks(self) -> bool:
+        """Whether the ranks that loggers name come back."""
+        ranks = self.logger_ranks
+        return len(ranks) > 1 and ranks.total() > max(_FEWEST_LINES, 2 * len(ranks) - 1)
 
 
-def _marks_of(lines: list[str]) -> tuple[dict[str, Counter[str]], Counter[int]]:
-    """The marks of lines by way, and the ranks that loggers tell."""
-    found: dict[str, Counter[str]] = {}
-    own: Counter[int] = Counter()
+def _may_have_ranks(lines: list[str]) -> bool:
+    """Whether some of the lines have a prefix or name a rank."""
+    if len(lines) < _FEWEST_LINES:
+        return False
+    some = lines[:: max(1, len(lines) // _PROBE_LINES)]
+    if any(LINE_PREFIX.match(line) for line in some[::_PROBE_STEP]):
+        return True
+    return _has_hint("\n".join(some)) and sum(rank is not None for rank in map(logger_rank, some)) >= _FEWEST_LINES
+
+
+def _ranks_of(name: str, counts: _PrefixCounts, *, has_master: bool) -> frozenset[int]:
+    """The ranks that the prefixes of a style name."""
+    if not name or name == "host":
+        return frozenset()
+    style = PrefixStyle(name, has_master=has_master)
+    ranks = (style.read(prefix)[0] for prefix in counts.prefixes[name])
+    return frozenset(rank for rank in ranks if rank is not None)
+
+
+def _has_hint(text: str) -> bool:
+    """Whether `_LOGGER_HINT` matches in a text; its words are looked for first, which is several times faster."""
+    return contains_any(text, _HINT_WORDS) or (
+        _R_NUMBER.search(text) is not None and _HINT_LETTER.search(text) is not None
+    )
+
+
+def _count_prefixes(lines: list[str]) -> _PrefixCounts:
+    prefixes: dict[str, Counter[str]] = {}
+    logger_ranks: Counter[int] = Counter()
     for line in lines:
-        hit = LINE_MARK.match(line)
-        if hit is not None and hit.lastgroup is not None:
-            found.setdefault(hit.lastgroup, Counter())[hit[hit.lastgroup]] += 1
-    if _hints("\n".join(lines)):
-        own.update(number for number in map(own_rank, lines) if number is not None)
-    return found, own
+        found = LINE_PREFIX.match(line)
+        if found is not None and found.lastgroup is not None:
+            prefixes.setdefault(found.lastgroup, Counter())[found[found.lastgroup]] += 1
+    if _has_hint("\n".join(lines)):
+        logger_ranks.update(rank for rank in map(logger_rank, lines) if rank is not None)
+    return _PrefixCounts(prefixes, logger_ranks)
 
 
-def _stretch(text: str) -> list[str]:
-    """Lines that follow one another in the midst of a long text."""
-    begin = max(0, len(text) // 2 - _STRETCH // 2)
-    return [line for line in text[begin : begin + _STRETCH].split("\n")[1:-1] if line.strip()][:_WIDE]
+def _middle_lines(text: str) -> list[str]:
+    """Consecutive lines from the middle of a text."""
+    begin = max(0, len(text) // 2 - _STRETCH_LENGTH // 2)
+    return [line for line in text[begin : begin + _STRETCH_LENGTH].split("\n")[1:-1] if line.strip()][:_STRETCH_LINES]
 
 
-def _are_ranks(names: Iterable[str]) -> bool:
-    """Whether the numbers of names count up from 0 or 1, as replicas do and hosts rarely."""
-    hits = (_POD_NUMBER.search(one) for one in names)
-    numbers = {int(hit["n"]) for hit in hits if hit is not None}
+def _are_replicas(names: Iterable[str]) -> bool:
+    """Whether the numbers of names count up from 0 or 1, as those of replicas do and those of hosts rarely."""
+    found = (_POD_NUMBER.search(name) for name in names)
+    numbers = {int(one["n"]) for one in found if one is not None}
     return bool(numbers) and min(numbers) <= 1 and max(numbers) < 2 * len(numbers) + 2
 
 
-def _bears_out(way: str, marks: Counter[str], lines: int) -> bool:
-    total = marks.total()
-    if total < _FEW or total < _MOST * lines:
+def _confirmed_style(counts: _PrefixCounts, lines: int) -> str:
+    """The most frequent style that is confirmed by its counts, "" for none."""
+    by_count = sorted(counts.prefixes.items(), key=lambda one: -one[1].total())
+    return next((name for name, prefixes in by_count if _is_confirmed(name, prefixes, lines)), "")
+
+
+def _is_confirmed(name: str, prefixes: Counter[str], lines: int) -> bool:
+    """Whether few different prefixes of a style are on many of the lines."""
+    total = prefixes.total()
+    if total < _FEWEST_LINES or total < _SHARE_OF_LINES * lines:
         return False
-    if way in {"host", "pod"}:
-        return total > _WHOLE * lines and len(marks) <= max(2, total // 3)
-    numbers = [int(one.rpartition(":")[2]) for one in marks]
-    if max(numbers) >= MOST_RANKS or len(marks) > max(2, 2 * total // 3):
+    if name in {"host", "pod"}:
+        return total > _SHARE_OF_NAMED_LINES * lines and len(prefixes) <= max(2, total // 3)
+    ranks = [int(prefix.rpartition(":")[2]) for prefix in prefixes]
+    if max(ranks) >= MOST_RANKS or len(prefixes) > max(2, 2 * total // 3):
         return False
-    return max(numbers) < 4 * len(numbers) + 8  # ranks lie close together
+    return max(ranks) < 4 * len(ranks) + 8  # ranks lie close together
 
 
-def own_rank(line: str) -> int | None:
-    """The rank by which a logger's mark in the head of a line names its writer, None without one."""
-    head = line[:_OWN_LOOK]
-    if _OWN_HINT.search(head) is None:
+def logger_rank(line: str) -> int | None:
+    """The rank that a logger names in the header of a line, None without one."""
+    header = line[:_LOGGER_RANGE]
+    if _LOGGER_HINT.search(header) is None:
         return None
-    hit = _OWN_MARK.search(head)
-    return None if hit is None else int(hit["rank"])
+    found = _LOGGER_RANK.search(header)
+    return None if found is None else int(found["rank"])
 
 
-def pod_rank(name: str, *, master: bool) -> int | None:
-    """The rank of a pod by its name, None of a launcher or parameter server; `master`: one of that name is there."""
-    hit = _POD.match(name)
-    if hit is None:
+def pod_rank(name: str, *, has_master: bool) -> int | None:
+    """The rank of a pod by its name, None of a launcher or parameter server.
+
+    Args:
+        name: the name of the pod.
+        has_master: whether a pod of a master is among the writers: workers count from 1 then.
+    """
+    found = _POD.match(name)
+    if found is None:
         return None
-    number = int(hit["n"])
-    if hit["role"] in {"master", "chief"}:
+    number = int(found["n"])
+    if found["role"] in {"master", "chief"}:
         return 0
-    if hit["role"] in {"ps", "launcher"}:
+    if found["role"] in {"ps", "launcher"}:
         return None
-    return number + 1 if master and hit["role"] == "worker" else number
+    return number + 1 if has_master and found["role"] == "worker" else number

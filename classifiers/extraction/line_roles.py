@@ -1,42 +1,42 @@
-"""The role of one line: what the catalogue's entry that knows it says, else what its shape tells."""
+"""The role and the onset of one line: from the catalogue entries that match it, else from its form."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from classifiers.contracts import RawCase
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import ROLE_ORDER, STRENGTH_ORDER
-from classifiers.extraction.line_headers import is_mild
-from classifiers.extraction.line_shapes import has_one, is_overcome, lost_a_peer, shape_of
-from classifiers.extraction.scan import Found
-from classifiers.extraction.tracebacks import Trace
+from classifiers.extraction.line_headers import is_informational
+from classifiers.extraction.line_shapes import Shape, contains_any, is_overcome, reports_lost_peer, shape_of
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.tracebacks import Traceback
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
 _SHELL: Final = re.compile(
     r"^[\w./-]+: (?:line )?\d+: |^(?:sed|awk|grep|tar|cp|mv|rm|ln|mkdir|cat|ls|chmod|ssh|scp|rsync): "
 )
-_AGAIN: Final = re.compile(
+_RETRY: Final = re.compile(
     r"(?i)\battempt \d+ ?(?:of|/) ?\d+|\bretry(?:ing)?\b|\btrying again|\bwill retry|\bfalling back"
 )
-_CHAIN_WORDS: Final = (
-    "During handling of the above", "The above exception was the direct", "frame #", "Exception raised from ",
-    "terminate called after throwing", "terminate called recursively",
-)  # fmt: skip
-_WAITED: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
-_NOT_SURE: Final = 2.3
+_TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
-# One of these stands in all that these find, and is found faster.
-_AGAIN_PARTS: Final = ("attempt ", "retry", "trying again", "falling back")
-_WAITED_PARTS: Final = ("time", "deadline", "heartbeat")
+# One of these is part of every match of the expression above it, and is found faster.
+_RETRY_PARTS: Final = ("attempt ", "retry", "trying again", "falling back")
+_TIMEOUT_PARTS: Final = ("time", "deadline", "heartbeat")
 _WITNESS_PARTS: Final = ("successfully reached", "Please check rank", "another ")
+_TRACEBACK_PARTS: Final = (
+    'File "', "raise ", "During handling of the above", "The above exception was the direct", "frame #",
+    "Exception raised from ", "terminate called after throwing", "terminate called recursively",
+)  # fmt: skip
 # Exceptions that a process raises because another one went away, as often as for reasons of its own.
-_ECHOES: Final = frozenset(
+_CONSEQUENCE_EXCEPTIONS: Final = frozenset(
     {
         "EOFError", "BrokenPipeError", "ConnectionResetError", "ConnectionAbortedError", "ConnectionRefusedError",
         "TimeoutError", "ProcessRaisedException", "ChildFailedError", "CalledProcessError", "SystemExit",
@@ -44,85 +44,148 @@ _ECHOES: Final = frozenset(
         "RayTaskError", "RemoteError", "ProcessExitedException", "BrokenProcessPool",
     }
 )  # fmt: skip
-_ECHO: Final = 2.4
-AGAIN: Final = 2.6
 _FRAME: Final = re.compile(r'\bFile "[^"\n]+", line \d+, in ')
+_BY_STRENGTH: Final = {
+    "decisive": Onset.DECISIVE_ENTRY, "strong": Onset.STRONG_ENTRY, "weak": Onset.WEAK_ENTRY,
+}  # fmt: skip
+# How far into a line an expression is searched, in characters (judgement: the reason stands near the front).
+_RETRY_RANGE: Final = 300
+_RANGE: Final = 400
+_HEADER_RANGE: Final = 60
 
 
-def role_of(  # noqa: PLR0911 - one return a shape
-    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
-) -> tuple[Role, float]:
-    """Role and bucket of a line; tries made again and echoes of others' ends come behind, any run's notices last."""
-    match shape_of(bare):
-        case "report":
-            return "teardown", 9
-        case "boilerplate":
-            return "teardown" if hits else "context", 9
-        case "crash":
-            return "initiating", 1
-        case "end":
-            return "initiating", _NOT_SURE
-        case _:
-            pass
-    role, bucket = _by_itself(found, bare, hits, trace, exception)
-    if trace is None and (
-        (role == "initiating" and benign_lines.is_harmless(found.text))
-        or (role in {"initiating", "cascade"} and bucket > 0 and is_overcome(bare))
-    ):
-        return "context", 9
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """What is known of a line before it gets a role.
+
+    Attributes:
+        line: the line as the scanner found it.
+        message: the line without its header.
+        hits: the catalogue entries whose conditions hold.
+        traceback: the traceback whose final line it is.
+        exception: the exception class that it names.
+    """
+
+    line: ScannedLine
+    message: str
+    hits: Sequence[Signature] = ()
+    traceback: Traceback | None = None
+    exception: str | None = None
+
+
+def classify_line(facts: LineFacts) -> tuple[Role, Onset]:
+    """Role and onset of a line."""
+    shape = shape_of(facts.message)
+    if shape is not None:
+        return _by_shape(shape, facts)
+    role, onset = _by_hits_or_form(facts)
+    if facts.traceback is None and _is_harmless(facts, role, onset):
+        return "context", Onset.NEUTRAL
     if role == "initiating":
-        if (bucket > 0 and has_one(bare, _WITNESS_PARTS) and _WITNESS.search(bare, 0, 400)) or lost_a_peer(bare):
-            return "cascade", 9
-        low = bare[:400].lower() if bare.isascii() else None  # other letters may stand for ours where case is no matter
-        if (low is None or has_one(low, _AGAIN_PARTS)) and _AGAIN.search(bare, 0, 300):
-            bucket = max(bucket, AGAIN)
-        elif bucket > 0 and (
-            exception in _ECHOES or ((low is None or has_one(low, _WAITED_PARTS)) and _WAITED.search(bare, 0, 400))
-        ):
-            bucket = max(bucket, _ECHO)
-    return role, bucket
+        return _check_for_consequence(facts, onset)
+    return role, onset
 
 
-def _by_itself(  # noqa: PLR0911 - one return a shape of line
-    found: Found, bare: str, hits: Sequence[Signature], trace: Trace | None, exception: str | None
-) -> tuple[Role, float]:
-    """Role and bucket of a line by itself."""
-    if hits:
-        best = min(hits, key=lambda one: (STRENGTH_ORDER[one.strength], ROLE_ORDER[one.role]))
-        first = min(hits, key=lambda one: (ROLE_ORDER[one.role], STRENGTH_ORDER[one.strength]))
-        chosen = best if best.role in {"cascade", "teardown"} or first.role != "initiating" else first
+def _by_shape(shape: Shape, facts: LineFacts) -> tuple[Role, Onset]:
+    match shape:
+        case "report":
+            return "teardown", Onset.NEUTRAL
+        case "boilerplate":
+            return "teardown" if facts.hits else "context", Onset.NEUTRAL
+        case "crash":
+            return "initiating", Onset.STRONG_ENTRY
+        case "end":
+            return "initiating", Onset.PROCESS_END
+
+
+def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
+    """Whether a line is a notice of any run or calls its own trouble overcome."""
+    if role == "initiating" and benign_lines.is_benign(facts.line.text):
+        return True
+    return role in {"initiating", "cascade"} and onset > Onset.DECISIVE_ENTRY and is_overcome(facts.message)
+
+
+def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]:
+    """Role and onset of an initiating line after a check for consequences and attempts that are made again."""
+    message = facts.message
+    undecided = onset > Onset.DECISIVE_ENTRY
+    witness = undecided and contains_any(message, _WITNESS_PARTS) and _WITNESS.search(message, 0, _RANGE)
+    if witness or reports_lost_peer(message):
+        return "cascade", Onset.NEUTRAL
+    # Beyond ASCII, letters of other alphabets may match where case is ignored: the parts do not hold then.
+    low = message[:_RANGE].lower() if message.isascii() else None
+    if (low is None or contains_any(low, _RETRY_PARTS)) and _RETRY.search(message, 0, _RETRY_RANGE):
+        return "initiating", max(onset, Onset.RETRIED)
+    if undecided and (facts.exception in _CONSEQUENCE_EXCEPTIONS or _is_timeout(message, low)):
+        return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)
+    return "initiating", onset
+
+
+def _is_timeout(message: str, low: str | None) -> bool:
+    return (low is None or contains_any(low, _TIMEOUT_PARTS)) and _TIMEOUT.search(message, 0, _RANGE) is not None
+
+
+def _by_hits_or_form(facts: LineFacts) -> tuple[Role, Onset]:
+    """Role and onset by the catalogue entries, else by the form of the line."""
+    if facts.hits:
+        chosen = _leading_hit(facts.hits)
         if chosen.role == "initiating":
-            if chosen.strength != "decisive" and _INFO_GLOG.search(found.text, 0, 60):
-                return "context", 9  # the program itself calls it information
-            bucket: float = (0, 1, 2.2)[STRENGTH_ORDER[chosen.strength]]
-            if chosen.strength == "weak" and (trace is not None or exception):
-                bucket = 1.2
-            return "initiating", bucket
-        if chosen.role != "context" or (trace is None and exception is None):
-            return chosen.role, 9
-    if trace is not None:
-        return "initiating", 1.6 if trace.chained else 1.1
-    if exception is not None and not is_mild(found.text):
-        return "initiating", 1.3
-    if _SHELL.match(bare) is not None:
-        return "initiating", 1.4
-    if found.severe and not is_mild(found.text):
-        return "initiating", 3
-    return "context", 9
+            return _by_entry(chosen, facts)
+        if chosen.role != "context" or (facts.traceback is None and facts.exception is None):
+            return chosen.role, Onset.NEUTRAL
+    if facts.traceback is not None:
+        return "initiating", Onset.CHAINED_TRACEBACK if facts.traceback.chained else Onset.TRACEBACK
+    onset = _by_form(facts)
+    return ("context", Onset.NEUTRAL) if onset is None else ("initiating", onset)
 
 
-def hits_of(found: Found, raw: RawCase, stream: str, present: frozenset[str]) -> tuple[Signature, ...]:
-    """The entries that know a line and whose conditions on the job and on the rest of the case hold."""
+def _leading_hit(hits: Sequence[Signature]) -> Signature:
+    """The entry that decides: an initiating one, unless a stronger one calls the line a consequence."""
+    strongest = min(hits, key=lambda hit: (STRENGTH_ORDER[hit.strength], ROLE_ORDER[hit.role]))
+    earliest = min(hits, key=lambda hit: (ROLE_ORDER[hit.role], STRENGTH_ORDER[hit.strength]))
+    if strongest.role in {"cascade", "teardown"} or earliest.role != "initiating":
+        return strongest
+    return earliest
+
+
+def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
+    if entry.strength != "decisive" and _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE):
+        return "context", Onset.NEUTRAL  # the program itself logs it as information
+    if entry.strength == "weak" and (facts.traceback is not None or facts.exception):
+        return "initiating", Onset.WEAK_ENTRY_EXCEPTION
+    return "initiating", _BY_STRENGTH[entry.strength]
+
+
+def _by_form(facts: LineFacts) -> Onset | None:
+    """The onset by the form of a line, None for a line without any sign of failure."""
+    if facts.exception is not None and not is_informational(facts.line.text):
+        return Onset.NAMED_EXCEPTION
+    if _SHELL.match(facts.message) is not None:
+        return Onset.SHELL_ERROR
+    if facts.line.is_severe and not is_informational(facts.line.text):
+        return Onset.ERROR_WORDS
+    return None
+
+
+def applicable_hits(line: ScannedLine, raw: RawCase, stream: str, present: frozenset[str]) -> tuple[Signature, ...]:
+    """The entries that match a line and whose conditions hold on the job and the rest of the case.
+
+    Args:
+        line: the line.
+        raw: its case.
+        stream: the name of its stream.
+        present: ids of all entries that match a line of the case.
+    """
     out = []
-    for one in found.hits:
-        if one.when is not None and not one.when.holds(raw.job, stream):
+    for entry in line.hits:
+        if entry.when is not None and not entry.when.holds(raw.job, stream):
             continue
-        if one.needs and not any(_is_present(name, present) for name in one.needs):
+        if entry.needs and not any(_is_present(name, present) for name in entry.needs):
             continue
-        if one.unless and any(_is_present(name, present - {one.id}) for name in one.unless):
-            out.append(replace(one, role="context", strength="weak"))
+        if entry.unless and any(_is_present(name, present - {entry.id}) for name in entry.unless):
+            out.append(replace(entry, role="context", strength="weak"))
             continue
-        out.append(one)
+        out.append(entry)
     return tuple(out)
 
 
@@ -132,12 +195,12 @@ def _is_present(name: str, present: frozenset[str]) -> bool:
     return name in present
 
 
-def is_code(text: str, offset: int, body: str) -> bool:
-    """Whether the line is a frame of a traceback or the source that stands below one."""
-    bare = body.lstrip()
-    if bare.startswith(('File "', "raise ", *_CHAIN_WORDS)):
-        return shape_of(bare) is None
-    if bare == body:
+def is_source_code(text: str, offset: int, line: str) -> bool:
+    """Whether a line without its header is a frame of a traceback or the source line printed below a frame."""
+    message = line.lstrip()
+    if message.startswith(_TRACEBACK_PARTS):
+        return shape_of(message) is None
+    if message == line:
         return False
-    before = text.rfind("\n", 0, max(0, offset - 1)) + 1
-    return _FRAME.search(text, before, offset) is not None
+    previous = text.rfind("\n", 0, max(0, offset - 1)) + 1
+    return _FRAME.search(text, previous, offset) is not None

@@ -1,7 +1,7 @@
-"""Shapes of lines that mean the same whatever the catalogue knows: reports, boilerplate, crashes, overcome trouble.
+"""Lines that mean the same whatever the catalogue knows: exit reports, boilerplate, crashes, overcome trouble.
 
-Sources: torchelastic's report, Open MPI's and MPICH's help texts, UCX' and glog's stacks, CPython's and glibc's last
-words, NCCL's and gloo's words on lost peers, `monitored_barrier`, urllib3's and wandb's retries.
+Sources: torchelastic's report, Open MPI's and MPICH's help texts, UCX' and glog's stacks, CPython's and glibc's crash
+messages, NCCL's and gloo's messages on lost peers, `monitored_barrier`, urllib3's and wandb's retries.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Final, Literal, cast
 
 Shape = Literal["report", "boilerplate", "crash", "end"]
 
-# A launcher's report of ends (torchelastic), field by field.
+# A launcher's report of process exits (torchelastic), field by field.
 _REPORT: Final = (
     r"(?:exitcode|error_file|traceback|time|host|rank) +: (?!Traceback)|Failures:$|\S+ FAILED$|<NO_OTHER_FAILURES>"
     r"|error_file: |Exit code: |=\s{1,8}EXIT CODE: "
@@ -28,12 +28,12 @@ _BOILERPLATE_WORDS: Final = (
     "ORTE_ERROR_LOG: ", "*** End of error message", "Signal code: ", "Failing at address: ", "MPI_ERRORS_ARE_FATAL",
     "To avoid data inconsistency", "Some NCCL operations have failed",
 )  # fmt: skip
-# The first that a crashing runtime prints of a crash.
+# The first line that a runtime prints of a crash.
 _CRASH: Final = (
     r"Abort\(-?\d+\) on node \d+ \(rank \d+|Fatal Python error: |(?:double free or corruption|free\(\): |malloc\(\): "
     r"|munmap_chunk\(\): )|\*{3} stack smashing detected"
 )
-# A process that ended the job, or one's own child that ended: where it began, if nothing tells more.
+# A process that ended the job, or a child process that ended: the beginning, if no line shows more.
 _END: Final = (
     r"terminate called after throwing an instance of '(?!c10::|std::runtime_error)|MPI_ABORT was invoked on rank \d+"
     r"|(?:mpirun|prterun|mpiexec)\S{0,20} has exited due to process rank \d+"
@@ -51,46 +51,47 @@ _PEERS: Final = re.compile(
     r"(?:closed by (?:remote )?peer|reset by peer|remote process exited|socket closed|broken pipe|has been shut down)"
     r"|^additional grpc error information from remote target|mpi_err_proc_failed"
 )
-_LOSS: Final = (
+_PEER_WORDS: Final = (
     "by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
     "proc_failed",
 )  # fmt: skip
 _OVERCOME_WORDS: Final = ("skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network")
-_LOOK: Final = 300
-_FAR: Final = 600
+# How far into a line is searched, in characters (judgement).
+_RANGE: Final = 300
+_PEER_RANGE: Final = 600
 
 
-def shape_of(bare: str) -> Shape | None:
-    """The shape of a line without its head, None for any other."""
-    hit = _BEGINNING.match(bare)
-    if hit is not None:
-        return cast("Shape", hit.lastgroup)
-    head = bare[:_LOOK]
-    if "*** Process received signal ***" in head or ("] Caught signal " in head and " (" in head):
+def shape_of(message: str) -> Shape | None:
+    """The shape of a line without its header, None for any other line."""
+    found = _BEGINNING.match(message)
+    if found is not None:
+        return cast("Shape", found.lastgroup)
+    front = message[:_RANGE]
+    if "*** Process received signal ***" in front or ("] Caught signal " in front and " (" in front):
         return "crash"
     for words in _BOILERPLATE_WORDS:
-        if words in head:
+        if words in front:
             return "boilerplate"
-    if "DataLoader worker (" in head and _CHILD.search(head):
+    if "DataLoader worker (" in front and _CHILD.search(front):
         return "end"
     return None
 
 
-def is_overcome(bare: str) -> bool:
-    """Whether a line itself calls its trouble overcome."""
-    low = bare[:_LOOK].lower()
-    return has_one(low, _OVERCOME_WORDS) and _OVERCOME.search(low) is not None
+def is_overcome(message: str) -> bool:
+    """Whether a line without its header calls its own trouble overcome."""
+    low = message[:_RANGE].lower()
+    return contains_any(low, _OVERCOME_WORDS) and _OVERCOME.search(low) is not None
 
 
-def lost_a_peer(bare: str) -> bool:
-    """Whether a line tells of a collective that lost another process."""
-    low = bare[:_FAR].lower()
-    return has_one(low, _LOSS) and _PEERS.search(low) is not None
+def reports_lost_peer(message: str) -> bool:
+    """Whether a line without its header reports that a collective lost another process."""
+    low = message[:_PEER_RANGE].lower()
+    return contains_any(low, _PEER_WORDS) and _PEERS.search(low) is not None
 
 
-def has_one(text: str, words: Iterable[str]) -> bool:
-    """Whether one of the words stands in the text: a plain loop, for what is asked of every line."""
-    for word in words:  # noqa: SIM110 - `any` over a generator takes twice as long
+def contains_any(text: str, words: Iterable[str]) -> bool:
+    """Whether one of the words is in the text: a plain loop, since `any` over a generator takes twice as long."""
+    for word in words:  # noqa: SIM110 - see above
         if word in text:
             return True
     return False

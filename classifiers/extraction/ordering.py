@@ -1,185 +1,205 @@
-"""Orders a case's items: repeats folded, a beginning found where none is plain, what did not end the run put back."""
+"""The order of a case's evidence items: repeats removed, survived trouble withdrawn, a beginning chosen."""
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction import training_progress
-from classifiers.extraction.evidence_items import ROLE_ORDER, Item
+from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.line_roles import AGAIN
-from classifiers.extraction.progress_lines import Chatter
+from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
+from classifiers.extraction.progress_lines import ProgressLines
 from classifiers.taxonomy import Role
 
-_MOST: Final = 24
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_TAKEN_BACK: Final = 9.2
-_MANY_RANKS: Final = 3
-_FIRST_RANKS: Final = 3
-_AT_ONCE: Final = 2.0
-_SKEW: Final = 10.0
-_SHORT_LOG: Final = 3
-_ENDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
-_ECHO: Final = 2.4
-_WEAK: Final = 3
-_COMPLAINT: Final = 2.9
-_END: Final = 2.95
+_END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
+# All of these are a judgement, checked on captured runs.
+_MOST_ITEMS: Final = 24
+_MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
+_ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike
+_FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as first
+_AT_ONCE_S: Final = 2.0
+_CLOCK_SKEW_S: Final = 10.0
+_SHORT_LOG: Final = 3  # lines
+_NO_TIME: Final = 1e12  # sorts last
 
 
-def fold(items: list[Item]) -> list[Item]:
-    """Of lines that say the same on the same rank the first stays; across ranks two stay. The rest is counted."""
-    seen: dict[tuple[str, int | None], Item] = {}
-    ranks: dict[str, int] = {}
-    out: list[Item] = []
+def fold_repeats(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The items without those whose words, numbers aside, the same rank printed before."""
+    seen: set[tuple[str, int | None]] = set()
+    out: list[EvidenceItem] = []
     for item in items:
-        if item.role == "context" and item.bucket > 9:  # noqa: PLR2004 - tail lines are few
-            out.append(item)
-            continue
-        key = _NUMBER.sub("#", item.bare[:300])
-        same = seen.get((key, item.rank))
-        if same is not None:
-            same.repeats += 1
-            continue
-        seen[key, item.rank] = item
-        ranks[key] = ranks.get(key, 0) + 1
+        if item.role != "context" or item.onset <= Onset.NEUTRAL:  # the others are few
+            key = (_NUMBER.sub("#", item.message[:300]), item.rank)
+            if key in seen:
+                continue
+            seen.add(key)
         out.append(item)
     return out
 
 
-def promote(items: list[Item]) -> None:
-    """Where nothing tells of a beginning or of a consequence, a short log's first line is what there is."""
-    own = [item for item in items if not item.scheduler and item.number is not None]
-    if not any(item.role == "initiating" and item.bucket < _ECHO and not item.scheduler for item in items):
-        complaints = [item for item in own if item.role == "cascade"]
-        if complaints:  # nothing tells why: the first to complain is the first failing line that there is
-            first = min(complaints, key=_when)
-            _begin(first)
-            ranks = {first.rank}
-            at_once = [one for one in complaints if _when(one)[0] <= _when(first)[0] + _AT_ONCE]
-            for item in [*at_once[:1], *sorted(complaints, key=_when)]:
-                if item.rank in ranks or (item.rank is None and not item.about):
-                    continue
-                if item.about or (len(ranks) < _FIRST_RANKS and _when(item)[0] <= _when(first)[0] + _AT_ONCE):
-                    _begin(item)  # who complains at the same time, or names who is missing
-                    ranks.add(item.rank)
-        ends = [item for item in own if item.death and item.role == "teardown"]
-        if ends:  # who died without a word is told by its launcher alone
-            ends[0].role, ends[0].bucket = "initiating", _END
-        if complaints or ends:
-            return
-    if own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
+def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
+    """Choose a beginning where no line shows one: the first consequence, a launcher's report, or an only line."""
+    own = [item for item in items if not item.from_scheduler and item.line_number is not None]
+    promoted = False
+    if not any(
+        item.role == "initiating" and item.onset < Onset.LIKELY_CONSEQUENCE and not item.from_scheduler
+        for item in items
+    ):
+        promoted = _promote_consequences([item for item in own if item.role == "cascade"])
+        report = next((item for item in own if item.reports_exit and item.role == "teardown"), None)
+        if report is not None:
+            report.role, report.onset = "initiating", Onset.LAUNCHER_REPORT
+            promoted = True
+    if not promoted and own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
         first = next((item for item in own if training_progress.step_of(item.text) is None), own[0])
-        first.role, first.bucket = "initiating", 3.5
+        first.role, first.onset = "initiating", Onset.ONLY_LINE
 
 
-def _when(item: Item) -> tuple[float, int]:
-    return item.time if item.time is not None else 1e12, item.order
+def _promote_consequences(consequences: Sequence[EvidenceItem]) -> bool:
+    """Promote the first consequence, and what other ranks report at once or of missing ranks; whether there is one."""
+    if not consequences:
+        return False
+    by_time = sorted(consequences, key=_time_and_position)
+    first = by_time[0]
+    latest = _time_and_position(first)[0] + _AT_ONCE_S
+    _promote(first)
+    ranks = {first.rank}
+    at_once = next(one for one in consequences if _time_and_position(one)[0] <= latest)
+    for item in [at_once, *by_time]:
+        if item.rank in ranks or (item.rank is None and not item.missing_ranks):
+            continue
+        if item.missing_ranks or (len(ranks) < _FIRST_RANKS and _time_and_position(item)[0] <= latest):
+            _promote(item)
+            ranks.add(item.rank)
+    return True
 
 
-def _begin(item: Item) -> None:
-    item.role, item.bucket = "initiating", _COMPLAINT
+def _time_and_position(item: EvidenceItem) -> tuple[float, int]:
+    return item.time if item.time is not None else _NO_TIME, item.position
 
 
-def _tells_an_end(item: Item) -> bool:
-    return item.role in {"cascade", "teardown"} or (item.bucket < _TAKEN_BACK and not item.words.isdisjoint(_ENDS))
+def _promote(item: EvidenceItem) -> None:
+    item.role, item.onset = "initiating", Onset.FIRST_CONSEQUENCE
 
 
-def put_forward(items: list[Item], rank: int | None) -> None:
-    """Where the suspect's own words begin nothing, what it said or a launcher said of it first does."""
+def promote_suspect_line(items: Sequence[EvidenceItem], rank: int | None) -> None:
+    """Promote the suspect rank's first line, or a launcher's report of its exit, where no line of it is a beginning."""
     if rank is None or any(item.role == "initiating" and item.rank == rank for item in items):
         return
-    sure = any(item.role == "initiating" and item.bucket < 2 and item.rank is None and item.number for item in items)  # noqa: PLR2004
-    own = [item for item in items if item.rank == rank and not item.scheduler and _tells_an_end(item)]
-    if own and not sure:
-        _begin(min(own, key=lambda item: (item.stream, item.offset)))
-    elif not sure:
-        seen = next((item for item in items if rank in item.ended and item.role != "initiating"), None)
-        if seen is not None:
-            _begin(seen)
+    if any(
+        item.role == "initiating"
+        and item.onset < Onset.SCHEDULER_STRONG_ENTRY
+        and item.rank is None
+        and item.line_number
+        for item in items
+    ):
+        return
+    own = [item for item in items if item.rank == rank and not item.from_scheduler and _shows_end(item)]
+    if own:
+        _promote(min(own, key=lambda item: (item.stream, item.offset)))
+        return
+    report = next((item for item in items if rank in item.exited_ranks and item.role != "initiating"), None)
+    if report is not None:
+        _promote(report)
 
 
-def demote(items: list[Item], talks: Sequence[Chatter | None]) -> None:
-    """Takes back what did not end the run.
+def _shows_end(item: EvidenceItem) -> bool:
+    if item.role in {"cascade", "teardown"}:
+        return True
+    return item.onset < Onset.WITHDRAWN and not item.error_words.isdisjoint(_END_WORDS)
 
-    That is: candidates after which the ranks talked on as every day, tries that are made again, and startup words that
-    many ranks say alike.
 
-    They become context where anything else speaks for a beginning or tells of an end; else they stand behind the rest.
-    `talks`: the daily talk by stream, None where a stream has no words.
+def withdraw_survived(items: Sequence[EvidenceItem], progress: Sequence[ProgressLines | None]) -> None:
+    """Withdraw lines that did not end the run.
+
+    Those are lines after which the ranks went on to report progress, attempts that are made again, and start-up words
+    that many ranks print alike. They become context where another line shows a beginning or an end, else they are
+    ordered last.
+
+    Args:
+        items: all items; changed in place.
+        progress: the progress lines by stream, None for a stream without text.
     """
-    alike: dict[str, set[int]] = defaultdict(set)
-    for item in items:
-        if item.role == "initiating" and item.rank is not None and item.bucket >= _WEAK:
-            alike[_key(item)].add(item.rank)
-    many = {key for key, ranks in alike.items() if len(ranks) >= _MANY_RANKS}
+    startup = _startup_messages(items)
     doubted = [
         item
         for item in items
-        if item.role in {"initiating", "cascade"} and (item.bucket == AGAIN or _is_past(item, many, talks))
+        if item.role in {"initiating", "cascade"}
+        and (item.onset is Onset.RETRIED or _is_survived(item, startup, progress))
     ]
     if not doubted:
         return
-    rest = [one for one in items if one not in doubted and not one.scheduler]
-    spoken = any(one.role in {"initiating", "cascade"} or (one.death and one.role == "teardown") for one in rest)
+    places = {id(item) for item in doubted}
+    rest = [item for item in items if id(item) not in places and not item.from_scheduler]
+    explained = any(
+        item.role in {"initiating", "cascade"} or (item.reports_exit and item.role == "teardown") for item in rest
+    )
     for item in doubted:
-        if spoken or item.role == "cascade":
-            item.role, item.bucket = "context", _TAKEN_BACK
+        if explained or item.role == "cascade":
+            item.role, item.onset = "context", Onset.WITHDRAWN
         else:
-            item.bucket += 3
+            item.onset = AFTER_SURVIVAL.get(item.onset, item.onset)
 
 
-def _key(item: Item) -> str:
-    return _NUMBER.sub("#", item.bare[:120])
+def _startup_messages(items: Sequence[EvidenceItem]) -> frozenset[str]:
+    """Messages with general words of failure that many ranks print alike."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for item in items:
+        if item.role == "initiating" and item.rank is not None and item.onset >= Onset.ERROR_WORDS:
+            ranks[_masked(item)].add(item.rank)
+    return frozenset(message for message, found in ranks.items() if len(found) >= _ALIKE_RANKS)
 
 
-def _is_past(  # noqa: PLR0911 - one return a reason
-    item: Item, many: set[str], talks: Sequence[Chatter | None]
-) -> bool:
-    if item.scheduler or item.stream >= len(talks):
-        return False
-    talk = talks[item.stream]
-    if talk is None:
-        return False
-    if talk.goes_on(item.offset, sure=item.ends):
-        return True
-    if item.ends:
-        return False
-    if item.role == "initiating" and item.bucket >= _WEAK and item.rank is not None and _key(item) in many:
-        return True
-    own = time_of(item.text)  # a time of its own: that of a line before it may be much older
+def _masked(item: EvidenceItem) -> str:
+    return _NUMBER.sub("#", item.message[:120])
+
+
+def _is_survived(item: EvidenceItem, startup: frozenset[str], progress: Sequence[ProgressLines | None]) -> bool:
+    """Whether the run went on after a line of a log."""
+    own = progress[item.stream] if item.stream < len(progress) and not item.from_scheduler else None
     if own is None:
         return False
-    later = (one.last_time() for one in talks if one is not None and one is not talk)
-    return any(time is not None and own < time - _SKEW for time in later)
+    if own.continues_after(item.offset, process_ended=item.ends_process):
+        return True
+    if item.ends_process:
+        return False
+    is_weak = item.role == "initiating" and item.onset >= Onset.ERROR_WORDS and item.rank is not None
+    return (is_weak and _masked(item) in startup) or _others_went_on(item, own, progress)
 
 
-def order_of(item: Item) -> tuple[int, float, float, int]:
-    """The place of an item: by role, how surely it began the failure, time, and where it stands."""
-    time = item.time if item.time is not None else 1e12
-    return ROLE_ORDER[item.role], item.bucket if item.bucket > 2 else min(int(item.bucket), 1), time, item.order  # noqa: PLR2004
+def _others_went_on(item: EvidenceItem, own: ProgressLines, progress: Sequence[ProgressLines | None]) -> bool:
+    """Whether other streams report progress well after the time that the line itself gives."""
+    time = time_of(item.text)
+    if time is None:
+        return False
+    others = (one.last_time() for one in progress if one is not None and one is not own)
+    return any(other is not None and time < other - _CLOCK_SKEW_S for other in others)
 
 
-def put_first(items: list[Item], rank: int | None) -> None:
-    """Among equally sure beginnings the suspect rank's goes first."""
-    if rank is None:
-        return
-    items.sort(
-        key=lambda one: (
-            *order_of(one)[:2],
-            one.role == "initiating" and one.rank is not None and one.rank != rank,
-            *order_of(one)[2:],
-        )
-    )
+def sort_key(item: EvidenceItem) -> tuple[int, int, float, int]:
+    """The order of items: by role, onset, time, and position."""
+    return ROLE_ORDER[item.role], item.onset.precedence, *_time_and_position(item)
 
 
-def keep(items: list[Item]) -> list[Item]:
-    """The first items of each role, as many as are worth reading."""
-    most: dict[Role, int] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
+def prefer_rank(rank: int) -> Callable[[EvidenceItem], tuple[int, int, bool, float, int]]:
+    """A sort key like `sort_key` by which, of lines with the same onset, those of other ranks come last."""
+
+    def key(item: EvidenceItem) -> tuple[int, int, bool, float, int]:
+        role, onset, time, position = sort_key(item)
+        other = item.role == "initiating" and item.rank is not None and item.rank != rank
+        return role, onset, other, time, position
+
+    return key
+
+
+def limit(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The first items of each role."""
     count: dict[Role, int] = {}
     out = []
     for item in items:
         count[item.role] = count.get(item.role, 0) + 1
-        if count[item.role] <= most[item.role]:
+        if count[item.role] <= _MOST_OF_ROLE[item.role]:
             out.append(item)
-    return out[:_MOST]
+    return out[:_MOST_ITEMS]

@@ -1,16 +1,16 @@
-"""Which process died how, as launchers tell it, and which ranks others say are missing.
+"""Process exits as launchers report them: which process ended, and by which exit code or signal.
 
 Sources: PyTorch elastic (agent line and root-cause report), Slurm `srun`, Open MPI and PRRTE, DeepSpeed, Lightning,
-`torch.multiprocessing`, Horovod, JAX and TensorFlow coordination, `monitored_barrier`.
+`torch.multiprocessing`, Horovod.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV
 from typing import Final
 
 from classifiers.extraction.line_headers import time_of
-from classifiers.extraction.line_shapes import has_one
 
 _SIGNALS: Final = {
     "killed": 9, "sigkill": 9, "segmentation fault": 11, "sigsegv": 11, "aborted": 6, "sigabrt": 6, "terminated": 15,
@@ -35,191 +35,207 @@ _MPICH: Final = re.compile(r"^=\s{1,8}EXIT CODE: (?P<code>\d+)")
 _SPAWN: Final = re.compile(
     r"(?i)\bprocess (?P<rank>\d{1,5}) terminated with (?:(?P<sig>signal \w+)|exit code (?P<code>\d+)|the following)"
 )
-_EXIT: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
-_TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
-_MPI_FIRST: Final = "detected that one or more processes"
+_EXIT_CODE: Final = re.compile(r"(?i)exit(?:ed with exit)? code:?\s+(?P<code>\d+)")
+_MPI_NOTICE: Final = "detected that one or more processes"
 _MPI_ERROR: Final = re.compile(r"reported by process \[\d{1,12},(?P<rank>\d{1,6})\]")
-_DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
-_ABSENT: Final = (
-    re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
-    re.compile(
-        r"(?i)ranks? (?P<ranks>[\d, ]+) "
-        r"(?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"
-    ),
-    re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?[^\w\n]{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
-    re.compile(r"(?i)(?:missing|absent) (?:workers?|tasks?)\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
-    re.compile(r"(?i)\[(?P<ranks>\d+(?:[, ]+\d+)*)\] (?:did not|have not|has not) (?:join|respon)"),
-    re.compile(r"wait timeout after \d+ms, keys: /default_pg/\S{0,80}?/(?P<ranks>\d{1,6})(?:\s|$)"),
-    re.compile(r"while rank (?P<ranks>\d+) has inconsistent"),
-    re.compile(r"(?i)\bTask (?P<ranks>\d+) heartbeat timeout"),
-)  # fmt: skip
-# One of these stands in all that these find in ASCII (elsewhere letters of other alphabets may stand for ours).
-_ABSENT_PARTS: Final = (
-    "rank", "missing worker", "missing task", "absent worker", "absent task", " not join", " not respon",
-    "/default_pg/", "heartbeat timeout",
-)  # fmt: skip
-_REPORT: Final = "Root Cause (first observed failure)"
-_REPORT_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
-_STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
-_LOST_WORDS: Final = (
-    "remote target",
-    "straggler",
-    "set to error",
-    "unhealthy",
-    "heartbeat",
-    "lost",
-    "stopped",
-    "disconnected",
-    "preempted",
-    "died",
-    "unavailable",
-)
+_MPI_DUE: Final = re.compile(r"due to process rank (?P<rank>\d+)\b")
+_ROOT_CAUSE: Final = "Root Cause (first observed failure)"
+_ROOT_CAUSE_FIELD: Final = re.compile(r"^[^\n]{0,40}?\b(time|host|rank|exitcode)\s*: (\S+)", re.MULTILINE)
+# Signals that a process does not send itself when others fail.
+_VIOLENT: Final = frozenset({SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV})
+# Exit codes 128 + n: a shell's report of signal n. Above 31 come Linux's real-time signals, which nothing here sends.
+_SIGNAL_BASE: Final = 128
+_SIGNAL_END: Final = 160
+_NOTICE_RANGE: Final = 300  # characters after a line that belong to its notice (judgement)
+_ROOT_CAUSE_RANGE: Final = 1_500
+_MAX_RANK_RANGE: Final = 4_096  # larger ranges are no lists of tasks
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
-    """One process that ended badly. `signal` None: it left by itself with `code`. `told`: a launcher calls it first.
+class ProcessExit:
+    """One process that ended with an error, as a launcher reports it.
 
-    `sure`: the launcher started all ranks and saw them all, not those of one node.
+    Attributes:
+        rank: its rank.
+        local_rank: its rank on its node.
+        node: its node.
+        exit_code: its exit code, negative for a signal.
+        signal: the signal that ended it; None where it ended itself.
+        time: seconds into the year.
+        reported_first: whether the launcher names it as the first to end.
+        sees_all_ranks: whether the launcher started all ranks, not only those of one node.
     """
 
     rank: int | None = None
-    local: int | None = None
+    local_rank: int | None = None
     node: str | None = None
-    code: int | None = None
+    exit_code: int | None = None
     signal: int | None = None
     time: float | None = None
-    told: bool = False
-    sure: bool = False
+    reported_first: bool = False
+    sees_all_ranks: bool = False
 
     @property
-    def violent(self) -> bool:
-        """Ended by a signal that the process does not send itself when others fail: kill, segfault, bus, illegal."""
-        return self.signal in {4, 7, 8, 9, 11}
+    def is_violent(self) -> bool:
+        """Whether it ended by a signal that a process does not send itself when others fail."""
+        return self.signal in _VIOLENT
 
 
-def signal_of(code: int | None) -> int | None:
-    """The signal behind an exit code: negative, or 128 + n."""
-    if code is None:
+def signal_of(exit_code: int | None) -> int | None:
+    """The signal that an exit code stands for (negative, or 128 + n), None if it stands for none."""
+    if exit_code is None:
         return None
-    if code < 0:
-        return -code
-    return code - 128 if 128 < code < 160 else None  # noqa: PLR2004 - the shell's way to write signals
+    if exit_code < 0:
+        return -exit_code
+    return exit_code - _SIGNAL_BASE if _SIGNAL_BASE < exit_code < _SIGNAL_END else None
 
 
-def _ranks(raw: str) -> list[int]:
+def parse_ranks(listed: str) -> list[int]:
+    """The ranks of a list as Slurm writes it: `1,4-6`, `[0, 2]`."""
     out: list[int] = []
-    for part in raw.strip("[]").replace(" ", ",").split(","):
-        if "-" in part:
-            first, _, last = part.partition("-")
-            if first.isdigit() and last.isdigit() and int(last) - int(first) < 4096:  # noqa: PLR2004 - a sane range
-                out += range(int(first), int(last) + 1)
-        elif part.isdigit():
+    for part in listed.strip("[]").replace(" ", ",").split(","):
+        first, dash, last = part.partition("-")
+        if not dash and part.isdigit():
             out.append(int(part))
+        elif first.isdigit() and last.isdigit() and int(last) - int(first) < _MAX_RANK_RANGE:
+            out += range(int(first), int(last) + 1)
     return out
 
 
-def _by_words(how: str) -> tuple[int | None, int | None]:
-    low = how.lower()
+def find_exits(line: str, following: str = "") -> Sequence[ProcessExit]:
+    """The exits that a launcher's line reports.
+
+    Args:
+        line: the line.
+        following: the text after it, for notices of several lines.
+    """
+    for launcher in _LAUNCHERS:
+        found = launcher(line, following)
+        if found is not None:
+            return found
+    return ()
+
+
+def _elastic(line: str, _following: str) -> Sequence[ProcessExit] | None:
+    """The agent of PyTorch elastic, and DeepSpeed."""
+    hit = (_ELASTIC.search(line) or _DEEPSPEED.search(line)) if "local_rank" in line else None
+    if hit is None:
+        return None
+    code = int(hit["code"])
+    return (ProcessExit(local_rank=int(hit["local"]), exit_code=code, signal=signal_of(code), time=time_of(line)),)
+
+
+def _srun(line: str, _following: str) -> Sequence[ProcessExit] | None:
+    hit = _SRUN.search(line) if ": task" in line else None
+    if hit is None:
+        return None
+    code, number = _parse_reason(hit["how"])
+    time = time_of(line)
+    return [
+        ProcessExit(rank=rank, node=hit["node"], exit_code=code, signal=number, time=time)
+        for rank in parse_ranks(hit["ranks"])
+    ]
+
+
+def _parse_reason(reason: str) -> tuple[int | None, int | None]:
+    """Exit code and signal of a reason such as `Killed` or `Exited with exit code 1`."""
+    low = reason.lower()
     for word, number in _SIGNALS.items():
         if low.startswith(word):
             return None, number
-    hit = _EXIT.search(how)
+    hit = _EXIT_CODE.search(reason)
     code = int(hit["code"]) if hit else None
     return code, signal_of(code)
 
 
-def deaths(line: str, following: str = "") -> Iterator[Death]:  # noqa: PLR0911 - one return a launcher
-    """The deaths that a launcher's line tells; `following`: the text behind it, for notices of two lines."""
-    hit = (_ELASTIC.search(line) or _DEEPSPEED.search(line)) if "local_rank" in line else None
-    if hit is not None:
-        code = int(hit["code"])
-        yield Death(local=int(hit["local"]), code=code, signal=signal_of(code), time=time_of(line))
-        return
-    hit = _SRUN.search(line) if ": task" in line else None
-    if hit is not None:
-        left, number = _by_words(hit["how"])
-        for rank in _ranks(hit["ranks"]):
-            yield Death(rank=rank, node=hit["node"], code=left, signal=number, time=time_of(line))
-        return
+def _mpi_signal(line: str, _following: str) -> Sequence[ProcessExit] | None:
     hit = _MPI_SIGNAL.search(line) if "exited on signal" in line else None
-    if hit is not None:
-        yield Death(rank=int(hit["rank"]), node=hit["node"], signal=int(hit["signal"]), told=True, sure=True)
-        return
+    if hit is None:
+        return None
+    return (_first_exit(int(hit["rank"]), node=hit["node"], signal=int(hit["signal"])),)
+
+
+def _first_exit(
+    rank: int, *, node: str | None = None, code: int | None = None, signal: int | None = None
+) -> ProcessExit:
+    """An exit that a launcher of all ranks names as the first."""
+    return ProcessExit(rank=rank, node=node, exit_code=code, signal=signal, reported_first=True, sees_all_ranks=True)
+
+
+def _lightning(line: str, _following: str) -> Sequence[ProcessExit] | None:
     hit = _LIGHTNING.search(line) if "Child process" in line else None
-    if hit is not None:
-        code = int(hit["code"])
-        yield Death(rank=int(hit["rank"]), code=code, signal=signal_of(code), told=True, sure=True)
-        return
-    named = _MPI_NAME.search(line) if "Process name: " in line else None
-    hit = named or (_MPI_NAME.search(following[:300]) if _MPI_FIRST in line else None)
-    if hit is not None:
-        code_hit = _EXIT.search(following[:300])
-        left = int(code_hit["code"]) if code_hit else None
-        yield Death(rank=int(hit["mpi"] or hit["plain"]), code=left, signal=signal_of(left), told=True, sure=True)
-        return
-    due = _DUE.search(line) if "due to process rank " in line else None
-    hit = due or (
-        _MPI_ERROR.search(following[:300])
-        if "An error occurred in MPI_" in line and "MPI_ERR_PROC_FAILED" not in following[:300]
-        else None
-    )
-    if hit is not None:
-        yield Death(rank=int(hit["rank"]), told=True, sure=True)
-        return
+    if hit is None:
+        return None
+    code = int(hit["code"])
+    return (_first_exit(int(hit["rank"]), code=code, signal=signal_of(code)),)
+
+
+def _mpi_name(line: str, following: str) -> Sequence[ProcessExit] | None:
+    """The notice of Open MPI that names the first process some lines below."""
+    hit = _MPI_NAME.search(line) if "Process name: " in line else None
+    if hit is None and _MPI_NOTICE in line:
+        hit = _MPI_NAME.search(following[:_NOTICE_RANGE])
+    if hit is None:
+        return None
+    found = _EXIT_CODE.search(following[:_NOTICE_RANGE])
+    code = int(found["code"]) if found else None
+    return (_first_exit(int(hit["mpi"] or hit["plain"]), code=code, signal=signal_of(code)),)
+
+
+def _mpi_error(line: str, following: str) -> Sequence[ProcessExit] | None:
+    hit = _MPI_DUE.search(line) if "due to process rank " in line else None
+    after = following[:_NOTICE_RANGE]
+    if hit is None and "An error occurred in MPI_" in line and "MPI_ERR_PROC_FAILED" not in after:
+        hit = _MPI_ERROR.search(after)
+    return None if hit is None else (_first_exit(int(hit["rank"])),)
+
+
+def _horovod(line: str, _following: str) -> Sequence[ProcessExit] | None:
     hit = _HOROVOD.search(line) if "exit with status" in line else None
-    if hit is not None:
-        left = int(hit["code"])
-        yield Death(rank=int(hit["rank"]), code=left, signal=signal_of(left), sure=True)
-        return
+    if hit is None:
+        return None
+    code = int(hit["code"])
+    return (ProcessExit(rank=int(hit["rank"]), exit_code=code, signal=signal_of(code), sees_all_ranks=True),)
+
+
+def _mpich(line: str, _following: str) -> Sequence[ProcessExit] | None:
     hit = _MPICH.match(line)
-    if hit is not None:
-        yield Death(code=int(hit["code"]))
-        return
-    spawned = not line.isascii() or "terminated with " in line.lower()
-    hit = _SPAWN.search(line) if spawned else None
-    if hit is not None:
-        number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
-        yield Death(
-            rank=int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number, told=True, sure=True
-        )
+    return None if hit is None else (ProcessExit(exit_code=int(hit["code"])),)
 
 
-def report(text: str, at: int) -> Death | None:
-    """The root cause of a torchelastic report whose headline stands at `at`; only as true as that one agent's view."""
-    fields = dict(reversed([(one[1], one[2]) for one in _REPORT_FIELD.finditer(text, at, at + 1_500)]))
+def _spawn(line: str, _following: str) -> Sequence[ProcessExit] | None:
+    """`torch.multiprocessing`. Beyond ASCII, letters of other alphabets may match where case is ignored."""
+    hit = _SPAWN.search(line) if not line.isascii() or "terminated with " in line.lower() else None
+    if hit is None:
+        return None
+    number = _SIGNALS.get(hit["sig"].lower().removeprefix("signal ")) if hit["sig"] else None
+    return (_first_exit(int(hit["rank"]), code=int(hit["code"]) if hit["code"] else None, signal=number),)
+
+
+# The first that knows a line decides.
+_LAUNCHERS: Final[tuple[Callable[[str, str], Sequence[ProcessExit] | None], ...]] = (
+    _elastic, _srun, _mpi_signal, _lightning, _mpi_name, _mpi_error, _horovod, _mpich, _spawn,
+)  # fmt: skip
+
+
+def is_root_cause_report(line: str) -> bool:
+    """Whether a line is the headline of a torchelastic root-cause report."""
+    return _ROOT_CAUSE in line
+
+
+def root_cause_exit(text: str, offset: int) -> ProcessExit | None:
+    """The root cause of the torchelastic report whose headline is at `offset`: the first exit that one agent saw."""
+    found = _ROOT_CAUSE_FIELD.finditer(text, offset, offset + _ROOT_CAUSE_RANGE)
+    fields = dict(reversed([(one[1], one[2]) for one in found]))
     if not fields.get("rank", "").isdigit():
         return None
-    code = fields.get("exitcode", "")
-    number = int(code) if code.lstrip("-").isdigit() else None
-    return Death(
+    written = fields.get("exitcode", "")
+    code = int(written) if written.lstrip("-").isdigit() else None
+    return ProcessExit(
         rank=int(fields["rank"]),
         node=fields.get("host"),
-        code=number,
-        signal=signal_of(number),
+        exit_code=code,
+        signal=signal_of(code),
         time=time_of(fields.get("time", "").replace("_", " ")),
-        told=True,
+        reported_first=True,
     )
-
-
-def is_report(line: str) -> bool:
-    """Whether the line is the headline of a torchelastic root-cause report."""
-    return _REPORT in line
-
-
-def absent(line: str, following: str = "") -> list[int]:
-    """The ranks that a line says did not come, did not answer or died elsewhere."""
-    low = line.lower()
-    if not line.isascii() or has_one(low, _ABSENT_PARTS):
-        for pattern in _ABSENT:
-            hit = pattern.search(line, 0, 1_500)
-            if hit is not None:
-                return _ranks(hit["ranks"] or hit["slow"])
-    hit = _STALLED.search(line + "\n" + following[:400]) if "Missing ranks" in line else None
-    if hit is not None:
-        return [int(hit["rank"])]
-    if has_one(low, _LOST_WORDS):
-        tasks = [int(one["rank"]) for one in _TASK.finditer(line + "\n" + following[:300])]
-        if tasks:
-            return tasks[:4]
-    return []

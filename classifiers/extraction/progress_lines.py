@@ -1,13 +1,13 @@
-"""Where a run's daily talk ends: a complaint after which the ranks went on reporting their steps began no failure.
+"""Progress lines: where a run stops reporting steps. An error after which the ranks go on to report is no failure.
 
-Daily talk is found by its shape, whatever its words are: lines of the same words with other numbers that come back all
-through the text and do not complain. Of each shape one run of letters is the anchor that is looked for, so that a text
-of any size costs a few searches from its end.
+Progress lines are found by their shape, whatever their words are: lines of the same words with other numbers that come
+back all through the log and do not complain. Of each shape one run of letters is searched from the end of the log, so
+that a log of any size costs a few searches.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from classifiers.extraction.line_headers import time_of
@@ -18,100 +18,122 @@ _COMPLAINTS: Final = (
     "error", "timeout", "timed out", "fail", "exception", "traceback", "abort", "warn", 'file "', "frame #", "signal",
     "closed", "retry", "killed", "nccl info", " at 0x",
 )  # fmt: skip
-_NUMBERS: Final = 2
-_LEAST: Final = 4
-_SHAPES: Final = 4
-_BLOCK: Final = 12_000
-_ROOM: Final = 150
-_TRIES: Final = 800
-_LOOK: Final = 160
-_LONG_LINE: Final = 400
+# When a shape counts as progress (judgement, checked on captured runs).
+_FEWEST_REGIONS: Final = 2
+_FEWEST_LINES: Final = 4
+_SHARE_OF_LINES: Final = 12  # one of so many
+_MOST_SHAPES: Final = 4
+_COMMON_SHARE: Final = 0.9
+# Limits of what is read (judgement).
+_MOST_SEARCHES: Final = 800
+_SHAPE_RANGE: Final = 160
+_SHAPE_WORDS: Final = 8
+_LINE_RANGE: Final = 300
+_LINE_LENGTH: Final = 400
+_TIME_RANGE: Final = 200
+# A process writes its standard output in blocks: so many characters of progress from before its end may follow its
+# last error (twice the 4 KiB of a pipe's block, and the lines of other ranks between them).
+_BUFFERED_LENGTH: Final = 12_000
+_FOLLOWING_LENGTH: Final = 150  # less text after a line shows nothing
+
+Shape = tuple[str, ...]
 
 
-class Chatter:
-    """The daily talk of one text, looked for at the first question.
+class ProgressLines:
+    """The progress lines of one log, searched when they are first needed.
 
-    `look` gives sampled lines by region and how many ranks talk.
+    Args:
+        text: the log.
+        load_samples: gives sampled lines by region, and how many ranks print to the log.
     """
 
-    def __init__(self, text: str, look: Callable[[], tuple[list[list[str]], int]]) -> None:
+    def __init__(self, text: str, load_samples: Callable[[], tuple[list[list[str]], int]]) -> None:
         self._text = text
-        self._look = look
-        self._end: int | None = None
+        self._load_samples = load_samples
+        self._last_offset: int | None = None
         self._ranks = 1
 
-    def end(self) -> int:
-        """The offset of the last but some lines of daily talk (two steps of all ranks), 0 where there are fewer."""
-        if self._end is None:
-            samples, ranks = self._look()
-            self._ranks = ranks
-            ends = (self._last(shape, anchor, max(_LEAST, 2 * ranks + 2)) for shape, anchor in _anchors(samples))
-            self._end = max(ends, default=0)
-        return self._end
+    def last_offset(self) -> int:
+        """The offset of about the last two progress lines of each rank, 0 where there are fewer."""
+        if self._last_offset is None:
+            samples, self._ranks = self._load_samples()
+            from_end = max(_FEWEST_LINES, 2 * self._ranks + 2)
+            offsets = (self._offset_from_end(shape, anchor, from_end) for shape, anchor in _find_shapes(samples))
+            self._last_offset = max(offsets, default=0)
+        return self._last_offset
 
-    def _last(self, shape: tuple[str, ...], anchor: str, behind: int) -> int:
-        """The offset of the last but so many lines of a shape, 0 where there are fewer near the text's end."""
+    def _offset_from_end(self, shape: Shape, anchor: str, from_end: int) -> int:
+        """The offset of a line of a shape, counted from the end, 0 where there are fewer near the end."""
         text, at = self._text, len(self._text)
-        for _ in range(_TRIES):
+        for _ in range(_MOST_SEARCHES):
             at = text.rfind(anchor, 0, at)
             if at < 0:
                 return 0
-            begin = text.rfind("\n", max(0, at - _LONG_LINE), at) + 1
-            if _shape(text[begin : begin + _LOOK]) == shape:
-                behind -= 1
-                if behind == 0:
+            begin = text.rfind("\n", max(0, at - _LINE_LENGTH), at) + 1
+            if _shape_of(text[begin : begin + _SHAPE_RANGE]) == shape:
+                from_end -= 1
+                if from_end == 0:
                     return begin
             at = max(begin, 1)
         return 0
 
-    def goes_on(self, offset: int, *, sure: bool) -> bool:
-        """Whether daily talk goes on after an offset; where the line there is `sure` to end a process, for long.
+    def continues_after(self, offset: int, *, process_ended: bool) -> bool:
+        """Whether the ranks go on to report progress after an offset.
 
-        A process' standard output is buffered in blocks: some talk from before its end may stand after its last words.
+        Args:
+            offset: where the line in question begins.
+            process_ended: whether its process does not go on after it: then its buffered output may follow, and more
+                progress is needed.
         """
-        if len(self._text) - offset < (_BLOCK if sure else _ROOM):
+        if len(self._text) - offset < (_BUFFERED_LENGTH if process_ended else _FOLLOWING_LENGTH):
             return False
-        end = self.end()
-        return offset < end - (_BLOCK * max(1, self._ranks) if sure else 0)
+        last = self.last_offset()
+        return offset < last - (_BUFFERED_LENGTH * max(1, self._ranks) if process_ended else 0)
 
     def last_time(self) -> float | None:
-        """The time of the last but some lines of daily talk, None where they have none."""
-        at = self.end()
+        """The time of about the last progress lines, None where they have none."""
+        at = self.last_offset()
         if at <= 0:
             return None
         begin = self._text.rfind("\n", 0, at) + 1
-        return time_of(self._text[begin : begin + 200])
+        return time_of(self._text[begin : begin + _TIME_RANGE])
 
 
-def _shape(line: str) -> tuple[str, ...]:
+def _shape_of(line: str) -> Shape:
     end = line.find("\n")
-    return tuple(_WORD.findall(line, 0, end if 0 <= end < _LOOK else _LOOK)[:8])
+    return tuple(_WORD.findall(line, 0, end if 0 <= end < _SHAPE_RANGE else _SHAPE_RANGE)[:_SHAPE_WORDS])
 
 
-def _anchors(samples: list[list[str]]) -> list[tuple[tuple[str, ...], str]]:
-    shapes: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    regions: dict[tuple[str, ...], set[int]] = defaultdict(set)
-    total = 0
-    for region, lines in enumerate(samples):
-        for line in lines:
-            total += 1
-            low = line[:300].lower()
-            if any(word in low for word in _COMPLAINTS):
-                continue
-            shape = _shape(line)
+def _find_shapes(samples: list[list[str]]) -> list[tuple[Shape, str]]:
+    """The shapes of progress lines in samples by region, each with a run of letters to search for."""
+    lines: dict[Shape, list[str]] = defaultdict(list)
+    regions: dict[Shape, set[int]] = defaultdict(set)
+    for region, sampled in enumerate(samples):
+        for line in sampled:
+            shape = () if _complains(line) else _shape_of(line)
             if shape:
-                shapes[shape].append(line)
+                lines[shape].append(line)
                 regions[shape].add(region)
-    whole = len(samples) == 1
+    fewest = max(_FEWEST_LINES, sum(map(len, samples)) // _SHARE_OF_LINES)
     out = []
-    for shape, lines in sorted(shapes.items(), key=lambda one: -len(one[1]))[:_SHAPES]:
-        if len(lines) < max(_LEAST, total // 12) or not (whole or len(regions[shape]) >= _NUMBERS):
+    for shape, found in sorted(lines.items(), key=lambda one: -len(one[1]))[:_MOST_SHAPES]:
+        everywhere = len(samples) == 1 or len(regions[shape]) >= _FEWEST_REGIONS
+        if len(found) < fewest or not everywhere or len(set(found)) < len(found) // 2:
             continue
-        if len(set(lines)) < len(lines) // 2:
-            continue
-        counts = Counter(part for line in lines for part in set(_SEGMENT.findall(line[:300])))
-        common = [part for part, count in counts.items() if count >= 0.9 * len(lines)]
-        if common:
-            others = "\n".join(line for name, some in shapes.items() if name != shape for line in some)
-            out.append((shape, min(common, key=lambda part: (others.count(part), -len(part)))))
+        anchor = _anchor(found, [line for other, some in lines.items() if other != shape for line in some])
+        if anchor is not None:
+            out.append((shape, anchor))
     return out
+
+
+def _complains(line: str) -> bool:
+    low = line[:_LINE_RANGE].lower()
+    return any(word in low for word in _COMPLAINTS)
+
+
+def _anchor(lines: Sequence[str], others: Sequence[str]) -> str | None:
+    """The run of letters that nearly all of the lines have and the others have least often, None without one."""
+    counts = Counter(part for line in lines for part in set(_SEGMENT.findall(line[:_LINE_RANGE])))
+    common = [part for part, count in counts.items() if count >= _COMMON_SHARE * len(lines)]
+    elsewhere = "\n".join(others)
+    return min(common, key=lambda part: (elsewhere.count(part), -len(part))) if common else None

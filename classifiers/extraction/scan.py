@@ -1,7 +1,7 @@
-"""Finds the lines worth reading: one pass over a text for all literals of the catalogue and for words of failure.
+"""The scanner: one pass over a text for all literals of the catalogue and for general words of failure.
 
-Clean lines cost only that pass (an Aho-Corasick automaton); each line with a hit is cut out once and its candidate
-signatures tried. Texts of any size are taken in pieces, and of a text with very many hits the first and the last are
+Clean lines cost only that pass (an Aho-Corasick automaton). Each line with a hit is cut out once and tried against its
+candidate signatures. Texts of any size are read in pieces, and of a text with very many hits the first and the last are
 kept, so cost and memory grow with the text and not with the catalogue.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 from classifiers.extraction.literal_search import Literals
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
-# Words that failing programs, tools and kernels use, whatever the framework; a hit makes a line a candidate.
+# Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.
 ERROR_WORDS: Final = (
     "error", "exception", "fatal", "failed", "failure", "failing", "killed", "abort", "segmentation", "core dumped",
     "sigsegv", "sigkill", "sigterm", "sigabrt", "sigbus", "bus error", "panic", "denied", "forbidden",
@@ -41,33 +41,43 @@ _MILD_WORDS: Final = frozenset(
         "terminat", "exited", "assert", "maintenance", "drain", "conflict", "overflow",
     }
 )  # fmt: skip
-# What other rooms ask of a whole text: found by the way, instead of once more each.
+# Words that later passes search in a whole text: the scanner notes them in the same pass.
 LANDMARKS: Final = ("ckpt", "checkpoint", "saved model", "saving model", "saving state", "-master-0", "-chief-0")
-_PIECE = 1 << 20
-_KEEP = 600
-_MAX_LINE_KEPT = 4_000
+# Limits of what is read and kept (judgement: they bound time and memory of a very long log).
+_PIECE: Final = 1 << 20  # characters
+_KEEP: Final = 600  # lines at each end
+_MAX_LINE_KEPT: Final = 4_000
 _WORD_EDGE: Final = frozenset({"nan", "oom", "xid", "dead", "lost", "hung", "drain", "slow", "panic", "oops", "evict"})
 
 
 @dataclass(slots=True)
-class Found:
-    """One line with a hit: where it stands, its words, and the catalogue entries that know it."""
+class ScannedLine:
+    """One line with a hit.
+
+    Attributes:
+        offset: where it begins in its text, in characters.
+        line_number: its 1-based number.
+        text: the line.
+        hits: the catalogue entries that match it.
+        error_words: the general words of failure in it.
+        starts_traceback: whether it is the first line of a Python traceback.
+    """
 
     offset: int
-    number: int
+    line_number: int
     text: str
     hits: tuple[Signature, ...] = ()
-    words: frozenset[str] = field(default_factory=frozenset)
-    traceback: bool = False
+    error_words: frozenset[str] = field(default_factory=frozenset)
+    starts_traceback: bool = False
 
     @property
-    def severe(self) -> bool:
-        """Whether a general word of failure stands in it that is not just a mild one."""
-        return bool(self.words - _MILD_WORDS)
+    def is_severe(self) -> bool:
+        """Whether it has a general word of failure that healthy runs seldom print."""
+        return bool(self.error_words - _MILD_WORDS)
 
 
 class Scanner:
-    """The automaton over one catalogue. Building it takes some milliseconds: build it once."""
+    """A scanner for one catalogue. Building it takes some milliseconds: build it once."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         owners: dict[str, list[Signature]] = {}
@@ -83,23 +93,24 @@ class Scanner:
         ]
         self._traceback = self._patterns.index(TRACEBACK)
         self._landmarks = {self._patterns.index(word): word for word in LANDMARKS}
-        self._matters = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
-        self._matters[self._traceback] = True
+        self._is_hit = [bool(word or owned) for word, owned in zip(self._is_word, self._owners, strict=True)]
+        self._is_hit[self._traceback] = True
         self._literals = Literals(self._patterns)
 
-    def scan(self, text: str, landmarks: set[str] | None = None) -> list[Found]:
-        """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600. Numbers from 1.
+    def scan(self, text: str, landmarks: set[str] | None = None) -> list[ScannedLine]:
+        """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600.
 
-        Adds to `landmarks` those of `LANDMARKS` that stand in the text, in letters of either case; of a very long text
-        it may add others too.
+        Args:
+            text: the text.
+            landmarks: receives those of `LANDMARKS` that are in the text, in either case; for a very long text all.
         """
         landmarks = set() if landmarks is None else landmarks
         if len(text) <= _PIECE:
             found = list(self._piece(text, 0, 1, landmarks))
             return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
-        landmarks.update(LANDMARKS)  # one may stand where the text is cut
-        first: list[Found] = []
-        last: deque[Found] = deque(maxlen=_KEEP)
+        landmarks.update(LANDMARKS)  # one may be where the text is cut
+        first: list[ScannedLine] = []
+        last: deque[ScannedLine] = deque(maxlen=_KEEP)
         begin, number = 0, 1
         while begin < len(text):
             end = text.rfind("\n", begin, begin + _PIECE) + 1
@@ -112,18 +123,18 @@ class Scanner:
             begin = end
         return [*first, *last]
 
-    def _piece(self, text: str, base: int, number: int, landmarks: set[str]) -> Iterator[Found]:
+    def _piece(self, text: str, base: int, number: int, landmarks: set[str]) -> Iterator[ScannedLine]:
         low = text.lower()
-        if len(low) != len(text):  # a few letters grow when lowered: positions would no longer agree
+        if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
-        patterns, matters, edge, known = self._patterns, self._matters, self._edge, self._landmarks
+        patterns, is_hit, edge, landmark_words = self._patterns, self._is_hit, self._edge, self._landmarks
         returns = "\r" in text
         line_begin = line_end = counted = 0
         indexes: list[int] = []
         for index, start, end in self._literals.find(low):
-            if index in known:
-                landmarks.add(known[index])
-            if not matters[index]:
+            if index in landmark_words:
+                landmarks.add(landmark_words[index])
+            if not is_hit[index]:
                 continue
             if edge[index] and (
                 (start and low[start - 1].isalpha())
@@ -150,28 +161,28 @@ class Scanner:
         if indexes:
             yield self._line(text, base, line_begin, line_end, number, indexes)
 
-    def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> Found:
+    def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> ScannedLine:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []
-        looked: set[str] = set()
-        told: Any = line[:MAX_LINE].encode()  # RE2 reads bytes: made once, not for each entry
+        tried: set[str] = set()
+        encoded: Any = line[:MAX_LINE].encode()  # RE2 reads bytes: encoded once, not for each entry
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
             for entry in self._owners[index]:
-                if entry.id not in looked:
-                    looked.add(entry.id)
-                    if entry.pattern is None or entry.pattern.search(told):
+                if entry.id not in tried:
+                    tried.add(entry.id)
+                    if entry.pattern is None or entry.pattern.search(encoded):
                         hits.append(entry)
-        return Found(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
+        return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
 
 
 _SPACES = re.compile(r"\s+")
 
 
 def tidy(line: str, most: int = 1_000) -> str:
-    """A line as it is shown: outer space gone, inner runs of space one, cut to `most` characters."""
+    """A line for display: stripped, runs of space as one, cut to `most` characters."""
     line = line.strip()
     if "  " in line or "\t" in line:
         line = _SPACES.sub(" ", line)

@@ -1,274 +1,349 @@
-"""Names the process, node and device where a failure most likely began.
+"""The process, node and device where a failure most likely began.
 
-In this order: the rank whose own error (no consequence of another's) came first; the rank that a launcher saw die by a
-signal nobody here sends to others; the rank that others say did not come; the rank whose collectives are behind; the
-rank that is silent while all others complain. A launcher's "root cause" counts only as far as nothing else speaks: it
-is the first that one agent noticed.
+The rank is the first that one of these finds, in this order: the rank with the first error of its own (no consequence
+of another's); the rank that died by a signal no process sends to others; the rank whose process a node names; the rank
+that others report as missing; the only rank with an error; the rank whose collectives are behind; the rank that prints
+nothing while all others complain. A launcher's "root cause" counts only where nothing else does: it is the first
+failure that one agent noticed.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from signal import SIGTERM
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from signal import SIGABRT, SIGTERM
 from typing import Final
 
 from classifiers.contracts import RawCase, Suspect
-from classifiers.extraction.evidence_items import Item
-from classifiers.extraction.line_attribution import Speakers
-from classifiers.extraction.process_exits import Death
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.process_exits import ProcessExit
 
-_SURE: Final = 3.0
 _SEQUENCES: Final = (
     re.compile(r"last enqueued (?:NCCL )?work: (\d+)"),
     re.compile(r"last completed (?:NCCL )?work: (\d+)"),
     re.compile(r"SeqNum=(\d+)"),
 )
+_MAX_SEQUENCE: Final = 1 << 62  # larger ones are unset counters
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
-_ECHO: Final = 2.4
-_WAITED: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
+_TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
 _PROCESS: Final = re.compile(
     r"\bpid[= ]'?(\d{2,8})\b|\b[Kk]illed process (\d{2,8})\b|\b\w{1,30}[\[:](\d{2,8})\]?:? (?:segfault|trap|blocked)"
 )
-_MENTION: Final = re.compile(
+_RANK_MENTION: Final = re.compile(
     r"(?i)(?<!sending )(?<!subprocess )\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}"
     r"(?P<rank>\d{1,3})\b(?! (?:of|steps|workers)|:\d)"
 )
+_RANGE: Final = 600  # characters of a line that are searched (judgement)
+_SEQUENCE_RANGE: Final = 2_000
+_NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node
+_FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
+_PAIR: Final = 2
+_NO_TIME: Final = 1e12  # sorts last
+_SENT_TO_OTHERS: Final = frozenset({SIGABRT, SIGTERM})  # by launchers and watchdogs: mostly consequences
 
 
-def ranks_seen(raw: RawCase, items: Sequence[Item]) -> int:
-    """How many different ranks have a stream or a line."""
-    return len(
-        {stream.rank for stream in raw.streams if stream.rank is not None}
-        | {item.rank for item in items if item.rank is not None}
-    )
+@dataclass(frozen=True, slots=True)
+class SuspectEvidence:
+    """All that the search for a suspect reads.
 
-
-def _behind(items: Sequence[Item]) -> int | None:
-    """The rank whose last enqueued collective is behind the others', None if none is."""
-    for pattern in _SEQUENCES:
-        last: dict[int, int] = {}
-        for item in items:
-            if item.rank is None or item.role not in {"cascade", "initiating"}:
-                continue
-            for hit in pattern.finditer(item.text, 0, 2_000):
-                number = int(hit[1])
-                if number < 1 << 62:
-                    last[item.rank] = max(last.get(item.rank, 0), number)
-        if len(last) > 1:
-            low = min(last.values())
-            slow = [rank for rank, number in last.items() if number == low]
-            if len(slow) == 1 and low < max(last.values()):
-                return slow[0]
-    return None
-
-
-def _late(items: Sequence[Item]) -> int | None:
-    """The one rank that came when the others had given up: they waited in vain, it only found them gone."""
-    waiters: set[int] = set()
-    others: set[int] = set()
-    for item in items:
-        if item.rank is not None and item.role in {"cascade", "initiating"}:
-            (waiters if _WAITED.search(item.text, 0, 600) else others).add(item.rank)
-    late = others - waiters
-    return late.pop() if waiters and len(late) == 1 else None
-
-
-def _silent(raw: RawCase, items: Sequence[Item], speakers: Sequence[Speakers], told: Sequence[Death]) -> int | None:
-    """The one rank that should speak and does not, while the others complain of a consequence.
-
-    Of several silent ones it is the one whose end a launcher tells.
+    Attributes:
+        raw: the case.
+        items: its evidence items in order.
+        exits: the process exits that launchers report.
+        missing: ranks that other ranks report as missing, once for each report.
+        attributions: who printed which line, one for each log with text.
     """
-    talking = {
-        item.rank
-        for item in items
-        if item.rank is not None and item.role in {"cascade", "initiating"} and not item.death
-    }
-    for one in speakers:
-        talking |= one.voices
-    if not talking:
+
+    raw: RawCase
+    items: Sequence[EvidenceItem]
+    exits: Sequence[ProcessExit] = ()
+    missing: Sequence[int] = ()
+    attributions: Sequence[LineAttribution] = ()
+
+    @property
+    def complaints(self) -> list[EvidenceItem]:
+        """The items by which a rank reports trouble."""
+        return [item for item in self.items if item.rank is not None and item.role in {"cascade", "initiating"}]
+
+
+def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
+    """How many different ranks have a stream or a line."""
+    streams = {stream.rank for stream in raw.streams if stream.rank is not None}
+    return len(streams | {item.rank for item in items if item.rank is not None})
+
+
+def find_suspect(evidence: SuspectEvidence) -> Suspect | None:
+    """The suspect, None where nothing points to one."""
+    rank = _suspect_rank(evidence)
+    node = _suspect_node(evidence, rank)
+    gpu = _suspect_gpu(evidence.items, rank)
+    if rank is None and node is None and gpu is None:
         return None
-    there = {rank for one in speakers for rank in one.known} | {
-        stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1
-    }
-    world = raw.job.gpus or 0
-    if world > len(talking) and len(there) <= world:
-        there |= set(range(world))
-    elif len(raw.streams) <= 2:  # noqa: PLR2004 - a text of all, beside a launcher's
-        there |= set(range(max(talking) + 1))
-    quiet = there - talking
-    size = len(quiet)
-    whole_node = (
-        size in {2, 4, 8} and 2 * size <= len(there) and min(quiet) % size == 0 and max(quiet) - min(quiet) == size - 1
-    )
-    few = len(talking) == 1 and len(there) > 2  # noqa: PLR2004 - one voice of many says nothing of who is missing
-    if not few and (size == 1 or whole_node):
-        return min(quiet)
-    alone = len(raw.job.nodes) <= 1
-    ended = (one.rank if one.rank is not None or not alone else one.local for one in sorted(told, key=_time))
-    return next((rank for rank in ended if rank in quiet), None)
+    return Suspect(rank=rank, node=node, gpu=gpu)
 
 
-def _gpu(items: Sequence[Item], rank: int | None) -> int | None:
-    for item in items:
-        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
-            continue
-        if item.gpu is not None:
-            return item.gpu
-        hit = _GPU.search(item.text, 0, 600)
-        if hit is not None:
-            return int(next(one for one in hit.groups() if one is not None))
-    return None
+def _suspect_rank(evidence: SuspectEvidence) -> int | None:
+    return next((rank for search in _RANK_SEARCHES if (rank := search(evidence)) is not None), None)
 
 
-def _node_of(raw: RawCase, items: Sequence[Item], rank: int | None, told: Sequence[Death]) -> str | None:
-    for item in items:
-        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
-            return item.node
-    if rank is not None:
-        for stream in raw.streams:
-            if stream.rank == rank and stream.node:
-                return stream.node
-        for death in told:
-            if death.rank == rank and death.node:
-                return death.node
-    return raw.job.nodes[0] if len(raw.job.nodes) == 1 else None
-
-
-def _on_node(raw: RawCase, items: Sequence[Item], node: str | None) -> set[int]:
-    """The ranks that ran on a node, as far as streams and lines tell."""
-    if node is None:
-        return set()
-    name = node.split(".", 1)[0]
-    found = {one.rank for one in raw.streams if one.rank is not None and one.node and one.node.split(".", 1)[0] == name}
-    found |= {one.rank for one in items if one.rank is not None and one.node and one.node.split(".", 1)[0] == name}
-    return found
-
-
-def _time(death: Death) -> tuple[bool, float]:
-    return not death.told, death.time if death.time is not None else 1e12
-
-
-def _own(raw: RawCase, items: Sequence[Item]) -> list[Item]:
-    """The items by which a rank tells of a beginning of its own; where a node began it those of its ranks."""
+def _own_beginnings(evidence: SuspectEvidence) -> list[EvidenceItem]:
+    """The items by which a rank reports a beginning of its own; where a node began it those of the node's ranks."""
     own = [
         item
-        for item in items
+        for item in evidence.items
         if item.role == "initiating"
-        and item.bucket < _SURE
+        and item.onset < Onset.ERROR_WORDS
         and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
         and item.rank is not None
-        and (not item.about or item.rank in item.about)
+        and (not item.missing_ranks or item.rank in item.missing_ranks)
     ]
-    first = next((item for item in items if item.role == "initiating"), None)
+    first = next((item for item in evidence.items if item.role == "initiating"), None)
     if first is not None and first.rank is None and first.node is not None:
-        there = _on_node(raw, items, first.node)
-        near = [item for item in own if item.rank in there]
-        return near or own
+        there = _ranks_on_node(evidence, first.node)
+        return [item for item in own if item.rank in there] or own
     return own
 
 
-def _rank(  # noqa: PLR0911 - one return a way to tell
-    raw: RawCase, items: Sequence[Item], told: Sequence[Death], missing: Sequence[int], speakers: Sequence[Speakers]
-) -> int | None:
-    own = _own(raw, items)
-    violent = [death for death in told if death.violent and death.rank is not None]
-    sure = [item for item in own if item.bucket < _ECHO]
-    if sure:
-        quiet_kill = {death.rank for death in violent} - {item.rank for item in sure}
-        if len(quiet_kill) == 1 and sure[0].bucket >= 1 and len({item.rank for item in sure}) > 1:
-            return quiet_kill.pop()  # all who spoke were others: the killed one said nothing
-        return sure[0].rank
-    if violent:
-        return min(violent, key=_time).rank
-    if (rank := _by_process(items, speakers)) is not None:
-        return rank
-    first = next((item for item in items if item.role == "initiating" and not item.scheduler), None)
-    nameless = first is not None and first.rank is None and first.bucket < _ECHO and first.number is not None
-    if nameless and (rank := _told(raw, told)) is not None:
-        return rank  # who wrote the words is not told, but whose end the launcher saw first
-    waited = any(item.role != "context" and _WAITED.search(item.text, 0, 600) for item in items)
-    seen = next((one for one in told if one.sure and one.rank is not None and one.signal != SIGTERM), None)
-    if seen is not None and not (waited and seen.signal in {6, None}):
-        return seen.rank
-    if missing:
-        return Counter(missing).most_common(1)[0][0]
-    lone = {item.rank for item in own}
-    if len(lone) == 1 and not _only_waited(own):
-        return lone.pop()  # all others only follow
-    for guess in (_behind(items), _silent(raw, items, speakers, told), _late(items)):
-        if guess is not None:
-            return guess
-    if own:
-        return own[0].rank
-    rank = _told(raw, told)
-    return rank if rank is not None else _by_words(raw, items)
+def _own_error(evidence: SuspectEvidence) -> int | None:
+    """The rank with the first error that is no consequence; a rank killed without an error before all of several."""
+    errors = [item for item in _own_beginnings(evidence) if item.onset < Onset.LIKELY_CONSEQUENCE]
+    if not errors:
+        return None
+    complaining = {item.rank for item in errors}
+    killed = {one.rank for one in evidence.exits if one.is_violent and one.rank is not None} - complaining
+    if len(killed) == 1 and len(complaining) > 1 and errors[0].onset > Onset.DECISIVE_ENTRY:
+        return killed.pop()
+    return errors[0].rank
 
 
-def _by_process(items: Sequence[Item], speakers: Sequence[Speakers]) -> int | None:
-    """The rank of the process that a node's own line names."""
-    for item in items:
-        if item.role != "initiating" or item.number is not None or item.scheduler:
+def _violent_exit(evidence: SuspectEvidence) -> int | None:
+    """The rank that died first by a signal that no process sends to others."""
+    violent = [one for one in evidence.exits if one.is_violent and one.rank is not None]
+    return min(violent, key=_exit_order).rank if violent else None
+
+
+def _exit_order(one: ProcessExit) -> tuple[bool, float]:
+    return not one.reported_first, one.time if one.time is not None else _NO_TIME
+
+
+def _named_process(evidence: SuspectEvidence) -> int | None:
+    """The rank of the process that a node event names."""
+    for item in evidence.items:
+        if item.role != "initiating" or item.line_number is not None or item.from_scheduler:
             continue
-        hit = _PROCESS.search(item.text, 0, 600)
-        if hit is None:
+        found = _PROCESS.search(item.text, 0, _RANGE)
+        if found is None:
             continue
-        pid = next(one for one in hit.groups() if one is not None)
-        ranks = {rank for one in speakers if (rank := one.rank_of_pid(pid)) is not None}
+        pid = next(group for group in found.groups() if group is not None)
+        ranks = {rank for one in evidence.attributions if (rank := one.rank_of_process(pid)) is not None}
         if len(ranks) == 1:
             return ranks.pop()
     return None
 
 
-def _only_waited(own: Sequence[Item]) -> bool:
-    """Whether all that a rank says is that others did not answer."""
-    return all(item.bucket >= _ECHO for item in own)
+def _exit_behind_unattributed_error(evidence: SuspectEvidence) -> int | None:
+    """The rank whose exit launchers report first, where the leading error does not name its rank."""
+    first = next((item for item in evidence.items if item.role == "initiating" and not item.from_scheduler), None)
+    if first is None or first.rank is not None or first.line_number is None:
+        return None
+    return _reported_exit(evidence) if first.onset < Onset.LIKELY_CONSEQUENCE else None
 
 
-def _told(raw: RawCase, told: Sequence[Death]) -> int | None:
-    """The rank whose end launchers tell first, ends that are mostly consequences last."""
-    for death in sorted(told, key=lambda one: (one.signal in {6, 15}, *_time(one))):
-        if death.rank is not None and (death.signal != SIGTERM or death.told):
-            return death.rank
-        if death.local is not None and len(raw.job.nodes) <= 1:
-            return death.local
+def _global_report(evidence: SuspectEvidence) -> int | None:
+    """The rank that a launcher of all ranks reports; none that was aborted after a time-out."""
+    seen = next(
+        (one for one in evidence.exits if one.sees_all_ranks and one.rank is not None and one.signal != SIGTERM), None
+    )
+    if seen is None:
+        return None
+    timed_out = any(item.role != "context" and _TIMEOUT.search(item.text, 0, _RANGE) for item in evidence.items)
+    return None if timed_out and seen.signal in {SIGABRT, None} else seen.rank
+
+
+def _reported_missing(evidence: SuspectEvidence) -> int | None:
+    """The rank that others report most often as missing."""
+    return Counter(evidence.missing).most_common(1)[0][0] if evidence.missing else None
+
+
+def _only_error(evidence: SuspectEvidence) -> int | None:
+    """The only rank with a beginning of its own, unless it only reports that others did not answer."""
+    own = _own_beginnings(evidence)
+    ranks = {item.rank for item in own}
+    if len(ranks) != 1 or all(item.onset >= Onset.LIKELY_CONSEQUENCE for item in own):
+        return None
+    return ranks.pop()
+
+
+def _behind(evidence: SuspectEvidence) -> int | None:
+    """The rank whose last collective is behind the others', None if none is."""
+    for pattern in _SEQUENCES:
+        last: dict[int, int] = {}
+        for item in evidence.complaints:
+            for found in pattern.finditer(item.text, 0, _SEQUENCE_RANGE):
+                number = int(found[1])
+                if item.rank is not None and number < _MAX_SEQUENCE:
+                    last[item.rank] = max(last.get(item.rank, 0), number)
+        if len(last) > 1:
+            lowest = min(last.values())
+            slow = [rank for rank, number in last.items() if number == lowest]
+            if len(slow) == 1 and lowest < max(last.values()):
+                return slow[0]
     return None
 
 
-def _by_words(raw: RawCase, items: Sequence[Item]) -> int | None:
-    """The last resort: who complains first, a rank of the node in question, one that a line names, the only one."""
-    for item in items:
-        if item.role in {"initiating", "cascade"} and item.rank is not None:
-            return item.rank
-    for item in items:
-        there = _on_node(raw, items, item.node) if item.role == "initiating" else set()
-        if there:
-            return min(there)
-    for item in items:
-        if item.role == "initiating" and item.likely is not None:
-            return item.likely
-    for item in items:
-        hit = _MENTION.search(item.text, 0, 600) if item.role != "context" else None
-        if hit is not None:
-            return int(hit["rank"])
-    alone = {stream.rank for stream in raw.streams}
-    return alone.pop() if len(alone) == 1 else None
+def _silent(evidence: SuspectEvidence) -> int | None:
+    """The rank that prints no complaint while the others report a consequence.
 
-
-def find(
-    raw: RawCase,
-    items: Sequence[Item],
-    told: Sequence[Death],
-    missing: Sequence[int],
-    speakers: Sequence[Speakers] = (),
-) -> Suspect | None:
-    """The suspect, None where nothing points to one.
-
-    `items` are in the order of the evidence; `missing` the ranks that others say did not come, once a voice; `speakers`
-    tell what else is known of the ranks.
+    Of several silent ranks it is the first of a whole node, else the one whose exit a launcher reports.
     """
-    rank = _rank(raw, items, told, missing, speakers)
-    node = _node_of(raw, items, rank, told)
-    gpu = _gpu(items, rank)
-    if rank is None and node is None and gpu is None:
+    talking = {item.rank for item in evidence.complaints if item.rank is not None and not item.reports_exit}
+    talking |= {rank for one in evidence.attributions for rank in one.complaining_ranks}
+    if not talking:
         return None
-    return Suspect(rank=rank, node=node, gpu=gpu)
+    expected = _expected_ranks(evidence, talking)
+    silent = expected - talking
+    size = len(silent)
+    is_node = (
+        size in _NODE_SIZES
+        and 2 * size <= len(expected)
+        and min(silent) % size == 0
+        and max(silent) - min(silent) == size - 1
+    )
+    one_voice = len(talking) == 1 and len(expected) > _PAIR  # one of many ranks does not show who is missing
+    if not one_voice and (size == 1 or is_node):
+        return min(silent)
+    one_node = len(evidence.raw.job.nodes) <= 1
+    exited = (
+        one.rank if one.rank is not None or not one_node else one.local_rank
+        for one in sorted(evidence.exits, key=_exit_order)
+    )
+    return next((rank for rank in exited if rank in silent), None)
+
+
+def _expected_ranks(evidence: SuspectEvidence, talking: set[int]) -> set[int]:
+    """The ranks that take part, as far as logs, streams and the job tell."""
+    raw = evidence.raw
+    expected = {rank for one in evidence.attributions for rank in one.known_ranks}
+    expected |= {stream.rank for stream in raw.streams if stream.rank is not None and len(raw.streams) > 1}
+    world = raw.job.gpus or 0
+    if world > len(talking) and len(expected) <= world:
+        expected |= set(range(world))
+    elif len(raw.streams) <= _FEW_STREAMS:
+        expected |= set(range(max(talking) + 1))
+    return expected
+
+
+def _late(evidence: SuspectEvidence) -> int | None:
+    """The one rank that came when the others had given up: they timed out, it found them gone."""
+    waiting: set[int] = set()
+    others: set[int] = set()
+    for item in evidence.complaints:
+        if item.rank is not None:
+            (waiting if _TIMEOUT.search(item.text, 0, _RANGE) else others).add(item.rank)
+    late = others - waiting
+    return late.pop() if waiting and len(late) == 1 else None
+
+
+def _first_own(evidence: SuspectEvidence) -> int | None:
+    """The rank of the first beginning of its own, whatever it is."""
+    return next((item.rank for item in _own_beginnings(evidence)), None)
+
+
+def _reported_exit(evidence: SuspectEvidence) -> int | None:
+    """The rank whose exit launchers report first, exits that are mostly consequences last."""
+    for one in sorted(evidence.exits, key=lambda one: (one.signal in _SENT_TO_OTHERS, *_exit_order(one))):
+        if one.rank is not None and (one.signal != SIGTERM or one.reported_first):
+            return one.rank
+        if one.local_rank is not None and len(evidence.raw.job.nodes) <= 1:
+            return one.local_rank
+    return None
+
+
+def _first_complaint(evidence: SuspectEvidence) -> int | None:
+    return next((item.rank for item in evidence.complaints), None)
+
+
+def _rank_of_node(evidence: SuspectEvidence) -> int | None:
+    """The lowest rank of the first node with a beginning."""
+    for item in evidence.items:
+        ranks = _ranks_on_node(evidence, item.node) if item.role == "initiating" else set()
+        if ranks:
+            return min(ranks)
+    return None
+
+
+def _likely_rank(evidence: SuspectEvidence) -> int | None:
+    ranks = (item.likely_rank for item in evidence.items if item.role == "initiating")
+    return next((rank for rank in ranks if rank is not None), None)
+
+
+def _mentioned_rank(evidence: SuspectEvidence) -> int | None:
+    """The rank that a line names in its text."""
+    for item in evidence.items:
+        found = _RANK_MENTION.search(item.text, 0, _RANGE) if item.role != "context" else None
+        if found is not None:
+            return int(found["rank"])
+    return None
+
+
+def _only_stream(evidence: SuspectEvidence) -> int | None:
+    ranks = {stream.rank for stream in evidence.raw.streams}
+    return ranks.pop() if len(ranks) == 1 else None
+
+
+_RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
+    _own_error,
+    _violent_exit,
+    _named_process,
+    _exit_behind_unattributed_error,
+    _global_report,
+    _reported_missing,
+    _only_error,
+    _behind,
+    _silent,
+    _late,
+    _first_own,
+    _reported_exit,
+    _first_complaint,
+    _rank_of_node,
+    _likely_rank,
+    _mentioned_rank,
+    _only_stream,
+)
+
+
+def _ranks_on_node(evidence: SuspectEvidence, node: str | None) -> set[int]:
+    """The ranks that ran on a node, as far as streams and lines tell."""
+    if node is None:
+        return set()
+    name = node.split(".", 1)[0]
+    sources: list[tuple[int | None, str | None]] = [(one.rank, one.node) for one in evidence.raw.streams]
+    sources += [(one.rank, one.node) for one in evidence.items]
+    return {rank for rank, where in sources if rank is not None and where and where.split(".", 1)[0] == name}
+
+
+def _suspect_node(evidence: SuspectEvidence, rank: int | None) -> str | None:
+    for item in evidence.items:
+        if item.role == "initiating" and item.node and (rank is None or item.rank in {None, rank}):
+            return item.node
+    if rank is not None:
+        of_rank = [stream.node for stream in evidence.raw.streams if stream.rank == rank]
+        of_rank += [one.node for one in evidence.exits if one.rank == rank]
+        if any(of_rank):
+            return next(node for node in of_rank if node)
+    nodes = evidence.raw.job.nodes
+    return nodes[0] if len(nodes) == 1 else None
+
+
+def _suspect_gpu(items: Sequence[EvidenceItem], rank: int | None) -> int | None:
+    for item in items:
+        if item.role != "initiating" or (rank is not None and item.rank not in {None, rank}):
+            continue
+        if item.gpu is not None:
+            return item.gpu
+        found = _GPU.search(item.text, 0, _RANGE)
+        if found is not None:
+            return int(next(group for group in found.groups() if group is not None))
+    return None

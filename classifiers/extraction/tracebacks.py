@@ -1,144 +1,169 @@
-"""Python tracebacks in a log: where each ends, whatever prefix a launcher put before its lines, and which came first.
+"""Python tracebacks in a log: where each ends, whatever a launcher prints before its lines, and which came first.
 
 A chained traceback prints the first cause first ("During handling of the above exception ...", "The above exception was
-the direct cause ..."), so the first of a chain is where it began.
+the direct cause ..."), so the first of a chain is the beginning.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from classifiers.extraction.line_headers import Head, head_of
+from classifiers.extraction.line_headers import LineHeader, parse_header
 
-EXCEPTION = re.compile(
+EXCEPTION: Final = re.compile(
     r"(?:^|[\s\]:|>])(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|SystemExit|Failure|Timeout|Killed|Fault"
     r"|Iteration|NotFound|Mismatch|OutOfMemory|Expired|Denied|Unavailable))(?:\(.{0,80}?\))?(?::|\s*$)"
 )
-_FINAL = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
-_CHAIN = ("During handling of the above", "The above exception was the direct")
-_LIBRARY = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
-_CODE = 120
-_MOST_LINES = 300
-_MOST_SKIPPED = 200
-_MOST_FOREIGN = 4
+_FINAL: Final = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\(.{0,80}?\))?\s*(?::|$)")
+_CHAIN: Final = ("During handling of the above", "The above exception was the direct")
+_LIBRARY: Final = re.compile(r"(?:site|dist)-packages|[/\\]lib[/\\]python\d|<frozen|<string>|[/\\]bin[/\\]")
+_INNER_LINES: Final = ('File "', "^", "[Previous line")
+# Limits of what is read of one traceback (judgement: longer ones are cut by loggers as well).
+_MOST_LINES: Final = 300
+_MOST_SKIPPED: Final = 200
+_MOST_FOREIGN: Final = 4
+_LINE_LENGTH: Final = 4_000
+_CODE_LENGTH: Final = 120
+_NAME_RANGE: Final = 600
+_CHAIN_RANGE: Final = 6_000  # the message of a first exception may be long
+
+ParseHeader = Callable[[str], LineHeader]
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """One traceback: offsets of head and final line, its text, the innermost frame, whether it is chained.
+class Traceback:
+    """One traceback.
 
-    `place`: the function and the code of the innermost frame that is no library's, "" if there is none.
+    Attributes:
+        start_offset: where its first line begins, in characters.
+        final_offset: where its final line begins.
+        final_line: the line that names the exception.
+        exception: the class of the exception, without its module.
+        chained: whether an earlier traceback led to it.
+        raised_at: function and source line of the innermost frame outside of libraries, "" if there is none.
     """
 
-    head: int
-    final: int
-    text: str
-    type: str
-    frame: str | None
-    frame_offset: int
-    chained: bool
-    place: str = ""
+    start_offset: int
+    final_offset: int
+    final_line: str
+    exception: str
+    chained: bool = False
+    raised_at: str = ""
 
 
 def exception_type(line: str) -> str | None:
-    """The exception class that a line names as an exception does (`pkg.SomeError: text`), None without one."""
-    hit = EXCEPTION.search(line, 0, 600)
-    return None if hit is None else hit["type"].rsplit(".", 1)[-1]
+    """The exception class that a line names (`pkg.SomeError: text`), None without one."""
+    found = EXCEPTION.search(line, 0, _NAME_RANGE)
+    return None if found is None else found["type"].rsplit(".", 1)[-1]
 
 
-def _writer(head: Head) -> tuple[int | None, str | None, str | None] | None:
-    """Who a head says wrote the line, None where it says nothing."""
-    if head.rank is not None:
-        return head.rank, None, None
-    return (None, head.host, head.pid) if head.host or head.pid else None
+def parse_traceback(text: str, offset: int, first_line: str, *, parse: ParseHeader = parse_header) -> Traceback | None:
+    """The traceback that begins with the line at an offset, None if its final line is not in the text.
 
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
-
-
-def _end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def follow(  # noqa: C901, PLR0912 - one pass over a traceback, a kind of line a branch
-    text: str, head_offset: int, head_line: str, *, head_at: Callable[[str], Head] = head_of
-) -> Trace | None:
-    """The traceback that begins with the line at `head_offset`, None if its final line is not in the text.
-
-    `head_at` reads the head of a line; lines of other writers than the first one's are passed over.
+    Args:
+        text: the log.
+        offset: where the first line begins.
+        first_line: that line.
+        parse: reads the header of a line; lines of other writers are skipped.
     """
-    head = head_at(head_line)
-    word = head_line.find("Traceback")
-    prefixed = bool(head_line[:word].strip()) and word > 0
-    writer = _writer(head)
-    base = _indent(head_line[head.body :])
-    at = _end(text, head_offset) + 1
-    frame: str | None = None
-    frame_offset = -1
-    skipped = foreign = 0
-    place, ours = "", False
-    first: Trace | None = None
-    for _ in range(_MOST_LINES):
-        if at >= len(text):
-            break
-        end = _end(text, at)
-        line = text[at : min(end, at + 4_000)].rstrip("\r")
-        begin, at = at, end + 1
-        if prefixed:
-            this = head_at(line)
-            if writer is not None and _writer(this) != writer:
-                skipped += 1
-                if skipped > _MOST_SKIPPED:
-                    break
-                continue
-            body = line[this.body :]
-        else:
-            body = line
-        bare = body.strip()
-        if not bare:
+    indent = _indent(first_line[parse(first_line).message_start :])
+    frame = _InnermostFrame()
+    foreign = 0
+    first: Traceback | None = None
+    for begin, line, message in _lines_of_writer(text, offset, first_line, parse):
+        words = message.strip()
+        if not words:
             continue
-        if _indent(body) > base or bare.startswith(('File "', "^", "[Previous line")):
-            if bare.startswith('File "'):
-                frame, frame_offset = bare, begin
-                if not _LIBRARY.search(bare):
-                    place = bare.rpartition(", in ")[2]
-                    ours = True
-                else:
-                    ours = False
-            elif ours and bare[:1] not in "^~":
-                place, ours = f"{place}: {bare[:_CODE]}", False
+        if _indent(message) > indent or words.startswith(_INNER_LINES):
+            frame.add(words)
             continue
-        hit = _FINAL.match(bare)
-        if frame is None and not hit:
+        found = _FINAL.match(words)
+        if not frame.seen and found is None:
             return None
-        trace = Trace(
-            head=head_offset,
-            final=begin,
-            text=line,
-            type=hit["type"].rsplit(".", 1)[-1] if hit else "",
-            frame=frame,
-            frame_offset=frame_offset,
-            chained=False,
-            place=place,
-        )
-        if hit is not None and (EXCEPTION.search(bare) or "." in hit["type"] or hit["type"][:1].isupper()):
-            return trace
-        first = first or trace  # perhaps a foreign line, written between two of the traceback's
+        exception = found["type"] if found is not None else ""
+        traceback = Traceback(offset, begin, line, exception.rsplit(".", 1)[-1], raised_at=frame.raised_at)
+        if found is not None and _names_exception(words, exception):
+            return traceback
+        first = first or traceback  # perhaps of another writer, between two lines of this traceback
         foreign += 1
         if foreign > _MOST_FOREIGN:
             break
     return first
 
 
-def mark_chains(text: str, traces: Sequence[Trace]) -> list[Trace]:
-    """The traces in order, those that a chain joins to an earlier one marked as chained."""
-    out: list[Trace] = []
-    for trace in traces:
-        joined = False
-        if out and trace.head > out[-1].final:
-            between = text[out[-1].final : trace.head]
-            joined = len(between) < 6_000 and any(words in between for words in _CHAIN)  # noqa: PLR2004 - a long message
-        out.append(replace(trace, chained=True) if joined else trace)
+def _names_exception(words: str, name: str) -> bool:
+    return EXCEPTION.search(words) is not None or "." in name or name[:1].isupper()
+
+
+class _InnermostFrame:
+    """The innermost frame of a traceback so far that is not of a library."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self.raised_at = ""
+        self._code_follows = False
+
+    def add(self, words: str) -> None:
+        """Read a line that belongs to the frames."""
+        if words.startswith('File "'):
+            self.seen = True
+            self._code_follows = _LIBRARY.search(words) is None
+            if self._code_follows:
+                self.raised_at = words.rpartition(", in ")[2]
+        elif self._code_follows and words[:1] not in "^~":
+            self.raised_at = f"{self.raised_at}: {words[:_CODE_LENGTH]}"
+            self._code_follows = False
+
+
+def _lines_of_writer(text: str, offset: int, first_line: str, parse: ParseHeader) -> Iterator[tuple[int, str, str]]:
+    """Offset, line and message of the lines after the first one that the same writer printed."""
+    word = first_line.find("Traceback")
+    prefixed = bool(first_line[:word].strip()) and word > 0
+    writer = _writer(parse(first_line))
+    at = _line_end(text, offset) + 1
+    skipped = 0
+    for _ in range(_MOST_LINES):
+        if at >= len(text):
+            return
+        end = _line_end(text, at)
+        line = text[at : min(end, at + _LINE_LENGTH)].rstrip("\r")
+        begin, at = at, end + 1
+        if not prefixed:
+            yield begin, line, line
+            continue
+        header = parse(line)
+        if writer is None or _writer(header) == writer:
+            yield begin, line, line[header.message_start :]
+            continue
+        skipped += 1
+        if skipped > _MOST_SKIPPED:
+            return
+
+
+def _writer(header: LineHeader) -> tuple[int | None, str | None, str | None] | None:
+    """The process that a header names, None where it names none."""
+    if header.rank is not None:
+        return header.rank, None, None
+    return (None, header.host, header.pid) if header.host or header.pid else None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
+    return len(text) if end < 0 else end
+
+
+def mark_chains(text: str, tracebacks: Sequence[Traceback]) -> list[Traceback]:
+    """The tracebacks in order, those that another one led to marked as chained."""
+    out: list[Traceback] = []
+    for one in tracebacks:
+        chained = False
+        if out and one.start_offset > out[-1].final_offset:
+            between = text[out[-1].final_offset : one.start_offset]
+            chained = len(between) < _CHAIN_RANGE and any(words in between for words in _CHAIN)
+        out.append(replace(one, chained=True) if chained else one)
     return out

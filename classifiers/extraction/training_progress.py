@@ -1,4 +1,4 @@
-"""How far a run had come: the last step and the last checkpoint that its logs show."""
+"""Progress of a run: the last step and the last checkpoint that its logs show."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -16,61 +16,67 @@ _STEP_AT: Final = re.compile(
     r"(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )
 _WORDS: Final = ("step", "iter", "update", "batch")
-_TRIES: Final = 5
+_MOST_TRIES: Final = 5
 _CHECKPOINT: Final = re.compile(
     r"(?i)(?:sav(?:ed|ing|e)|wrote|writing|stored?)\b[^\n]{0,60}?\b(?:checkpoint|model|state|ckpt)s?\b[^\n]{0,40}?"
     r"(?:\bto\b|\bat\b|\bin\b|:|=|->)\s{0,8}[\"'`]?(?P<path>[\w.:/@+-]{0,1000}[\w/]\.?[\w/-]{1,1000})"
 )
 _SAVED_WORDS: Final = ("saved model", "saving model", "saving state")
 SAVING: Final = ("ckpt", "checkpoint", *_SAVED_WORDS)
-_LOOK: Final = 65_536
+# Limits of what is read, in characters (judgement).
+_END_LENGTH: Final = 65_536
+_LINE_RANGE: Final = 500
 
 
 def step_of(line: str) -> int | None:
     """The training step a line reports, None if none."""
-    hit = None
-    for hit in _STEP.finditer(line, 0, 500):  # noqa: B007 - the last one on the line counts
-        pass
-    return None if hit is None else int(hit["step"])
+    steps = [found["step"] for found in _STEP.finditer(line, 0, _LINE_RANGE)]
+    return int(steps[-1]) if steps else None
 
 
 def _last_step(text: str, low: str, begin: int) -> int | None:
-    """The step of the last report in the text from `begin` on; `low` is that part in lower case."""
+    """The last step reported in a text from `begin` on; `low` is that part in lower case."""
     best: tuple[int, int] | None = None
     for word in _WORDS:
         at = len(low)
-        for _ in range(_TRIES):
+        for _ in range(_MOST_TRIES):
             at = low.rfind(word, 0 if best is None else best[0], at)
             if at < 0:
                 break
-            hit = _STEP_AT.match(text, begin + at)
-            if hit is not None:
-                best = (at, int(hit["step"]))
+            found = _STEP_AT.match(text, begin + at)
+            if found is not None:
+                best = (at, int(found["step"]))
                 break
     return None if best is None else best[1]
 
 
-def find(texts: Sequence[str], landmarks: Sequence[Collection[str]] | None = None) -> Progress | None:
-    """The last step and checkpoint in the last 64 KiB characters of any of the texts, None if neither is shown.
+def find_progress(texts: Sequence[str], landmarks: Sequence[Collection[str]] | None = None) -> Progress | None:
+    """The last step and checkpoint near the end of any of the texts, None if neither is shown.
 
-    `landmarks`: of each text what the scanner saw of `SAVING` by the way; where it saw none, nothing was saved.
+    Args:
+        texts: the logs; the last 65,536 characters of each are read.
+        landmarks: of each log the landmarks that the scanner saw. Without one of `SAVING` no checkpoint is searched.
     """
     step: int | None = None
     checkpoint: str | None = None
-    for place, text in enumerate(texts):
-        begin = max(0, len(text) - _LOOK)
+    for index, text in enumerate(texts):
+        begin = max(0, len(text) - _END_LENGTH)
         low = text[begin:].lower()
         if len(low) != len(text) - begin:
-            continue  # letters that grow when lowered: positions would not agree
+            continue  # some letters get longer in lower case: positions would not agree
         found = _last_step(text, low, begin)
         if found is not None and (step is None or found > step):
             step = found
-        if landmarks is not None and not any(word in landmarks[place] for word in SAVING):
-            continue
-        if "ckpt" in low or "checkpoint" in low or ("sav" in low and any(word in low for word in _SAVED_WORDS)):
-            for hit in _CHECKPOINT.finditer(text, begin):
-                if "/" in hit["path"] or "." in hit["path"]:
-                    checkpoint = hit["path"]
+        if landmarks is None or any(word in landmarks[index] for word in SAVING):
+            checkpoint = _last_checkpoint(text, low, begin) or checkpoint
     if step is None and checkpoint is None:
         return None
     return Progress(step=step, checkpoint=checkpoint)
+
+
+def _last_checkpoint(text: str, low: str, begin: int) -> str | None:
+    """The last path in a text from `begin` on to which a checkpoint was saved; `low` is that part in lower case."""
+    if not ("ckpt" in low or "checkpoint" in low or ("sav" in low and any(word in low for word in _SAVED_WORDS))):
+        return None
+    paths = [found["path"] for found in _CHECKPOINT.finditer(text, begin)]
+    return next((path for path in reversed(paths) if "/" in path or "." in path), None)

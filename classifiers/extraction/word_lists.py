@@ -1,4 +1,4 @@
-"""Word lists: files of named entries, each with the words by which a line is known, looked for in one pass."""
+"""Word lists: packaged files of named entries, each with the words that identify a line."""
 
 import tomllib
 from collections.abc import Collection, Iterable
@@ -12,10 +12,15 @@ _KEYS: Final = frozenset({"name", "words", "source"})
 
 
 def entries(file: str, table: str, *, flags: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The entries of a packaged list, in order: `name`, `words` (in lower case), `source` and perhaps some flags.
+    """The entries of a packaged list, in order: `name`, `words` (in lower case), `source` and flags.
+
+    Args:
+        file: the name of the file.
+        table: the name of the table that holds the entries.
+        flags: names of the fields that an entry may have as well.
 
     Raises:
-        ValueError: the file is not as its format asks; the text names file and entry.
+        ValueError: the file does not follow the format; the message names file and entry.
     """
     data = tomllib.loads(files("classifiers.data").joinpath("cues", file).read_text(encoding="utf-8"))
     if data.get("version") != VERSION:
@@ -33,5 +38,5 @@ def entries(file: str, table: str, *, flags: Collection[str] = ()) -> list[dict[
 
 
 def automaton(words: Iterable[str]) -> ahocorasick_rs.AhoCorasick:
-    """Finds all of the words in a text of lower case, each by its place in their order."""
+    """An automaton that finds words in a lower-case text and gives the index of each."""
     return ahocorasick_rs.AhoCorasick(list(words), implementation=ahocorasick_rs.Implementation.DFA)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from classifiers import taxonomy
-from classifiers.extraction.evidence_items import Extracted, Item
+from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.model.linear_model import Floats, TextModel
 from classifiers.model.vectorizer import is_distributed, is_single
 from classifiers.signatures import Signature
@@ -81,25 +81,25 @@ class Judgement:
     ruled: str | None
 
 
-def votes(items: Sequence[Item], axis: str) -> list[tuple[float, Signature]]:
+def votes(items: Sequence[EvidenceItem], axis: str) -> list[tuple[float, Signature]]:
     """What entries say of an axis: (pull, entry), those on the first lines most."""
     return [(pull, hit) for pull, hit in heard(items) if weights_of(hit, axis)]
 
 
-def heard(items: Sequence[Item]) -> list[tuple[float, Signature]]:
+def heard(items: Sequence[EvidenceItem]) -> list[tuple[float, Signature]]:
     """How much each entry counts, whatever it speaks of: those on the first lines most.
 
     What the scheduler said counts in full where it is decisive or where the log says nothing, else less: a time limit
     is also what a hang looks like from outside.
     """
     out: list[tuple[float, Signature]] = []
-    beginning = [item for item in items if item.role == "initiating" and not item.scheduler]
-    leading = beginning or [item for item in items if item.hits and not item.scheduler]
+    beginning = [item for item in items if item.role == "initiating" and not item.from_scheduler]
+    leading = beginning or [item for item in items if item.hits and not item.from_scheduler]
     for place, item in zip(_PLACE, leading, strict=False):
         out += [(place * _PULL[hit.strength] * (1.0 if hit.role == "initiating" else 0.6), hit) for hit in item.hits]
     log_speaks = bool(beginning) or any(one.hits for one in leading)
     for item in items:
-        if item.scheduler:
+        if item.from_scheduler:
             for hit in item.hits:
                 full = hit.strength == "decisive" or not log_speaks
                 out.append((_PULL[hit.strength] * (1.0 if full else 0.4), hit))
@@ -249,13 +249,13 @@ class Judge:
             out.append(label)
         return out
 
-    def judge(self, extracted: Extracted, text: Mapping[str, Floats], known: float) -> Judgement:
+    def judge(self, extracted: ExtractedCase, text: Mapping[str, Floats], known: float) -> Judgement:
         """The labels of one case. `text`: its class probabilities by axis; `known`: share of its features known."""
         rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
         return self.judge_all([extracted], rows, [known])[0]
 
     def judge_all(
-        self, cases: Sequence[Extracted], text: Mapping[str, Floats], known: Sequence[float]
+        self, cases: Sequence[ExtractedCase], text: Mapping[str, Floats], known: Sequence[float]
     ) -> list[Judgement]:
         """The labels of each case. `text`: by axis a row of class probabilities a case; `known` as in `judge`."""
         if not cases:

@@ -16,7 +16,7 @@ from typing import Final
 from classifiers import taxonomy
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data.labelled_cases import NONE, LabelledCase, Labels
-from classifiers.extraction.evidence_items import Extracted
+from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.model.vectorizer import features, is_distributed
@@ -36,7 +36,7 @@ class Sample:
     """One window of a case as the classifier sees it. `example`: it is a line of the catalogue's."""
 
     case: LabelledCase
-    extracted: Extracted
+    extracted: ExtractedCase
     row: dict[str, float]
     weight: float
     fold: int

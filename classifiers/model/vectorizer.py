@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import Final
 
 from classifiers.extraction import benign_lines, failure_stage
-from classifiers.extraction.evidence_items import Extracted, Item
+from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
+from classifiers.extraction.onset import Onset
 from classifiers.taxonomy import Role
 
 VERSION: Final = 5
@@ -86,7 +87,6 @@ _STOP: Final = frozenset(
         "are", "for", "and", "or", "with", "as", "it", "its", "this", "that", "from", "has", "have",
     }
 )  # fmt: skip
-_COMPLAINT: Final = 2.9
 _CUT: Final = 9
 _MOST_CHARS: Final = 420
 _MOST_TOKENS: Final = 60
@@ -147,16 +147,16 @@ def words(line: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*flat, *pairs]))
 
 
-def _lines(extracted: Extracted, *, lone: bool) -> Iterable[tuple[str, float]]:
+def _lines(extracted: ExtractedCase, *, lone: bool) -> Iterable[tuple[str, float]]:
     """The lines whose words count, with weights: of a short log all alike, for none of it was chosen to be shown."""
     for place, item in enumerate(extracted.items[:16]):
-        if extracted.whole and (item.scheduler or benign_lines.is_harmless(item.text)):
+        if extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)):
             continue  # a short log speaks for itself: that a job failed is no word of it, nor are notices
-        if extracted.whole or extracted.chars == 0 or (lone and item.role != "initiating"):
-            yield item.bare, 1.0
+        if extracted.short_log_lines or extracted.chars == 0 or (lone and item.role != "initiating"):
+            yield item.message, 1.0
         else:
-            yield item.bare, _FOLLOWING if item.role == "initiating" and place else _WEIGHT[item.role]
-    for line in extracted.whole[-_MOST_LINES:]:
+            yield item.message, _FOLLOWING if item.role == "initiating" and place else _WEIGHT[item.role]
+    for line in extracted.short_log_lines[-_MOST_LINES:]:
         yield line, 1.0
 
 
@@ -175,7 +175,7 @@ def _text_block(items: Iterable[tuple[str, float]], prefix: str, length: float, 
         out.update({prefix + word: value * scale for word, value in block.items()})
 
 
-def _add_signatures(items: list[Item], out: dict[str, float]) -> None:
+def _add_signatures(items: list[EvidenceItem], out: dict[str, float]) -> None:
     place = 0
     for item in items:
         if not item.hits:
@@ -195,7 +195,7 @@ def _add_signatures(items: list[Item], out: dict[str, float]) -> None:
                 out[name] = max(out.get(name, 0.0), 2.0 * value)
 
 
-def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:  # noqa: C901, PLR0912 - one branch a fact
+def _add_facts(extracted: ExtractedCase, out: dict[str, float]) -> None:  # noqa: C901, PLR0912 - one branch a fact
     case = extracted.case
     job = case.job
     out[f"e:status={job.status}"] = 1.0
@@ -213,42 +213,42 @@ def _add_facts(extracted: Extracted, out: dict[str, float]) -> None:  # noqa: C9
         out["e:several"] = 0.5
     elif is_single(extracted):
         out["e:one"] = 0.5
-    beginning = [item for item in extracted.items if item.role == "initiating" and not item.scheduler]
-    if not any(item.bucket < _COMPLAINT for item in beginning):
+    beginning = [item for item in extracted.items if item.role == "initiating" and not item.from_scheduler]
+    if not any(item.onset < Onset.FIRST_CONSEQUENCE for item in beginning):
         out["e:no-beginning"] = 0.7
         if any(hit.role == "cascade" for item in extracted.items for hit in item.hits):
             out["e:only-cascade"] = 0.7
     if extracted.chars == 0:
         out["e:no-log"] = 1.0
-    for death in extracted.deaths[:6]:
+    for death in extracted.process_exits[:6]:
         if death.signal:
             out[f"d:signal={death.signal}"] = 0.4
-        elif death.code is not None:
-            out[f"d:code={death.code}" if str(death.code) in _TELLING else "d:code=#"] = 0.3
+        elif death.exit_code is not None:
+            out[f"d:code={death.exit_code}" if str(death.exit_code) in _TELLING else "d:code=#"] = 0.3
 
 
-def is_distributed(extracted: Extracted) -> bool:
+def is_distributed(extracted: ExtractedCase) -> bool:
     """Whether the job had more than one process, as far as event and log show."""
     job = extracted.case.job
     return len(job.nodes) > 1 or (job.gpus or 0) > 1 or extracted.case.ranks_seen > 1
 
 
-def is_single(extracted: Extracted) -> bool:
+def is_single(extracted: ExtractedCase) -> bool:
     """Whether event and log say that the job had one process: then it has no symptom of distributed training.
 
     One device with words of a process group in the log is one of several processes, or the first of a group to be.
     """
     job = extracted.case.job
     one = job.gpus is not None and job.gpus <= 1 and len(job.nodes) <= 1 and extracted.case.ranks_seen <= 1
-    return one and _OF_A_GROUP.isdisjoint(extracted.marks)
+    return one and _OF_A_GROUP.isdisjoint(extracted.cues)
 
 
-def features(extracted: Extracted) -> dict[str, float]:
+def features(extracted: ExtractedCase) -> dict[str, float]:
     """All features of a case by name."""
     out: dict[str, float] = {}
     items = extracted.items
     beginning = [item for item in items if item.role == "initiating"]
-    first = ((item.bare, 1.0 if place == 0 else 0.5) for place, item in enumerate(beginning[:4]))
+    first = ((item.message, 1.0 if place == 0 else 0.5) for place, item in enumerate(beginning[:4]))
     _text_block(first, "i:", _OF_FIRST, out)
     _text_block(_lines(extracted, lone=not beginning), "w:", _OF_ANY, out)
     for place, item in enumerate(beginning[:4]):
@@ -256,12 +256,12 @@ def features(extracted: Extracted) -> dict[str, float]:
             out.setdefault(f"x:{item.exception}", 1.0 if place == 0 else 0.4)
     _add_signatures(items, out)
     _add_facts(extracted, out)
-    known = failure_stage.marks()
-    for mark in extracted.marks:
+    known = failure_stage.cues()
+    for mark in extracted.cues:
         out[f"f:{mark}" if mark in known.shared else f"g:{mark}"] = _MARK
     if extracted.stage:
         out[f"g1:{extracted.stage}"] = _STAGE
-        for mark in extracted.marks:
+        for mark in extracted.cues:
             if mark not in known.stages and mark not in known.shared:
                 out[f"g2:{extracted.stage} {mark}"] = _STAGE
     out["bias"] = 1.0

@@ -11,7 +11,7 @@ from typing import Final
 
 from classifiers.contracts import LogStream, RawCase
 from classifiers.data.labelled_cases import LabelledCase
-from classifiers.extraction.line_headers import plain
+from classifiers.extraction.line_headers import strip_colors
 
 _BLIND: Final = 0.25
 _AROUND: Final = 3
@@ -35,7 +35,7 @@ def _line_of(raw: RawCase, root: str) -> tuple[int, int] | None:
     """Stream and offset of the first failing line."""
     core = root.strip()[:200]
     for index, stream in enumerate(raw.streams):
-        at = plain(stream.text).find(core)
+        at = strip_colors(stream.text).find(core)
         if at >= 0:
             return index, at
     return None
@@ -60,7 +60,7 @@ def cut(case: LabelledCase, *, most: int = 5) -> Iterator[Window]:
     if place is not None and lines > _AROUND:
         index, at = place
         stream = raw.streams[index]
-        text = plain(stream.text)
+        text = strip_colors(stream.text)
         begin = text.rfind("\n", 0, at) + 1
         end = text.find("\n", at)
         end = len(text) if end < 0 else end

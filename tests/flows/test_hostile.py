@@ -388,6 +388,6 @@ def test_no_text_costs_much_more_than_its_length(hostile: str) -> None:
     text = "checkpoint step" + hostile * (262_144 // len(hostile))
     began = time.process_time()
     redact(text)
-    training_progress.find([text])
-    training_progress.find([text[:60_000]])
+    training_progress.find_progress([text])
+    training_progress.find_progress([text[:60_000]])
     assert time.process_time() - began < 1

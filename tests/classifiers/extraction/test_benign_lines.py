@@ -1,4 +1,4 @@
-"""Lines that any run prints are no words of its failure."""
+"""Lines that any run prints do not count as signs of its failure."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction import benign_lines, word_lists
-from classifiers.extraction.evidence_items import Extracted
+from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.model.vectorizer import features
@@ -25,27 +25,27 @@ def extractor() -> Extractor:
     return Extractor(Scanner(signatures.packaged()))
 
 
-def _extracted(extractor: Extractor, *lines: str) -> Extracted:
+def _extracted(extractor: Extractor, *lines: str) -> ExtractedCase:
     stream = LogStream(text="\n".join(lines) + "\n")
     return extractor.extract(RawCase(job=JobFacts(status="failed", gpus=2), streams=(stream,)))
 
 
 @pytest.mark.parametrize("line", [MISSING, NOT_A_FAILURE, "Using TensorFlow backend."])
-def test_a_notice_beside_a_failure_changes_no_word_of_it(extractor: Extractor, line: str) -> None:
-    bare, beside = (features(_extracted(extractor, *lines)) for lines in ((FAILURE,), (line, FAILURE)))
-    words = {name for name in beside if name.startswith(("i:", "w:", "g:", "g1:", "g2:"))}
-    assert words == {name for name in bare if name.startswith(("i:", "w:", "g:", "g1:", "g2:"))}
+def test_a_notice_next_to_a_failure_does_not_change_its_features(extractor: Extractor, line: str) -> None:
+    without_notice, with_notice = (features(_extracted(extractor, *lines)) for lines in ((FAILURE,), (line, FAILURE)))
+    words = {name for name in with_notice if name.startswith(("i:", "w:", "g:", "g1:", "g2:"))}
+    assert words == {name for name in without_notice if name.startswith(("i:", "w:", "g:", "g1:", "g2:"))}
 
 
-def test_a_notice_begins_no_failure(extractor: Extractor) -> None:
+def test_a_notice_is_not_the_beginning_of_a_failure(extractor: Extractor) -> None:
     case = _extracted(extractor, NOT_A_FAILURE, FAILURE).case
     assert next(one.text for one in case.evidence if one.role == "initiating") == FAILURE
     assert all(one.role == "context" for one in case.evidence if "not a failure" in one.text)
 
 
-def test_where_nothing_else_was_printed_a_notice_is_read(extractor: Extractor) -> None:
+def test_a_notice_is_read_where_nothing_else_was_printed(extractor: Extractor) -> None:
     assert "w:allocator" in features(_extracted(extractor, NOT_A_FAILURE))
-    assert benign_lines.without([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
+    assert benign_lines.drop_benign([NOT_A_FAILURE, "  "]) == (NOT_A_FAILURE, "  ")
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,19 @@ def test_where_nothing_else_was_printed_a_notice_is_read(extractor: Extractor) -
         "it stands still after the last epoch",
     ],
 )
-def test_what_may_be_the_failure_is_not_harmless(line: str) -> None:
-    assert not benign_lines.is_harmless(line)
+def test_a_line_that_may_be_the_failure_is_not_benign(line: str) -> None:
+    assert not benign_lines.is_benign(line)
 
 
-def test_a_word_so_short_that_it_stands_anywhere_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "benign_lines.toml").write_text(
+def test_a_phrase_that_is_too_short_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "cues").mkdir()
+    (tmp_path / "cues" / "benign_lines.toml").write_text(
         'version = 1\n[[harmless]]\nname = "one"\nwords = ["none"]\nsource = "a library"\n'
     )
     monkeypatch.setattr(word_lists, "files", lambda _: tmp_path)
-    benign_lines.words.cache_clear()
+    benign_lines.phrases.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"benign_lines.toml: one: expected 8 letters or more: 'none'"):
-            benign_lines.words()
+            benign_lines.phrases()
     finally:
-        benign_lines.words.cache_clear()
+        benign_lines.phrases.cache_clear()

@@ -26,7 +26,7 @@ def beginnings(case: Case) -> list[str]:
     return [one.text for one in case.evidence if one.role == "initiating" and one.stream != "scheduler"]
 
 
-def test_the_exception_leads_and_the_launcher_s_words_follow() -> None:
+def test_the_exception_comes_first_and_the_launcher_report_follows() -> None:
     text = (
         "step 10 loss 2.0\nTraceback (most recent call last):\n  File \"t.py\", line 3, in main\n    x = batch['y']\n"
         "KeyError: 'y'\nsrun: error: n1: task 0: Exited with exit code 1\n"
@@ -39,14 +39,14 @@ def test_the_exception_leads_and_the_launcher_s_words_follow() -> None:
     assert all(not one.text.startswith(("File", "x = batch")) for one in case.evidence)
 
 
-def test_numbers_are_those_of_the_file_where_only_its_end_was_read() -> None:
+def test_line_numbers_are_those_of_the_file_when_only_its_end_was_read() -> None:
     case = extract(LogStream(text="KeyError: 'y'\n", rank=0, first_line=5_001))
     assert case.evidence[0].line == 5_001
     gap = LogStream(text="head\n...\nKeyError: 'y'\n", rank=0, windows=((0, 1), (9, 900)))
     assert extract(gap).evidence[0].line == 900
 
 
-def test_of_many_ranks_the_first_in_time_is_suspected() -> None:
+def test_the_rank_that_failed_first_is_the_suspect() -> None:
     late = LogStream(
         text="2026-11-20 10:00:09 RuntimeError: mat1 and mat2 shapes cannot be multiplied", rank=0, node="a"
     )
@@ -59,7 +59,7 @@ def test_of_many_ranks_the_first_in_time_is_suspected() -> None:
     assert case.evidence[0].rank == 3
 
 
-def test_who_only_waited_is_no_suspect() -> None:
+def test_a_rank_that_only_timed_out_is_not_the_suspect() -> None:
     text = "\n".join(
         [
             *(WATCHDOG.format(rank, 78) for rank in (0, 1, 3)),
@@ -72,7 +72,7 @@ def test_who_only_waited_is_no_suspect() -> None:
     assert beginnings(case) == ["[rank2]: RuntimeError: CUDA error: uncorrectable ECC error"]
 
 
-def test_the_silent_rank_of_a_hang_is_suspected_and_the_first_complaint_leads() -> None:
+def test_the_silent_rank_of_a_hang_is_the_suspect_and_the_first_complaint_comes_first() -> None:
     streams = [LogStream(text=WATCHDOG.format(rank, 78), rank=rank) for rank in (0, 1, 3)]
     case = extract(*streams, LogStream(text="step 5\n", rank=2))
     assert case.suspect is not None
@@ -80,7 +80,7 @@ def test_the_silent_rank_of_a_hang_is_suspected_and_the_first_complaint_leads() 
     assert beginnings(case)[0].startswith("[rank0]")
 
 
-def test_a_killed_rank_is_suspected_where_the_others_lost_their_peer() -> None:
+def test_a_killed_rank_is_the_suspect_when_the_others_lost_their_peer() -> None:
     text = (
         "[rank0]: RuntimeError: [pair.cc:544] Connection closed by peer [10.0.0.1]:4711\n"
         "[rank1]: RuntimeError: [pair.cc:544] Connection closed by peer [10.0.0.1]:4711\n"
@@ -91,13 +91,13 @@ def test_a_killed_rank_is_suspected_where_the_others_lost_their_peer() -> None:
     assert case.suspect.rank == 2
 
 
-def test_errors_after_which_the_run_went_on_began_nothing() -> None:
+def test_an_error_after_which_the_run_went_on_is_no_beginning() -> None:
     steps = "".join(f"step {number} loss 1.0\n" for number in range(11, 40))
     text = f"step 10 loss 1.0\nRuntimeError: upload failed\n{steps}KeyError: 'y'\n"
     assert beginnings(extract(LogStream(text=text, rank=0)))[0] == "KeyError: 'y'"
 
 
-def test_a_node_s_own_words_are_evidence_with_their_node() -> None:
+def test_a_node_event_is_evidence_with_its_node() -> None:
     event = NodeEvent(
         text="NVRM: Xid (PCI:0000:0f:00): 79, GPU has fallen off the bus.",
         at=datetime(2026, 11, 20, 10, tzinfo=UTC),
@@ -111,25 +111,25 @@ def test_a_node_s_own_words_are_evidence_with_their_node() -> None:
     assert case.suspect.node == "n7"
 
 
-def test_a_mixed_stream_s_unmarked_lines_belong_to_nobody() -> None:
+def test_unmarked_lines_of_a_shared_log_have_no_rank() -> None:
     text = "[rank3]: step 1\nUnable to determine the device handle: GPU is lost\n[rank3]: CUDA error: unknown error"
     case = extract(LogStream(text=text, rank=0))
     assert case.suspect is not None
     assert case.suspect.rank == 3
 
 
-def test_what_was_looked_for_and_not_there_is_told() -> None:
+def test_missing_logs_are_listed() -> None:
     case = extract(LogStream(text="", rank=1), LogStream(text="", rank=2, missing="no such object"))
     assert case.missing == ("rank 1 wrote nothing to stderr", "log of rank 2 (stderr): no such object")
     assert extract().missing == ("no log was given",)
 
 
-def test_one_line_is_enough_and_none_is_no_error() -> None:
+def test_a_single_line_is_evidence_and_an_empty_log_is_no_error() -> None:
     assert beginnings(extract(LogStream(text="lone words that nobody knows"))) == ["lone words that nobody knows"]
     assert extract(LogStream(text="")).suspect is not None
 
 
-def test_cost_grows_with_the_log_and_evidence_stays_short() -> None:
+def test_the_evidence_of_a_long_log_is_limited() -> None:
     errors = (f"2026-11-20 10:00:00 error {number}: failed\n" for number in range(100_000))
     text = "".join(errors) + "KeyError: 'y'\n"
     case = extract(LogStream(text=text, rank=0))
@@ -145,7 +145,7 @@ def test_any_text_gives_a_case(texts: list[str], reason: str) -> None:
     assert all(one.text.strip() == one.text for one in case.evidence)
 
 
-def test_a_traceback_within_one_json_line_is_a_beginning_of_its_rank() -> None:
+def test_a_traceback_in_one_json_line_is_a_beginning_of_its_rank() -> None:
     text = (
         '{"severity": "INFO", "rank": 2, "message": "step 4"}\n'
         '{"severity": "CRITICAL", "rank": 2, "exception": "Traceback (most recent call last):\\n  File \\"t.py\\", '
@@ -155,7 +155,7 @@ def test_a_traceback_within_one_json_line_is_a_beginning_of_its_rank() -> None:
     assert [(line.rank, line.line) for line in case.evidence if line.role == "initiating"] == [(2, 2)]
 
 
-def test_who_died_without_a_word_is_told_by_its_launcher() -> None:
+def test_the_launcher_report_is_the_beginning_for_a_rank_that_printed_nothing() -> None:
     text = "step 1\nstep 2\nmpirun noticed that process rank 1 with PID 7 on node gpu5 exited on signal 9 (Killed).\n"
     case = extract(LogStream(text))
     assert [line.line for line in case.evidence if line.role == "initiating"] == [3]
@@ -163,13 +163,13 @@ def test_who_died_without_a_word_is_told_by_its_launcher() -> None:
     assert case.suspect.rank == 1
 
 
-def test_frames_of_a_native_stack_begin_nothing() -> None:
+def test_frames_of_a_native_stack_are_no_beginning() -> None:
     text = "*** Check failure stack trace: ***\n    @     0x7fb5221040ee  xla::SetError()\nF0101 a.cc:1] Check failed\n"
     case = extract(LogStream(text))
     assert all("0x7fb5" not in line.text for line in case.evidence if line.role == "initiating")
 
 
-def test_trouble_that_was_overcome_in_a_long_run_begins_nothing() -> None:
+def test_overcome_trouble_of_a_long_run_is_no_beginning() -> None:
     steps = [f"[rank {rank}] step {step} loss 1.0\n" for step in range(300) for rank in range(4)]
     steps[400] = "[rank 2] upload of metrics failed (attempt 1/5): 503 Server Error: Service Unavailable, retrying\n"
     steps[700] = "[rank 1] ERROR cannot reach the metrics server\n"
@@ -183,20 +183,20 @@ WAITED = "RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:78] Timed out wait
 CLOSED = "RuntimeError: [gloo/transport/tcp/pair.cc:561] Connection closed by peer [10.0.0.1]:4711"
 
 
-def test_the_one_rank_of_two_that_does_not_complain_is_suspected() -> None:
+def test_of_two_ranks_the_one_that_does_not_complain_is_the_suspect() -> None:
     case = extract(LogStream(text="step 1\n", rank=0), LogStream(text=f"step 1\n{WAITED}\n", rank=1), job=TWO)
     assert case.suspect is not None
     assert case.suspect.rank == 0
 
 
-def test_who_came_late_is_suspected_where_the_others_gave_up() -> None:
+def test_a_late_rank_is_the_suspect_when_the_others_gave_up() -> None:
     streams = [LogStream(text=f"{CLOSED if rank == 2 else WAITED}\n", rank=rank) for rank in range(4)]
     case = extract(*streams)
     assert case.suspect is not None
     assert case.suspect.rank == 2
 
 
-def report(rank: int, local: int, code: int, second: int) -> str:
+def exit_report(rank: int, local: int, code: int, second: int) -> str:
     return (
         f"E1120 03:41:{second}.000000 99 torch/distributed/elastic/multiprocessing/api.py:869] failed "
         f"(exitcode: {code}) local_rank: {local} (pid: {4700 + rank}) of binary: python\n"
@@ -206,16 +206,16 @@ def report(rank: int, local: int, code: int, second: int) -> str:
     )
 
 
-def test_of_two_nodes_reports_the_killed_rank_is_suspected_and_its_end_is_shown() -> None:
-    first = LogStream(text=f"[rank1]: {CLOSED}\n" + report(1, 1, 1, 55), rank=None, node="n0")
-    second = LogStream(text=f"[rank4]: {CLOSED}\n" + report(6, 2, -9, 57), rank=None, node="n1")
+def test_the_killed_rank_in_the_reports_of_two_nodes_is_the_suspect_and_its_exit_is_evidence() -> None:
+    first = LogStream(text=f"[rank1]: {CLOSED}\n" + exit_report(1, 1, 1, 55), rank=None, node="n0")
+    second = LogStream(text=f"[rank4]: {CLOSED}\n" + exit_report(6, 2, -9, 57), rank=None, node="n1")
     case = extract(first, second, job=JobFacts(status="failed", gpus=8, nodes=("n0", "n1")))
     assert case.suspect is not None
     assert case.suspect.rank == 6
     assert any("exitcode: -9" in line for line in beginnings(case))
 
 
-def test_a_kernel_s_line_leads_to_the_rank_of_the_process_it_names() -> None:
+def test_the_process_that_a_kernel_line_names_gives_the_rank() -> None:
     text = (
         "step 1\n  rank      : 3 (local_rank: 3)\n  exitcode  : -15 (pid: 4711)\n"
         "  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: 4712)\n"
@@ -226,9 +226,9 @@ def test_a_kernel_s_line_leads_to_the_rank_of_the_process_it_names() -> None:
     assert case.suspect.rank == 2
 
 
-def test_a_launcher_s_mark_tells_the_suspect_and_keeps_tracebacks_apart() -> None:
-    daily = "".join(f"[{rank}] step {step}\n" for step in range(20) for rank in range(3))
-    text = daily + (
+def test_launcher_prefixes_give_the_suspect_and_separate_tracebacks() -> None:
+    progress = "".join(f"[{rank}] step {step}\n" for step in range(20) for rank in range(3))
+    text = progress + (
         '[1] Traceback (most recent call last):\n[2] step 20\n[1]   File "t.py", line 3, in main\n'
         "[0] step 20\n[1]     x = batch['y']\n[1] KeyError: 'y'\n"
     )

@@ -30,21 +30,21 @@ def extracted(text: str) -> dict[str, float]:
     return features(Extractor(Scanner(signatures.packaged())).extract(raw))
 
 
-def test_every_word_finds_its_mark() -> None:
-    known = failure_stage.marks()
+def test_every_word_belongs_to_a_cue() -> None:
+    known = failure_stage.cues()
     assert set(known.names) > {"install", "group", "broadcast", "save", "hangs"}
-    found = failure_stage.read("    dist.init_process_group('nccl')\n    ... it hangs here")
+    found = failure_stage.find_cues("    dist.init_process_group('nccl')\n    ... it hangs here")
     assert found.found == ("group", "hangs")
-    assert found.last == "group"  # how it showed is no stage
+    assert found.last_stage == "group"  # a symptom is no stage
 
 
-def test_the_stage_named_last_is_nearest() -> None:
-    assert failure_stage.read("hvd.init()\nhvd.broadcast_parameters(net)\n").last == "broadcast"
-    assert failure_stage.read("hvd.broadcast_parameters(net)\nloss.backward()\n").last == "backward"
-    assert failure_stage.read("nothing to tell") == failure_stage.Stages()
+def test_the_stage_named_last_counts() -> None:
+    assert failure_stage.find_cues("hvd.init()\nhvd.broadcast_parameters(net)\n").last_stage == "broadcast"
+    assert failure_stage.find_cues("hvd.broadcast_parameters(net)\nloss.backward()\n").last_stage == "backward"
+    assert failure_stage.find_cues("nothing to tell") == failure_stage.StageCues()
 
 
-def test_the_same_error_is_read_with_what_led_to_it() -> None:
+def test_the_same_error_is_read_with_the_calls_before_it() -> None:
     saving, loading = extracted(SAVING), extracted(LOADING)
     assert "g1:save" in saving
     assert "g:training" in saving
@@ -52,18 +52,18 @@ def test_the_same_error_is_read_with_what_led_to_it() -> None:
     assert "g:save" not in loading
 
 
-def test_a_short_log_is_read_whole_and_of_a_long_one_what_is_near() -> None:
+def test_a_short_log_is_read_whole_and_a_long_one_near_the_failure() -> None:
     far = "hvd.broadcast_parameters(net)\n" + "all is well here\n" * 30 + "KeyError: 'lane'\n"
     assert "g:broadcast" in extracted(far)
     assert "g:broadcast" not in extracted(far.replace("all is well here\n", "all is well here\n" * 20))
 
 
-def test_where_it_hung_is_told_together() -> None:
+def test_stage_and_hang_make_one_feature() -> None:
     assert "g2:group hangs" in extracted("dist.init_process_group('gloo')\nnothing more for two hours\n")
     assert "g2:backward hangs" in extracted("loss.backward()\nnothing more for two hours\n")
 
 
-def test_how_far_a_run_had_come_is_told_with_its_hang() -> None:
+def test_progress_and_hang_make_one_feature() -> None:
     begun = extracted("loss.backward() never returns on rank 1, after some 300 batches\n")
     begins = extracted("dist.init_process_group('gloo') does not return at startup, two machines\n")
     assert {"g2:backward hangs", "g2:backward under-way"} <= begun.keys()
@@ -72,7 +72,7 @@ def test_how_far_a_run_had_come_is_told_with_its_hang() -> None:
     assert not {"g:under-way"} & begins.keys()
 
 
-def test_a_node_that_speaks_alone_has_no_stage() -> None:
+def test_a_node_event_alone_has_no_stage() -> None:
     raw = labelled_cases.raw_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
     assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
 
@@ -93,12 +93,12 @@ def labelled(number: int, symptom: str, text: str) -> LabelledCase:
     )
 
 
-def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
+def test_only_the_symptom_depends_on_the_stage() -> None:
     last = "TypeError: can't pickle {} objects\n"
     saved = ("net.save('a.h5')\n", "torch.save(twin, there)\n", "  in save_checkpoint\n", "  in on_epoch_end\n")
     loaded = ("for one in DataLoader(two)\n", "  in _get_iterator\n", "batch_sampler=mine\n", "num_workers=9\n")
-    cases = [labelled(at, "D.1.6", said + last.format(f"n{at}")) for at, said in enumerate(saved)]
-    cases += [labelled(at, "C.2", said + last.format(f"m{at}")) for at, said in enumerate(loaded)]
+    cases = [labelled(at, "D.1.6", before + last.format(f"n{at}")) for at, before in enumerate(saved)]
+    cases += [labelled(at, "C.2", before + last.format(f"m{at}")) for at, before in enumerate(loaded)]
     taken = samples(cases, signatures.Catalogue((), {}), 0)
     table = table_of(taken)
     text = fit_text(table, range(len(taken)), ("side", "symptom"))
@@ -110,7 +110,7 @@ def test_the_symptom_follows_the_stage_and_nothing_else_does() -> None:
     assert not text.weights[rows, : text.head("symptom").begin].any()
 
 
-def test_whose_part_speaks_is_read_by_every_head() -> None:
+def test_cues_of_the_affected_part_are_read_by_every_head() -> None:
     hub = extracted("  File \"/opt/py/kubespawner/spawner.py\", line 812, in start\nKeyError: 'pool'\n")
     own = extracted("  File \"/srv/mara/train.py\", line 812, in start\nKeyError: 'pool'\n")
     assert "f:platform-part" in hub
@@ -119,13 +119,13 @@ def test_whose_part_speaks_is_read_by_every_head() -> None:
     assert not any(name.startswith("g") and "platform-part" in name for name in hub)
 
 
-def test_an_event_that_came_again_for_hours_is_told() -> None:
+def test_an_event_repeated_for_hours_is_a_cue() -> None:
     assert "f:for-hours" in extracted("Warning  FailedMount  4m (x61 over 7h)  kubelet  volume lost\n")
     assert "f:for-hours" not in extracted("Warning  FailedMount  4s (x3 over 19s)  kubelet  volume lost\n")
 
 
-def test_chinese_is_read_where_words_have_no_spaces() -> None:
-    assert failure_stage.read("四张卡，昨晚起没有动静了").found == ("hangs",)
-    assert "slow" in failure_stage.read("zero3很慢").found
-    assert "errs" in failure_stage.read("多卡error: 2").found
-    assert "hangs" not in failure_stage.read("unhung").found
+def test_chinese_words_are_found_without_spaces() -> None:
+    assert failure_stage.find_cues("四张卡，昨晚起没有动静了").found == ("hangs",)
+    assert "slow" in failure_stage.find_cues("zero3很慢").found
+    assert "errs" in failure_stage.find_cues("多卡error: 2").found
+    assert "hangs" not in failure_stage.find_cues("unhung").found

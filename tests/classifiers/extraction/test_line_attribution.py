@@ -1,4 +1,4 @@
-"""Lines of several processes in one text find their writer, however a launcher marked them."""
+"""Lines of several processes in one log are attributed, whatever prefix a launcher writes."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.line_attribution import Speakers, process_of
-from classifiers.extraction.line_prefixes import learn, sample
+from classifiers.extraction.line_attribution import LineAttribution, process_of
+from classifiers.extraction.line_prefixes import detect_style, sample_lines
 
 WORDS = (
     "loading shards",
@@ -17,7 +17,7 @@ WORDS = (
     "checkpoint written",
     "step 12 loss 1.9",
 )
-MARKS: dict[str, Callable[[int], str]] = {
+PREFIXES: dict[str, Callable[[int], str]] = {
     "mpiexec -l": lambda rank: f"[{rank}] ",
     "srun --label": lambda rank: f"{rank}: ",
     "srun --label, padded": lambda rank: f"{rank:3d}: ",
@@ -35,55 +35,55 @@ MARKS: dict[str, Callable[[int], str]] = {
 }
 
 
-def text_of(mark: Callable[[int], str], ranks: list[int]) -> str:
-    return "".join(f"{mark(rank)}{words} {rank}\n" for words in WORDS for rank in ranks)
+def text_of(prefix: Callable[[int], str], ranks: list[int]) -> str:
+    return "".join(f"{prefix(rank)}{words} {rank}\n" for words in WORDS for rank in ranks)
 
 
-def speakers(text: str) -> Speakers:
-    return Speakers(text, None, mixed=True, labelled=False)
+def attribution_of(text: str) -> LineAttribution:
+    return LineAttribution(text, None, shared=True, labelled=False)
 
 
-@pytest.mark.parametrize("name", MARKS)
-def test_each_launcher_s_mark_tells_rank_and_words(name: str) -> None:
-    mark = MARKS[name]
-    said = speakers(text_of(mark, [0, 1, 2, 3]))
-    line = f"{mark(2)}KeyError: 'y'"
-    head = said.head(line)
-    assert head.rank == 2
-    assert line[head.body :] == "KeyError: 'y'"
+@pytest.mark.parametrize("name", PREFIXES)
+def test_the_prefix_of_each_launcher_gives_rank_and_message(name: str) -> None:
+    prefix = PREFIXES[name]
+    attribution = attribution_of(text_of(prefix, [0, 1, 2, 3]))
+    line = f"{prefix(2)}KeyError: 'y'"
+    header = attribution.parse_header(line)
+    assert header.rank == 2
+    assert line[header.message_start :] == "KeyError: 'y'"
 
 
 @given(
-    st.sampled_from(sorted(set(MARKS) - {"torch", "Open MPI 4", "Open MPI 5", "horovodrun"})),
+    st.sampled_from(sorted(set(PREFIXES) - {"torch", "Open MPI 4", "Open MPI 5", "horovodrun"})),
     st.integers(2, 80),
     st.data(),
 )
-def test_any_world_s_ranks_are_found_again(name: str, world: int, data: st.DataObject) -> None:
-    mark = MARKS[name]
-    said = speakers(text_of(mark, list(range(world))))
+def test_ranks_of_any_world_size_are_found(name: str, world: int, data: st.DataObject) -> None:
+    prefix = PREFIXES[name]
+    attribution = attribution_of(text_of(prefix, list(range(world))))
     rank = data.draw(st.integers(0, world - 1))
-    assert said.head(mark(rank) + "Traceback (most recent call last):").rank == rank
+    assert attribution.parse_header(prefix(rank) + "Traceback (most recent call last):").rank == rank
 
 
 def test_numbers_that_do_not_come_back_are_no_ranks() -> None:
     steps = "".join(f"[{step}] loss {9 / (step + 1):.3f}\n" for step in range(40))
-    assert speakers(steps).head("[7] loss 1.1").rank is None
-    assert learn(sample("".join(f"{step}: loss\n" for step in range(300)))).name == ""
+    assert attribution_of(steps).parse_header("[7] loss 1.1").rank is None
+    assert detect_style(sample_lines("".join(f"{step}: loss\n" for step in range(300)))).name == ""
 
 
-def test_hosts_are_no_ranks_and_what_stands_behind_them_is_read() -> None:
+def test_hosts_are_no_ranks_and_the_rank_after_a_host_is_read() -> None:
     text = "".join(f"dgx-{host}: [rank{host}]: {words}\n" for words in WORDS for host in (17, 31))
-    head = speakers(text).head("dgx-31: [rank5]: ValueError: x")
-    assert (head.rank, head.host) == (5, "dgx-31")
-    assert speakers(text).head("dgx-31: ValueError: x").rank is None
+    header = attribution_of(text).parse_header("dgx-31: [rank5]: ValueError: x")
+    assert (header.rank, header.host) == (5, "dgx-31")
+    assert attribution_of(text).parse_header("dgx-31: ValueError: x").rank is None
 
 
-def test_workers_count_from_one_beside_a_master() -> None:
+def test_workers_count_from_one_when_there_is_a_master() -> None:
     text = "".join(
         f"[pod/t5-{pod}/pytorch] {words}\n" for words in WORDS for pod in ("master-0", "worker-0", "worker-1")
     )
-    assert speakers(text).head("[pod/t5-worker-1/pytorch] KeyError: 1").rank == 2
-    assert speakers(text).head("[pod/t5-master-0/pytorch] KeyError: 1").rank == 0
+    assert attribution_of(text).parse_header("[pod/t5-worker-1/pytorch] KeyError: 1").rank == 2
+    assert attribution_of(text).parse_header("[pod/t5-master-0/pytorch] KeyError: 1").rank == 0
 
 
 def test_local_ranks_of_a_second_node_become_ranks_by_its_report() -> None:
@@ -91,30 +91,32 @@ def test_local_ranks_of_a_second_node_become_ranks_by_its_report() -> None:
         "[default0]:loading\n[default1]:loading\n[default0]:step 1\n[default1]:step 1\n"
         "  rank      : 5 (local_rank: 1)\n  exitcode  : 1 (pid: 4711)\n"
     )
-    assert speakers(text).head("[default1]:KeyError: 'y'").rank == 5
+    assert attribution_of(text).parse_header("[default1]:KeyError: 'y'").rank == 5
 
 
-def test_a_process_is_known_by_what_ray_or_a_report_say_of_it() -> None:
+def test_ray_and_exit_reports_give_the_rank_of_a_process() -> None:
     ray = "(RayTrainWorker pid=811, ip=10.0.0.7) Setting up process group for: env:// [rank=3, world_size=4]\n"
-    assert speakers(ray).head("(RayTrainWorker pid=811, ip=10.0.0.7) KeyError: 'y'").rank == 3
+    assert attribution_of(ray).parse_header("(RayTrainWorker pid=811, ip=10.0.0.7) KeyError: 'y'").rank == 3
     report = "  rank      : 6 (local_rank: 2)\n  exitcode  : -9 (pid: 9021)\n"
-    assert speakers(report).rank_of_pid("9021") == 6
-    assert speakers(report).rank_of_pid("902") is None
+    assert attribution_of(report).rank_of_process("9021") == 6
+    assert attribution_of(report).rank_of_process("902") is None
 
 
-@pytest.mark.parametrize("mark", ["[rank {}] ", "rank={} ", '{{"rank": {}, "text": ', "[trainer.{}] ", "(rank {}/4) "])
-def test_a_logger_s_own_mark_tells_the_rank(mark: str) -> None:
-    text = "".join(f"{mark.format(rank)}{words}\n" for words in WORDS for rank in range(4))
-    line = mark.format(3) + "loss is not finite"
-    said = speakers(text)
-    assert said.writer(line, said.head(line)) == 3
+@pytest.mark.parametrize(
+    "prefix", ["[rank {}] ", "rank={} ", '{{"rank": {}, "text": ', "[trainer.{}] ", "(rank {}/4) "]
+)
+def test_the_rank_in_a_logger_header_is_read(prefix: str) -> None:
+    text = "".join(f"{prefix.format(rank)}{words}\n" for words in WORDS for rank in range(4))
+    line = prefix.format(3) + "loss is not finite"
+    attribution = attribution_of(text)
+    assert attribution.infer_rank(line, attribution.parse_header(line)) == 3
 
 
-def test_unmarked_words_are_likely_of_the_one_rank_that_stopped() -> None:
+def test_an_unmarked_line_is_likely_of_the_rank_that_stopped() -> None:
     before = "".join(f"[rank {rank}] step {step}\n" for step in range(9) for rank in (0, 1, 2))
     after = "".join(f"[rank {rank}] step {step}\n" for step in range(9, 14) for rank in (0, 2))
     trace = "Traceback (most recent call last):\nKeyError: 'y'\n"
-    assert speakers(before + trace + after).near(len(before)) == 1
+    assert attribution_of(before + trace + after).rank_near(len(before)) == 1
 
 
 def test_the_process_of_a_line() -> None:
@@ -124,10 +126,10 @@ def test_the_process_of_a_line() -> None:
 
 
 @given(st.text(max_size=2_000), st.text(max_size=200))
-def test_any_text_has_speakers(text: str, line: str) -> None:
-    said = speakers(text)
-    head = said.head(line)
-    assert 0 <= head.body <= len(line)
-    said.writer(line, head)
-    said.near(len(text) // 2)
-    assert all(rank >= 0 for rank in said.known)
+def test_any_text_can_be_attributed(text: str, line: str) -> None:
+    attribution = attribution_of(text)
+    header = attribution.parse_header(line)
+    assert 0 <= header.message_start <= len(line)
+    attribution.infer_rank(line, header)
+    attribution.rank_near(len(text) // 2)
+    assert all(rank >= 0 for rank in attribution.known_ranks)

@@ -6,7 +6,7 @@ from classifiers.extraction import line_headers
 
 
 @pytest.mark.parametrize(
-    ("line", "rank", "body"),
+    ("line", "rank", "message"),
     [
         ("[rank3]: RuntimeError: x", 3, "RuntimeError: x"),
         ("[1,12]<stderr>:Traceback", 12, "Traceback"),
@@ -19,22 +19,22 @@ from classifiers.extraction import line_headers
         ("RuntimeError: x", None, "RuntimeError: x"),
     ],
 )
-def test_heads_of_launchers_are_told_from_the_words(line: str, rank: int | None, body: str) -> None:
-    head = line_headers.head_of(line)
-    assert head.rank == rank
-    assert line[head.body :] == body
+def test_launcher_headers_are_separated_from_the_message(line: str, rank: int | None, message: str) -> None:
+    header = line_headers.parse_header(line)
+    assert header.rank == rank
+    assert line[header.message_start :] == message
 
 
 def test_the_device_and_host_of_an_nccl_line() -> None:
-    head = line_headers.head_of("gpu7:100:120 [3] NCCL WARN Cuda failure")
-    assert (head.host, head.gpu) == ("gpu7", 3)
+    header = line_headers.parse_header("gpu7:100:120 [3] NCCL WARN Cuda failure")
+    assert (header.host, header.gpu) == ("gpu7", 3)
 
 
-def test_srun_labels_are_ranks_only_where_the_whole_stream_has_them() -> None:
+def test_srun_labels_are_ranks_only_when_the_whole_stream_has_them() -> None:
     text = "0: step 1\n1: step 1\n2: KeyError: 'x'\n"
-    assert line_headers.is_labelled(text)
-    assert line_headers.head_of("2: KeyError: 'x'", labelled=True).rank == 2
-    assert not line_headers.is_labelled("epoch\n3: x\nloss\nacc\n")
+    assert line_headers.has_rank_labels(text)
+    assert line_headers.parse_header("2: KeyError: 'x'", labelled=True).rank == 2
+    assert not line_headers.has_rank_labels("epoch\n3: x\nloss\nacc\n")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_srun_labels_are_ranks_only_where_the_whole_stream_has_them() -> None:
         ("  time      : 2026-11-20_03:41:55", "  time      : 2026-11-20_03:41:57"),
     ],
 )
-def test_times_of_several_writers_can_be_compared(earlier: str, later: str) -> None:
+def test_times_in_different_formats_can_be_compared(earlier: str, later: str) -> None:
     first, second = line_headers.time_of(earlier), line_headers.time_of(later)
     assert first is not None
     assert second is not None
@@ -66,17 +66,17 @@ def test_a_line_without_a_time_has_none() -> None:
         ("no number of a process here", None),
     ],
 )
-def test_the_rank_a_message_names_as_its_own(line: str, rank: int | None) -> None:
-    assert line_headers.inner_rank(line) == rank
+def test_the_rank_that_a_message_names_is_read(line: str, rank: int | None) -> None:
+    assert line_headers.rank_in_message(line) == rank
 
 
-def test_colours_go() -> None:
-    assert line_headers.plain("\x1b[31mERROR\x1b[0m x") == "ERROR x"
+def test_terminal_colours_are_removed() -> None:
+    assert line_headers.strip_colors("\x1b[31mERROR\x1b[0m x") == "ERROR x"
 
 
 @given(st.text())
-def test_any_line_has_a_head(line: str) -> None:
-    head = line_headers.head_of(line)
-    assert 0 <= head.body <= len(line)
+def test_any_line_has_a_header(line: str) -> None:
+    header = line_headers.parse_header(line)
+    assert 0 <= header.message_start <= len(line)
     line_headers.time_of(line)
-    line_headers.inner_rank(line)
+    line_headers.rank_in_message(line)

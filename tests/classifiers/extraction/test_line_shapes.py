@@ -1,10 +1,10 @@
-"""Shapes of lines mean the same whatever the catalogue knows."""
+"""Shapes of lines, whatever the catalogue knows."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.line_shapes import is_overcome, lost_a_peer, shape_of
+from classifiers.extraction.line_shapes import is_overcome, reports_lost_peer, shape_of
 
 
 @pytest.mark.parametrize(
@@ -30,23 +30,23 @@ def test_shapes(line: str, shape: str | None) -> None:
     assert shape_of(line) == shape
 
 
-def test_what_a_program_calls_overcome_is_and_the_rest_is_not() -> None:
+def test_only_trouble_that_a_program_calls_overcome_is_overcome() -> None:
     assert is_overcome("error reading sample 7, skipped")
     assert is_overcome("prefetch: ConnectionResetError ignored; reconnected")
     assert not is_overcome("error reading sample 7")
     assert not is_overcome("invalid skip_rows value")
 
 
-def test_who_lost_a_peer_says_so_and_a_lost_server_is_no_peer() -> None:
-    assert lost_a_peer("RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711")
-    assert lost_a_peer("Horovod background loop uncaught exception: Connection reset by peer")
-    assert lost_a_peer("Additional GRPC error information from remote target /job:worker/replica:0/task:1:")
-    assert not lost_a_peer("download failed during epoch: Connection reset by peer")
-    assert not lost_a_peer("gloo: invalid argument")
+def test_a_lost_peer_is_recognised_and_a_lost_server_is_no_peer() -> None:
+    assert reports_lost_peer("RuntimeError: [gloo/transport/tcp/pair.cc:544] Connection closed by peer [10.0.0.1]:4711")
+    assert reports_lost_peer("Horovod background loop uncaught exception: Connection reset by peer")
+    assert reports_lost_peer("Additional GRPC error information from remote target /job:worker/replica:0/task:1:")
+    assert not reports_lost_peer("download failed during epoch: Connection reset by peer")
+    assert not reports_lost_peer("gloo: invalid argument")
 
 
 @given(st.text(max_size=700))
 def test_any_line_has_a_shape_or_none(line: str) -> None:
     shape_of(line)
     is_overcome(line)
-    lost_a_peer(line)
+    reports_lost_peer(line)

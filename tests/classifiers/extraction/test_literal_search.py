@@ -8,7 +8,7 @@ WORDS = ("err", "error", "rro", "?x")
 
 
 @given(st.text(alphabet=st.sampled_from("errorx?é€😀 \n\ud800"), max_size=60))
-def test_every_place_of_every_word_is_found_in_characters(text: str) -> None:
+def test_every_match_is_found_with_positions_in_characters(text: str) -> None:
     expected = {
         (index, at, at + len(word))
         for index, word in enumerate(WORDS)
@@ -18,6 +18,6 @@ def test_every_place_of_every_word_is_found_in_characters(text: str) -> None:
     assert set(Literals(WORDS).find(text)) == expected
 
 
-def test_a_word_that_is_not_ascii_is_refused_by_name() -> None:
+def test_a_word_that_is_not_ascii_is_refused_and_named() -> None:
     with pytest.raises(ValueError, match="fäil"):
         Literals(["error", "fäil"])

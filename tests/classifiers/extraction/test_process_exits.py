@@ -1,6 +1,7 @@
 import pytest
 
 from classifiers.extraction import process_exits
+from classifiers.extraction.missing_ranks import find_missing_ranks
 
 
 @pytest.mark.parametrize(
@@ -28,31 +29,31 @@ from classifiers.extraction import process_exits
         ),
     ],
 )
-def test_launchers_tell_who_died_how(
+def test_launcher_reports_give_rank_signal_and_exit_code(
     line: str, rank: int | None, local: int | None, signal: int | None, code: int | None
 ) -> None:
-    [death] = process_exits.deaths(line)
-    assert (death.rank, death.local, death.signal, death.code) == (rank, local, signal, code)
+    [found] = process_exits.find_exits(line)
+    assert (found.rank, found.local_rank, found.signal, found.exit_code) == (rank, local, signal, code)
 
 
-def test_one_line_may_tell_of_several_tasks() -> None:
-    assert [one.rank for one in process_exits.deaths("srun: error: n1: tasks 1,4-6: Terminated")] == [1, 4, 5, 6]
+def test_one_line_may_report_several_tasks() -> None:
+    assert [one.rank for one in process_exits.find_exits("srun: error: n1: tasks 1,4-6: Terminated")] == [1, 4, 5, 6]
 
 
-def test_open_mpi_names_the_first_on_two_lines() -> None:
-    [death] = process_exits.deaths("  Process name: [[45854,1],7]", "\n  Exit code:    77\n")
-    assert (death.rank, death.code, death.told) == (7, 77, True)
+def test_open_mpi_names_the_first_process_on_two_lines() -> None:
+    [found] = process_exits.find_exits("  Process name: [[45854,1],7]", "\n  Exit code:    77\n")
+    assert (found.rank, found.exit_code, found.reported_first) == (7, 77, True)
 
 
-def test_the_report_of_torch_elastic() -> None:
+def test_the_root_cause_report_of_torch_elastic() -> None:
     text = (
         "Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-20_03:41:55\n  host      : gpu018.orion\n"
         "  rank      : 8 (local_rank: 0)\n  exitcode  : -11 (pid: 4711)\n  error_file: <N/A>\n"
     )
-    death = process_exits.report(text, 0)
-    assert death is not None
-    assert (death.rank, death.node, death.signal, death.violent) == (8, "gpu018.orion", 11, True)
-    assert process_exits.report("Root Cause (first observed failure):\n", 0) is None
+    found = process_exits.root_cause_exit(text, 0)
+    assert found is not None
+    assert (found.rank, found.node, found.signal, found.is_violent) == (8, "gpu018.orion", 11, True)
+    assert process_exits.root_cause_exit("Root Cause (first observed failure):\n", 0) is None
 
 
 @pytest.mark.parametrize(
@@ -64,23 +65,23 @@ def test_the_report_of_torch_elastic() -> None:
         ("all ranks are here", []),
     ],
 )
-def test_ranks_that_others_miss(line: str, ranks: list[int]) -> None:
-    assert process_exits.absent(line) == ranks
+def test_ranks_that_others_report_as_missing(line: str, ranks: list[int]) -> None:
+    assert find_missing_ranks(line) == ranks
 
 
 @pytest.mark.parametrize(("code", "signal"), [(137, 9), (-15, 15), (1, None), (None, None), (255, None)])
-def test_signals_behind_exit_codes(code: int | None, signal: int | None) -> None:
+def test_signals_of_exit_codes(code: int | None, signal: int | None) -> None:
     assert process_exits.signal_of(code) == signal
 
 
-def test_open_mpi_names_the_first_process_lines_below_its_notice() -> None:
+def test_open_mpi_names_the_first_process_some_lines_below_its_notice() -> None:
     line = "mpirun detected that one or more processes exited with non-zero status, thus causing"
     after = "\nthe job to be terminated. The first process:\n\n  Process name: [[9248,1],3]\n  Exit code:    4\n"
-    assert [(one.rank, one.code) for one in process_exits.deaths(line, after)] == [(3, 4)]
+    assert [(one.rank, one.exit_code) for one in process_exits.find_exits(line, after)] == [(3, 4)]
 
 
-def test_an_mpi_error_is_told_by_its_process() -> None:
+def test_an_mpi_error_gives_the_rank_of_its_process() -> None:
     line = "[gpu4:32050] *** An error occurred in MPI_Send"
     assert [
-        one.rank for one in process_exits.deaths(line, "\n[gpu4:32050] *** reported by process [3970760705,2]\n")
+        one.rank for one in process_exits.find_exits(line, "\n[gpu4:32050] *** reported by process [3970760705,2]\n")
     ] == [2]

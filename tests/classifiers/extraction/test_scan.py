@@ -7,10 +7,10 @@ from classifiers.extraction.scan import Scanner, tidy
 SCANNER = Scanner(signatures.packaged())
 
 
-def test_only_lines_with_a_hit_come_with_their_numbers() -> None:
+def test_lines_with_a_hit_are_found_with_their_numbers() -> None:
     text = "step 1 loss 2\nRuntimeError: CUDA out of memory. Tried to allocate 2 GiB\nstep 2 loss 1\nKeyError: 'x'\n"
     found = SCANNER.scan(text)
-    assert [one.number for one in found] == [2, 4]
+    assert [one.line_number for one in found] == [2, 4]
     assert all(text[one.offset :].startswith(one.text) for one in found)
     assert any("oom" in hit.id for hit in found[0].hits)
 
@@ -19,15 +19,15 @@ def test_short_words_do_not_count_inside_others() -> None:
     assert SCANNER.scan("nanometres of a bloom") == []
 
 
-def test_a_progress_bar_does_not_swallow_the_line_behind_it() -> None:
+def test_a_progress_bar_does_not_hide_the_line_after_it() -> None:
     [found] = SCANNER.scan("10%|#    | 1/10\r20%|##   | 2/10\rKeyError: 'x'\r\n")
     assert found.text == "KeyError: 'x'"
-    assert found.number == 1
+    assert found.line_number == 1
 
 
-def test_numbers_hold_over_pieces_and_of_many_hits_the_ends_stay() -> None:
+def test_line_numbers_are_right_across_pieces_and_of_many_hits_both_ends_are_kept() -> None:
     text = "".join(f"step {number} loss 1.0000000000000000\n" for number in range(60_000)) + "KeyError: 'x'\n"
-    assert [one.number for one in SCANNER.scan(text)] == [60_001]
+    assert [one.line_number for one in SCANNER.scan(text)] == [60_001]
     many = SCANNER.scan("".join(f"error {number}\n" for number in range(5_000)))
     assert len(many) == 1_200
     assert (many[0].text, many[-1].text) == ("error 0", "error 4999")
@@ -39,17 +39,17 @@ def test_any_text_can_be_scanned(text: str) -> None:
         assert text[found.offset :].startswith(found.text)
 
 
-def test_lines_are_shown_tidy_and_short() -> None:
+def test_displayed_lines_are_tidy_and_short() -> None:
     assert tidy("  a\t\tb   c ") == "a b c"
     assert len(tidy("x" * 5_000)) == 1_000
 
 
-def test_landmarks_are_told_by_the_way_and_make_no_line_of_evidence() -> None:
+def test_landmarks_are_noted_and_are_no_hits() -> None:
     seen: set[str] = set()
     assert SCANNER.scan("step 1\né CKPT written by job-master-0\nstep 2\n", seen) == []
     assert seen == {"ckpt", "-master-0"}
 
 
-def test_places_hold_behind_letters_of_other_alphabets() -> None:
+def test_positions_are_right_after_letters_of_other_alphabets() -> None:
     [found] = SCANNER.scan("шаг 1 — 進捗 İ\nKeyError: 'ключ'\n")
-    assert (found.text, found.number) == ("KeyError: 'ключ'", 2)
+    assert (found.text, found.line_number) == ("KeyError: 'ключ'", 2)

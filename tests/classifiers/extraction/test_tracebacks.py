@@ -1,4 +1,4 @@
-from classifiers.extraction.tracebacks import exception_type, follow, mark_chains
+from classifiers.extraction.tracebacks import exception_type, mark_chains, parse_traceback
 
 CHAINED = """Traceback (most recent call last):
   File "a.py", line 1, in load
@@ -15,20 +15,20 @@ ValueError: no learning rate
 
 
 def test_a_traceback_ends_in_its_exception() -> None:
-    trace = follow(CHAINED, 0, CHAINED.split("\n", 1)[0])
-    assert trace is not None
-    assert (trace.text, trace.type) == ("KeyError: 'lr'", "KeyError")
-    assert trace.frame == 'File "a.py", line 1, in load'
+    found = parse_traceback(CHAINED, 0, CHAINED.split("\n", 1)[0])
+    assert found is not None
+    assert (found.final_line, found.exception) == ("KeyError: 'lr'", "KeyError")
+    assert found.raised_at == "load: return table[name]"
 
 
 def test_the_second_of_a_chain_is_marked() -> None:
     head = "Traceback (most recent call last):"
-    found = [follow(CHAINED, CHAINED.find(head), head), follow(CHAINED, CHAINED.rfind(head), head)]
+    found = [parse_traceback(CHAINED, CHAINED.find(head), head), parse_traceback(CHAINED, CHAINED.rfind(head), head)]
     chain = mark_chains(CHAINED, [one for one in found if one is not None])
     assert [one.chained for one in chain] == [False, True]
 
 
-def test_ranks_that_speak_at_once_are_kept_apart() -> None:
+def test_interleaved_tracebacks_of_two_ranks_are_separated() -> None:
     text = (
         "[rank1]: Traceback (most recent call last):\n"
         "[rank0]: Traceback (most recent call last):\n"
@@ -38,20 +38,20 @@ def test_ranks_that_speak_at_once_are_kept_apart() -> None:
         "[rank0]: ValueError: of zero\n"
         "[rank1]: KeyError: 'of one'\n"
     )
-    first = follow(text, 0, text.split("\n", maxsplit=1)[0])
-    second = follow(text, text.find("[rank0]"), text.split("\n")[1])
+    first = parse_traceback(text, 0, text.split("\n", maxsplit=1)[0])
+    second = parse_traceback(text, text.find("[rank0]"), text.split("\n")[1])
     assert first is not None
     assert second is not None
-    assert first.text == "[rank1]: KeyError: 'of one'"
-    assert second.text == "[rank0]: ValueError: of zero"
+    assert first.final_line == "[rank1]: KeyError: 'of one'"
+    assert second.final_line == "[rank0]: ValueError: of zero"
 
 
-def test_a_cut_traceback_has_no_end() -> None:
+def test_a_traceback_without_its_final_line_is_none() -> None:
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()'
-    assert follow(text, 0, text.split("\n", maxsplit=1)[0]) is None
+    assert parse_traceback(text, 0, text.split("\n", maxsplit=1)[0]) is None
 
 
-def test_exceptions_are_told_by_their_class() -> None:
+def test_exceptions_are_named_by_their_class() -> None:
     assert exception_type("torch.distributed.DistBackendError: NCCL error in: x.cpp:1970") == "DistBackendError"
     assert exception_type("ray.exceptions.RayTaskError(ValueError): ray::f()") == "RayTaskError"
     assert exception_type("no error here") is None

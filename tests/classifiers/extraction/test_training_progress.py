@@ -19,14 +19,14 @@ def test_steps_are_read_as_frameworks_write_them(line: str, step: int | None) ->
 
 
 def test_the_last_step_and_checkpoint_are_found() -> None:
-    found = training_progress.find(["step 1\nsaved checkpoint to /ckpt/step_1.pt\nstep 2\nboom\n", "step 1\n"])
+    found = training_progress.find_progress(["step 1\nsaved checkpoint to /ckpt/step_1.pt\nstep 2\nboom\n", "step 1\n"])
     assert found is not None
     assert (found.step, found.checkpoint) == (2, "/ckpt/step_1.pt")
-    assert training_progress.find(["boom"]) is None
+    assert training_progress.find_progress(["boom"]) is None
 
 
-def test_what_the_scanner_saw_decides_only_whether_a_checkpoint_is_looked_for() -> None:
+def test_landmarks_only_decide_whether_a_checkpoint_is_searched() -> None:
     texts = ["step 7\nsaved checkpoint to /ckpt/step_1.pt\n"]
-    assert training_progress.find(texts, [{"checkpoint", "ckpt"}]) == training_progress.find(texts)
+    assert training_progress.find_progress(texts, [{"checkpoint", "ckpt"}]) == training_progress.find_progress(texts)
     nothing = ["step 7\nsaved to /data\n"]
-    assert training_progress.find(nothing, [set()]) == training_progress.find(nothing)
+    assert training_progress.find_progress(nothing, [set()]) == training_progress.find_progress(nothing)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from classifiers.contracts import Case, JobFacts
-from classifiers.extraction.evidence_items import Extracted
+from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.model.label_fusion import SIGNALS, Judge, Judgement
 from classifiers.model.linear_model import Floats, Head, TextModel
 
@@ -41,7 +41,7 @@ def judged(judge: Judge, silent: Case, cause: Floats, retry: Floats, category: F
     """What is said of a case that no entry speaks of, from the words alone."""
     sides = shares(cause[0], cause[1] + cause[2], cause[3])
     text = {"side": sides, "cause": cause, "category": category, "retry": retry}
-    return judge.judge(Extracted(silent, [], [], 0, 0), text, 1.0)
+    return judge.judge(ExtractedCase(silent, [], [], 0, 0), text, 1.0)
 
 
 def outlook(judge: Judge, silent: Case, cause: Floats, retry: Floats) -> str:

@@ -1,0 +1,174 @@
+"""The passes of extraction, in order: each adds to or changes the evidence of one case."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from classifiers.contracts import Progress, RawCase, Suspect
+from classifiers.extraction import failure_stage, ordering, training_progress
+from classifiers.extraction.evidence_items import NODE, EvidenceItem
+from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.rank_inference import demote_stream_rank, infer_likely_ranks
+from classifiers.extraction.sampled_lines import sample_ends
+from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
+from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
+
+_LEADING: Final = 4  # items whose likely rank is looked for (judgement: later ones are seldom read)
+
+
+@dataclass(slots=True)
+class Extraction:
+    """One case while its evidence is collected.
+
+    Attributes:
+        raw: the case.
+        streams: its log streams and, last, the scheduler's message.
+        node_events: the text of each node event, and the lines that the scanner found in it.
+        present: ids of all catalogue entries that match a line of the case.
+        findings: evidence items, process exits and missing ranks.
+        attributions: who printed which line, by stream; None for a stream without text and the scheduler's message.
+        suspect: the suspect.
+        progress: the progress of the run.
+        ranks_seen: how many different ranks have a stream or a line.
+        stage: what the text around the first item says of the stage.
+    """
+
+    raw: RawCase
+    streams: list[StreamText]
+    node_events: list[tuple[str, list[ScannedLine]]]
+    present: frozenset[str]
+    findings: StreamFindings = field(default_factory=lambda: StreamFindings([], [], []))
+    attributions: list[LineAttribution | None] = field(default_factory=list)
+    suspect: Suspect | None = None
+    progress: Progress | None = None
+    ranks_seen: int = 0
+    stage: failure_stage.StageCues = field(default_factory=failure_stage.StageCues)
+
+    @property
+    def items(self) -> list[EvidenceItem]:
+        """The evidence items."""
+        return self.findings.items
+
+    @property
+    def log_texts(self) -> list[str]:
+        """The texts of the logs, without the scheduler's message."""
+        return [one.text for one in self.streams if not one.is_scheduler]
+
+
+def read_streams(extraction: Extraction) -> None:
+    """Read the log streams and the scheduler's message."""
+    for stream in extraction.streams:
+        if not stream.text:
+            extraction.attributions.append(None)
+            continue
+        reader = StreamReader(extraction.raw, stream, extraction.present)
+        reader.read(extraction.findings)
+        extraction.attributions.append(None if stream.is_scheduler else reader.attribution)
+
+
+def read_node_events(extraction: Extraction) -> None:
+    """Read the node events; one without a catalogue entry is no beginning."""
+    for event, (text, lines) in zip(extraction.raw.node_events, extraction.node_events, strict=True):
+        line = lines[0] if lines else ScannedLine(0, 1, text)
+        hits = applicable_hits(line, extraction.raw, NODE, extraction.present)
+        role, onset = classify_line(LineFacts(line, text, hits))
+        if role == "initiating" and not hits:
+            role, onset = "context", Onset.NEUTRAL
+        extraction.items.append(
+            EvidenceItem(
+                text=text,
+                role=role,
+                onset=onset,
+                stream=len(extraction.streams),
+                position=len(extraction.items),
+                offset=0,
+                line_number=None,
+                node=event.node,
+                time=time_of(event.at.isoformat() if event.at is not None else text),
+                hits=hits,
+                error_words=line.error_words,
+            )
+        )
+
+
+def add_sampled_lines(extraction: Extraction) -> None:
+    """Add the first and last lines of each log, where little else was found."""
+    extraction.items.extend(sample_ends(extraction.streams, extraction.items))
+
+
+def fold_repeats(extraction: Extraction) -> None:
+    """Remove lines that the same rank printed before, numbers aside."""
+    extraction.findings.items = ordering.fold_repeats(extraction.items)
+
+
+def withdraw_survived(extraction: Extraction) -> None:
+    """Withdraw trouble after which the run went on."""
+    progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
+    ordering.withdraw_survived(extraction.items, progress)
+
+
+def promote_first_sign(extraction: Extraction) -> None:
+    """Choose a beginning where no line shows one."""
+    ordering.promote_first_sign(extraction.items)
+
+
+def sort_items(extraction: Extraction) -> None:
+    """Sort by role, onset and time."""
+    extraction.items.sort(key=ordering.sort_key)
+
+
+def infer_ranks(extraction: Extraction) -> None:
+    """Infer the ranks of leading lines, and where a single log is of several processes."""
+    infer_likely_ranks(extraction.items[:_LEADING], extraction.attributions)
+    texts = [one.text for one in extraction.streams]
+    demote_stream_rank(extraction.raw, extraction.items, extraction.findings.exits, texts)
+
+
+def read_progress(extraction: Extraction) -> None:
+    """Find the last step and checkpoint."""
+    logs = [one for one in extraction.streams if one.text and not one.is_scheduler]
+    extraction.progress = training_progress.find_progress([one.text for one in logs], [one.landmarks for one in logs])
+
+
+def choose_suspect(extraction: Extraction) -> None:
+    """Find the suspect, and order its lines first."""
+    findings = extraction.findings
+    attributions = [one for one in extraction.attributions if one is not None]
+    extraction.suspect = find_suspect(
+        SuspectEvidence(extraction.raw, findings.items, findings.exits, findings.missing, attributions)
+    )
+    rank = extraction.suspect.rank if extraction.suspect is not None else None
+    if rank is not None:
+        ordering.promote_suspect_line(findings.items, rank)
+        findings.items.sort(key=ordering.prefer_rank(rank))
+    extraction.ranks_seen = ranks_seen(extraction.raw, findings.items)
+
+
+def limit_items(extraction: Extraction) -> None:
+    """Keep the first items of each role."""
+    extraction.findings.items = ordering.limit(extraction.items)
+
+
+def read_stage(extraction: Extraction) -> None:
+    """Read the cues around the first item."""
+    extraction.stage = failure_stage.cues_near_first_item(extraction.log_texts, extraction.items)
+
+
+PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
+    ("read the log streams", read_streams),
+    ("read the node events", read_node_events),
+    ("add sampled lines", add_sampled_lines),
+    ("fold repeats", fold_repeats),
+    ("withdraw survived trouble", withdraw_survived),
+    ("promote the first sign", promote_first_sign),
+    ("sort", sort_items),
+    ("infer ranks", infer_ranks),
+    ("read the progress", read_progress),
+    ("choose the suspect", choose_suspect),
+    ("limit", limit_items),
+    ("read the stage", read_stage),
+)

@@ -1,0 +1,76 @@
+"""Lines near the beginning and end of each log, shown where little else was found."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_headers import parse_header
+from classifiers.extraction.line_roles import is_source_code
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.stream_reader import StreamText
+
+# All of these are a judgement: as many lines as a person reads at a glance.
+_FEW_ITEMS: Final = 8
+_MOST_STREAMS: Final = 8
+_LONG_TEXT: Final = 1_500  # characters
+_FRONT: Final = 1_500
+_BACK: Final = 2_500
+_FIRST_LINES: Final = 2
+_LAST_LINES: Final = 6
+_LINE_LENGTH: Final = 2_000
+
+
+def sample_ends(streams: Sequence[StreamText], items: Sequence[EvidenceItem]) -> list[EvidenceItem]:
+    """The first two and last six lines of each log as context items; none where enough items were found.
+
+    Of a long log none are taken where the beginning of the failure is known.
+    """
+    if sum(item.role != "context" or bool(item.hits) for item in items) >= _FEW_ITEMS:
+        return []
+    is_clear = any(
+        item.role == "initiating" and item.onset < Onset.SCHEDULER_STRONG_ENTRY and not item.from_scheduler
+        for item in items
+    )
+    known = {(item.stream, item.offset) for item in items}
+    out: list[EvidenceItem] = []
+    for stream in streams[: _MOST_STREAMS + 1]:
+        if stream.is_scheduler or not stream.text.strip() or (is_clear and len(stream.text) > _LONG_TEXT):
+            continue
+        for offset, number, line in _end_lines(stream.text):
+            if (stream.index, offset) not in known and not is_source_code(stream.text, offset, line):
+                out.append(_context_item(stream, offset, number, line, len(items) + len(out)))
+    return out
+
+
+def _context_item(stream: StreamText, offset: int, number: int, line: str, position: int) -> EvidenceItem:
+    header = parse_header(line)
+    return EvidenceItem(
+        text=line[:_LINE_LENGTH],
+        role="context",
+        onset=Onset.SAMPLED,
+        stream=stream.index,
+        position=position,
+        offset=offset,
+        line_number=number,
+        rank=header.rank if header.rank is not None and not header.is_local else stream.source.rank,
+        node=stream.source.node or header.host,
+        message_start=header.message_start,
+    )
+
+
+def _end_lines(text: str) -> list[tuple[int, int, str]]:
+    """Offset, number and text of the first and last lines of a text, those that are not empty."""
+    first = list(_numbered(text[:_FRONT], 0, 1))
+    if len(text) <= _FRONT:
+        return first if len(first) <= _FIRST_LINES + _LAST_LINES else [*first[:_FIRST_LINES], *first[-_LAST_LINES:]]
+    begin = text.find("\n", len(text) - _BACK if len(text) > _BACK else 0) + 1
+    last = list(_numbered(text[begin:], begin, text.count("\n", 0, begin) + 1))
+    return [*first[:_FIRST_LINES], *last[-_LAST_LINES:]]
+
+
+def _numbered(text: str, offset: int, number: int) -> Iterator[tuple[int, int, str]]:
+    for line in text.split("\n"):
+        if line.strip():
+            yield offset, number, line
+        offset += len(line) + 1
+        number += 1

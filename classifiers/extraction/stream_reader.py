@@ -1,0 +1,251 @@
+"""Reads one log stream: turns the lines that the scanner found into evidence items, each with role, rank and time."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from signal import SIGTERM
+from typing import Final
+
+from classifiers.contracts import LogStream, RawCase
+from classifiers.extraction.evidence_items import SCHEDULER, EvidenceItem
+from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_headers import LineHeader, has_rank_labels, rank_in_message, time_of
+from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line, is_source_code
+from classifiers.extraction.missing_ranks import find_missing_ranks
+from classifiers.extraction.onset import IN_SCHEDULER_MESSAGE, Onset
+from classifiers.extraction.process_exits import ProcessExit, find_exits, is_root_cause_report, root_cause_exit
+from classifiers.extraction.rank_inference import exited_ranks, resolve_local_ranks
+from classifiers.extraction.scan import ScannedLine
+from classifiers.extraction.tracebacks import Traceback, exception_type, mark_chains, parse_traceback
+from classifiers.taxonomy import Role
+
+_EXIT_WORDS: Final = frozenset(
+    {
+        "failed", "exited", "exitcode", "exit code", "killed", "segmentation", "terminat", "signal", "missing", "stall",
+        "unhealthy", "lost", "dead", "abort", "bus error", "failure", "sigkill", "sigsegv", "unavailable", "timed out",
+        "preempt", "stopped", "timeout", "error", "sigterm", "sigabrt",
+    }
+)  # fmt: skip
+_RANK_MARKS: Final = ("[rank", "[Rank", "[default", "]<std")
+_RANK_TAGS: Final = re.compile(
+    r"^[^\n]{0,60}?\[(?:rank ?|Rank ?|default)(?P<a>\d{1,6})\][: ]|^\[\d+,(?P<b>\d{1,6})\]<", re.MULTILINE
+)
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_MASTER_PODS: Final = frozenset({"-master-0", "-chief-0"})
+# Limits of what is read (judgement: they bound the time of a log full of errors).
+_MOST_TRACEBACKS: Final = 48
+_MOST_TAGS: Final = 200
+_MANY_LINES: Final = 60  # from so many lines on, repeats are counted
+_MOST_REPEATS: Final = 8
+_PATTERN_LENGTH: Final = 300
+_NOTICE_LENGTH: Final = 400
+_TIME_RANGE: Final = 2_000
+_TIME_LINES: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class StreamText:
+    """One stream after the scan.
+
+    Attributes:
+        index: its place among the texts of the case.
+        text: its text, without terminal colours.
+        source: the stream that the text is of.
+        lines: the lines that the scanner found.
+        landmarks: the landmarks that the scanner saw.
+    """
+
+    index: int
+    text: str
+    source: LogStream
+    lines: Sequence[ScannedLine]
+    landmarks: Collection[str] = ()
+
+    @property
+    def is_scheduler(self) -> bool:
+        """Whether it is the scheduler's message, not a log."""
+        return self.source.stream == SCHEDULER
+
+
+@dataclass(slots=True)
+class StreamFindings:
+    """What the lines of all streams say.
+
+    Attributes:
+        items: the evidence items, in the order in which they were found.
+        exits: the process exits that launchers report.
+        missing: ranks that other ranks report as missing, once for each report.
+    """
+
+    items: list[EvidenceItem]
+    exits: list[ProcessExit]
+    missing: list[int]
+
+
+class StreamReader:
+    """Reads one stream of a case.
+
+    Args:
+        raw: the case.
+        stream: the stream.
+        present: ids of all catalogue entries that match a line of the case.
+    """
+
+    def __init__(self, raw: RawCase, stream: StreamText, present: frozenset[str]) -> None:
+        self._raw = raw
+        self._stream = stream
+        self._present = present
+        rank = stream.source.rank
+        is_mixed = _has_other_ranks(stream.text, rank)
+        only_log = sum(bool(one.text) for one in raw.streams) <= 1
+        is_shared = not stream.is_scheduler and (is_mixed or rank is None or only_log)
+        self.attribution = LineAttribution(
+            stream.text,
+            rank,
+            shared=is_shared,
+            labelled=has_rank_labels(stream.text),
+            may_have_master=not _MASTER_PODS.isdisjoint(stream.landmarks),
+        )
+        self._tracebacks = {one.final_offset: one for one in self._find_tracebacks()}
+        self._lines = self._candidate_lines()
+        is_several = is_mixed or (is_shared and self.attribution.has_several_ranks)
+        self._stream_rank = None if is_several else rank
+        self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
+
+    def read(self, findings: StreamFindings) -> None:
+        """Add what the stream says to the findings."""
+        counts: Counter[str] = Counter()
+        has_many = len(self._lines) > _MANY_LINES
+        for line in self._lines:
+            pattern = ""
+            if has_many:
+                pattern = _NUMBER.sub("#", line.text[:_PATTERN_LENGTH])
+                counts[pattern] += 1
+                if counts[pattern] > _MOST_REPEATS:
+                    self.attribution.note_repeat(line.text, pattern)
+                    continue
+            item = self._make_item(line, len(findings.items))
+            if item is None:
+                continue
+            if has_many and item.role in {"initiating", "cascade"}:
+                self.attribution.complaint_patterns.add(pattern)
+            self._read_exits(line, item, findings)
+            findings.items.append(item)
+
+    def _find_tracebacks(self) -> list[Traceback]:
+        starts = [line for line in self._stream.lines if line.starts_traceback]
+        if len(starts) > _MOST_TRACEBACKS:
+            starts = [*starts[: _MOST_TRACEBACKS // 2], *starts[-_MOST_TRACEBACKS // 2 :]]
+        parse = self.attribution.parse_header
+        found = (parse_traceback(self._stream.text, line.offset, line.text, parse=parse) for line in starts)
+        return mark_chains(self._stream.text, [one for one in found if one is not None])
+
+    def _candidate_lines(self) -> list[ScannedLine]:
+        """The scanned lines and the final lines of tracebacks, in order."""
+        by_offset = {line.offset: line for line in self._stream.lines}
+        for offset, traceback in self._tracebacks.items():
+            if offset not in by_offset:
+                number = self._stream.text.count("\n", 0, offset) + 1
+                by_offset[offset] = ScannedLine(offset, number, traceback.final_line)
+        return [by_offset[offset] for offset in sorted(by_offset)]
+
+    def _make_item(self, line: ScannedLine, position: int) -> EvidenceItem | None:
+        """The item of a line, None for a line that is only part of a traceback."""
+        traceback = self._tracebacks.get(line.offset)
+        embedded: str | None = None
+        if line.starts_traceback and not line.hits and traceback is None:
+            embedded = _embedded_exception(line.text)
+            if embedded is None:
+                return None
+        header = self.attribution.parse_header(line.text)
+        message = line.text[header.message_start :]
+        if traceback is None and is_source_code(self._stream.text, line.offset, message):
+            return None
+        exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
+        hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)
+        role, onset = self._classify(LineFacts(line, message.lstrip(), hits, traceback, exception))
+        rank, rank_from_stream = self._rank_of(line, header, role)
+        is_timed = self._needs_time and role != "context"
+        return EvidenceItem(
+            text=line.text,
+            role=role,
+            onset=onset,
+            stream=self._stream.index,
+            position=position,
+            offset=line.offset,
+            line_number=line.line_number,
+            rank=rank,
+            node=self._stream.source.node or header.host,
+            gpu=header.gpu,
+            time=_time_near(self._stream.text, line.offset, line.text) if is_timed else None,
+            hits=hits,
+            exception=exception,
+            message_start=header.message_start,
+            error_words=line.error_words,
+            from_scheduler=self._stream.is_scheduler,
+            start_offset=traceback.start_offset if traceback is not None else line.offset,
+            ends_process=traceback is not None or onset is Onset.DECISIVE_ENTRY,
+            rank_from_stream=rank_from_stream,
+            raised_at=traceback.raised_at if traceback is not None else "",
+        )
+
+    def _classify(self, facts: LineFacts) -> tuple[Role, Onset]:
+        role, onset = classify_line(facts)
+        if not self._stream.is_scheduler:
+            return role, onset
+        return (role, IN_SCHEDULER_MESSAGE[onset]) if facts.hits else ("context", Onset.NEUTRAL)
+
+    def _rank_of(self, line: ScannedLine, header: LineHeader, role: Role) -> tuple[int | None, bool]:
+        """The rank that printed a line, and whether that is only the rank of the stream."""
+        named = header.rank if not header.is_local else None
+        in_message = rank_in_message(line.text) if named is None else None
+        rank = named if named is not None else in_message
+        if rank is None:
+            rank = self._stream_rank
+        if rank is None and role in {"initiating", "cascade"}:
+            rank = self.attribution.infer_rank(line.text, header)
+        return rank, rank is not None and header.rank is None and in_message is None
+
+    def _read_exits(self, line: ScannedLine, item: EvidenceItem, findings: StreamFindings) -> None:
+        """Add the exits and missing ranks that a line reports."""
+        text = self._stream.text
+        if is_root_cause_report(line.text):
+            root_cause = root_cause_exit(text, line.offset)
+            findings.exits += [root_cause] if root_cause is not None else []
+            return
+        if line.error_words.isdisjoint(_EXIT_WORDS) and all(hit.role != "teardown" for hit in item.hits):
+            return
+        end = line.offset + len(line.text)
+        following = text[end : end + _NOTICE_LENGTH]
+        exits = resolve_local_ranks(find_exits(line.text, following), self.attribution)
+        findings.exits += exits
+        item.missing_ranks = tuple(find_missing_ranks(line.text, following))
+        findings.missing += item.missing_ranks
+        item.reports_exit = any(one.signal != SIGTERM for one in exits)
+        item.exited_ranks = exited_ranks(exits)
+
+
+def _has_other_ranks(text: str, rank: int | None) -> bool:
+    """Whether lines of other ranks than the stream's own are in it: then a line without a rank is of none."""
+    if rank is None or "[" not in text or not any(mark in text for mark in _RANK_MARKS):
+        return False
+    return any(int(tag["a"] or tag["b"]) != rank for tag in islice(_RANK_TAGS.finditer(text), _MOST_TAGS))
+
+
+def _embedded_exception(line: str) -> str | None:
+    """The exception of a traceback that one line holds whole, its line ends escaped (JSON logs), None without one."""
+    parts = line.split("\\n")
+    named = (exception_type(part) for part in reversed(parts)) if len(parts) > 1 else ()
+    return next((name for name in named if name is not None), None)
+
+
+def _time_near(text: str, offset: int, line: str) -> float | None:
+    """The time of a line, else of the nearest line before it."""
+    time = time_of(line)
+    if time is not None:
+        return time
+    begin = max(0, offset - _TIME_RANGE)
+    earlier = reversed(text[begin:offset].split("\n")[-_TIME_LINES:])
+    return next((time for time in map(time_of, earlier) if time is not None), None)
