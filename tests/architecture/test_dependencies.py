@@ -65,21 +65,28 @@ def names(requirements: Iterable[Requirement]) -> set[str]:
     return {canonicalize_name(one.name) for one in requirements}
 
 
+@functools.cache
+def distributions_by_module() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
 def imported(*packages: str) -> dict[str, set[str]]:
-    """Third-party distributions by name, with the files that import them. The lab's programs run elsewhere."""
+    """Third-party distributions by name, with the files that import them."""
     found: dict[str, set[str]] = {}
-    distributions = packages_distributions()
-    for package in packages:
-        for path in (ROOT / package).rglob("*.py"):
-            if "programs" in path.parts:
-                continue
-            for module in modules(path):
-                top = module.partition(".")[0]
-                if top in sys.stdlib_module_names or top in OWN:
-                    continue
-                for name in set(distributions.get(top, [top])):
-                    found.setdefault(canonicalize_name(name), set()).add(str(path.relative_to(ROOT)))
+    distributions = distributions_by_module()
+    for path, module in (pair for package in packages for pair in modules_of(package)):
+        top = module.partition(".")[0]
+        if top not in sys.stdlib_module_names and top not in OWN:
+            for name in distributions.get(top, [top]):
+                found.setdefault(canonicalize_name(name), set()).add(str(path.relative_to(ROOT)))
     return found
+
+
+@functools.cache
+def modules_of(package: str) -> list[tuple[Path, str]]:
+    """The modules that a package's files import, each with the file. The lab's programs run elsewhere."""
+    files = [path for path in (ROOT / package).rglob("*.py") if "programs" not in path.parts]
+    return [(path, module) for path in files for module in set(modules(path))]
 
 
 def modules(path: Path) -> Iterable[str]:
