@@ -13,8 +13,8 @@ import pytest
 SCRIPT = """
 import sys, time, os
 from pathlib import Path
-from service.ingest.stop import SignalStop
-from service.ingest.team import Team
+from service.shutdown import SignalShutdownFlag
+from service.messaging.supervisor import Supervisor
 
 folder = Path(sys.argv[1])
 
@@ -27,9 +27,9 @@ def run(number, stop):
     (folder / f"{number}.finished").touch()
     return 0
 
-stop = SignalStop()
+stop = SignalShutdownFlag()
 stop.listen()
-sys.exit(Team([0, 1], run, frozenset({5})).run(stop))
+sys.exit(Supervisor([0, 1], run, frozenset({5})).run(stop))
 """
 
 
