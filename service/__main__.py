@@ -1,4 +1,4 @@
-"""The `faultline` command: finds the subcommand's module, runs it, turns errors into one clear line."""
+"""The `faultline` command: runs a subcommand's module and turns errors into one clear line and an exit code."""
 
 import argparse
 import importlib
@@ -6,39 +6,36 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from service.errors import ConfigurationError, FaultlineError
+from service.cli import exit_codes
+from service.errors import ConfigurationError, FaultlineError, InvalidInput, ModelUnavailable
 
-USAGE = 2
 COMMANDS = {
-    "serve": "run the API and the dashboard, with --with-worker also the worker",
+    "serve": "run the API and the dashboard; with --with-worker also the worker",
     "worker": "consume job completions from Kafka",
-    "classify": "say why the jobs in a file of events failed",
-    "replay": "read events from files straight into the store",
-    "publish": "put events from files on the topic",
-    "train": "train the text classifier on the corpus, and on labels of your own",
+    "classify": "classify the failed jobs in a file of events",
+    "replay": "store events from files without Kafka",
+    "publish": "publish events from files on the topic",
+    "train": "train the classifier on the packaged data and on your own labels",
     "evaluate": "measure the classifier",
     "model": "list or show trained models",
-    "labels": "export or import what people said of verdicts",
+    "labels": "export or import corrections of verdicts as labelled cases",
     "db": "upgrade or check the database schema",
-    "policy": "check or show the mitigation policy",
-    "report": "the weekly quality report",
-    "hook": "resubmit jobs beside their scheduler, as the policy asks for it",
-    "automation": "stop or start all automatic action, or show how it stands",
-    "config": "show the settings in force",
-    "watch": "turn a cluster's ends of Jobs and Pods into events",
+    "policy": "check, show, explain or replay the mitigation policy",
+    "report": "print or publish the weekly quality report",
+    "hook": "carry out resubmission requests at a scheduler",
+    "automation": "stop or start all automatic actions, or show their status",
+    "config": "print the effective settings",
+    "watch": "watch a Kubernetes cluster and send an event for each finished Job and Pod",
     "token": "create, list or revoke API tokens",
-    "account": "people who log in with a name and a password",
-    "audit": "who changed what, and whether the record of it was changed",
+    "account": "manage accounts that log in with a name and a password",
+    "completion": "print a shell completion script",
+    "audit": "list recorded changes, or verify that the records are unaltered",
 }
 
 
 def parser_for(command: str | None) -> argparse.ArgumentParser:
-    """The parser, with the arguments of one command; only that command's module is imported."""
-    parser = argparse.ArgumentParser(
-        prog="faultline", description="Says why a deep-learning job failed and what to do."
-    )
-    parser.add_argument("--version", action="version", version=f"faultline {version('faultline')}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    """Return the parser with the arguments of one command; only that command's module is imported."""
+    parser, commands = _empty_parser()
     for name, summary in COMMANDS.items():
         if name == command:
             importlib.import_module(f"service.cli.{name}").add_parser(commands)
@@ -47,23 +44,48 @@ def parser_for(command: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def full_parser() -> argparse.ArgumentParser:
+    """Return the parser with the arguments of all commands; imports all their modules."""
+    parser, commands = _empty_parser()
+    for name in COMMANDS:
+        importlib.import_module(f"service.cli.{name}").add_parser(commands)
+    return parser
+
+
+def _empty_parser() -> "tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]":
+    parser = argparse.ArgumentParser(
+        prog="faultline", description="Classifies why deep-learning jobs failed and advises what to do."
+    )
+    parser.add_argument("--version", action="version", version=f"faultline {version('faultline')}")
+    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+
+def exit_code_of(error: FaultlineError) -> int:
+    """Return the exit code for an error that ended a command."""
+    if isinstance(error, ModelUnavailable):
+        return exit_codes.NO_MODEL
+    if isinstance(error, ConfigurationError | InvalidInput):
+        return exit_codes.USAGE
+    return exit_codes.FAILED
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code (2: wrong usage or settings)."""
+    """Run one command and return its exit code (see `service.cli.exit_codes`)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if word in COMMANDS), None)
     try:
         args = parser_for(command).parse_args(arguments)
         code: int = importlib.import_module(f"service.cli.{args.command}").run(args)
-    except ConfigurationError as error:
-        print(f"faultline: {error.detail}", file=sys.stderr)
-        return USAGE
     except FaultlineError as error:
         print(f"faultline: {error.detail}", file=sys.stderr)
-        return 1
+        return exit_code_of(error)
     except KeyboardInterrupt:
-        return 130
+        return exit_codes.INTERRUPTED
     except BrokenPipeError:
-        return 141
+        return exit_codes.BROKEN_PIPE
+    except OSError as error:  # such as a full disk while a result is written
+        print(f"faultline: {error}", file=sys.stderr)
+        return exit_codes.FAILED
     return code
 
 

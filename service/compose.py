@@ -22,7 +22,7 @@ from service.deliveries import config as delivery_config
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.drain import Drain
 from service.deliveries.runner import Runner
-from service.errors import ConfigurationError, FaultlineError
+from service.errors import ConfigurationError, FaultlineError, ModelUnavailable
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
@@ -94,7 +94,7 @@ class Services:
         try:
             return Diagnoser.load(self.settings.model_dir)
         except ModelError as error:
-            raise ConfigurationError(f"FAULTLINE_MODEL_DIR: {error}") from None
+            raise ModelUnavailable(f"FAULTLINE_MODEL_DIR: {error}") from None
 
     @property
     def zone(self) -> ZoneInfo:

@@ -97,3 +97,9 @@ class ConfigurationError(FaultlineError):
     """A setting is missing or wrong; the process must not start."""
 
     title = "Configuration error"
+
+
+class ModelUnavailable(ConfigurationError):
+    """The model folder is missing, or holds something other than a model of this version."""
+
+    title = "No model"

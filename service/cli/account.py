@@ -1,4 +1,4 @@
-"""`faultline account create|list|change|disable`: people who log in with a name and a password."""
+"""`faultline account create|list|change|disable`: manage accounts that log in with a name and a password."""
 
 import argparse
 import getpass
@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 from service.people import passwords
 from service.people.repository.accounts import ROLES
@@ -18,26 +19,27 @@ BY = "the command line"
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("account", help="people who log in with a name and a password")
+    parser = commands.add_parser("account", help="manage accounts that log in with a name and a password")
     actions = parser.add_subparsers(dest="action", required=True)
-    create = actions.add_parser("create", help="make an account; the password is read from the terminal or stdin")
-    change = actions.add_parser("change", help="change role, users, teams or password; ends their sessions")
+    create = actions.add_parser("create", help="create an account; reads the password from terminal or stdin")
+    change = actions.add_parser("change", help="change role, users, teams or password; ends the account's sessions")
     for one, needed in ((create, True), (change, False)):
         one.add_argument("name")
         one.add_argument("--role", required=needed, choices=ROLES)
-        one.add_argument("--user", action="append", help="user, or cluster/user, whose jobs are theirs; repeatable")
-        one.add_argument("--team", action="append", help="team whose jobs they see; repeatable")
-    change.add_argument("--password", action="store_true", help="ask for a new password")
-    disable = actions.add_parser("disable", help="nobody gets in by it from now on")
+        one.add_argument("--user", action="append", help="user, or cluster/user, whose jobs it owns; repeatable")
+        one.add_argument("--team", action="append", help="team whose jobs the account sees; repeatable")
+    change.add_argument("--password", action="store_true", help="prompt for a new password")
+    disable = actions.add_parser("disable", help="disable an account at once")
     disable.add_argument("name")
-    actions.add_parser("list", help="all accounts")
+    add_json_option(actions.add_parser("list", help="list all accounts"))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked.
+    """Create, list, change or disable accounts.
 
     Raises:
-        FaultlineError: a name that is taken or not known, a password too short, no database.
+        InvalidInput: the name, role or password is not acceptable.
+        FaultlineError: the name is taken or not known, or the database does not answer.
     """
     services = compose.build(settings.read())
     try:
@@ -49,54 +51,57 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(store: Store, args: argparse.Namespace) -> None:
-    hashed = passwords.hashed(_asked(args.name))
+    hashed = passwords.hashed(_read_password(args.name))
     with store.unit_of_work() as work:
         made = work.accounts.create(args.name, args.role, password=hashed, users=args.user or (), teams=args.team or ())
         work.audit_log.append(
             BY, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams}
         )
-    print(f'account "{made.name}" is made, role {made.role}')
+    print(f'account "{made.name}" created, role {made.role}')
 
 
 def _change(store: Store, args: argparse.Namespace) -> None:
     given = {"role": args.role, "users": args.user, "teams": args.team}
     values = {name: value for name, value in given.items() if value is not None}
-    told = dict(values)
+    recorded = dict(values)
     if args.password:
-        values["password"] = passwords.hashed(_asked(args.name))
-        told["password"] = "changed"  # noqa: S105 - the word, no password
+        values["password"] = passwords.hashed(_read_password(args.name))
+        recorded["password"] = "changed"  # noqa: S105 - the word, no password
     with store.unit_of_work() as work:
         before = work.accounts.named(args.name)
         after = work.accounts.change(args.name, **values)
         was = {"role": before.role, "teams": before.teams}
-        work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=told)
-    print(f'account "{after.name}": role {after.role}; its sessions are ended')
+        work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=recorded)
+    print(f'account "{after.name}": role {after.role}; its sessions ended')
 
 
 def _disable(store: Store, args: argparse.Namespace) -> None:
     with store.unit_of_work() as work:
         work.accounts.disable(args.name)
         work.audit_log.append(BY, "account.disabled", f"account/{args.name}")
-    print(f'account "{args.name}" is disabled')
+    print(f'account "{args.name}" disabled')
 
 
 def _list(store: Store, args: argparse.Namespace) -> None:
-    del args
     with store.reading() as reading:
         found = reading.accounts.list()
+    if args.format == "json":
+        names = ("name", "role", "source", "users", "teams", "disabled_at")
+        print_json([{name: getattr(account, name) for name in names} for account in found])
+        return
     if not found:
         print("no accounts", file=sys.stderr)
     for one in found:
-        state = "disabled" if one.disabled_at else "in force"
+        state = "disabled" if one.disabled_at else "active"
         users, teams = (",".join(names) or "-" for names in (one.users, one.teams))
         print(f"{one.name}\t{one.role}\t{one.source}\t{users}\t{teams}\t{state}")
 
 
-def _asked(name: str) -> str:
-    """The password, never shown; from a terminal it is asked twice."""
+def _read_password(name: str) -> str:
+    """Return the password without echoing it; a terminal prompts for it twice."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     first = getpass.getpass(f"Password of {name}: ")
-    while getpass.getpass("Once more: ") != first:
-        first = getpass.getpass(f"They differ. Password of {name}: ")
+    while getpass.getpass("Repeat: ") != first:
+        first = getpass.getpass(f"The passwords differ. Password of {name}: ")
     return first

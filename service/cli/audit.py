@@ -1,41 +1,47 @@
-"""`faultline audit list|verify`: who changed what, and whether anybody changed the record of it."""
+"""`faultline audit list|verify`: list recorded changes, or verify that the records are unaltered."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli import exit_codes
+from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-CHANGED = 1
-
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("audit", help="who changed what, and whether the record of it was changed")
+    parser = commands.add_parser("audit", help="list recorded changes, or verify that the records are unaltered")
     actions = parser.add_subparsers(dest="action", required=True)
-    shown = actions.add_parser("list", help="changes, newest first")
-    shown.add_argument("--subject", help="of one thing, such as failure/12 or account/ana")
+    shown = actions.add_parser("list", help="list changes, newest first")
+    shown.add_argument("--subject", help="only changes of this subject, such as failure/12 or account/ana")
     shown.add_argument("--limit", type=int, default=50)
-    actions.add_parser("verify", help="check the log's chain and every sealed verdict; exit 1 where one was changed")
+    verify = actions.add_parser("verify", help="check the hash chain and every sealed verdict; exit code 1: altered")
+    for action in (shown, verify):
+        add_json_option(action)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show or check.
+    """List or verify.
 
     Raises:
-        FaultlineError: no database.
+        FaultlineError: the database does not answer.
     """
     services = compose.build(settings.read())
     try:
         services.store.check()
         if args.action == "verify":
-            return _verify(services.store)
+            return _verify(services.store, as_json=args.format == "json")
         with services.store.reading() as reading:
             found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
+        if args.format == "json":
+            names = ("id", "at", "who", "what", "subject", "before", "after")
+            print_json([{name: getattr(entry, name) for name in names} for entry in found.items])
+            return exit_codes.OK
         for one in found.items:
             when = f"{one.at:%Y-%m-%d %H:%M:%S} UTC"
             print("\t".join((str(one.id), when, one.who, one.what, one.subject, f"{one.before} → {one.after}")))
@@ -44,16 +50,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(store: Store) -> int:
+def _verify(store: Store, *, as_json: bool) -> int:
     with store.reading() as reading:
         count, broken = reading.audit_log.verify()
         seals = reading.verdict_seals.check()
-    print(f"audit log: {count} entries hold")
-    print(f"verdicts: {seals.intact} as they were sealed, {seals.removed} removed by retention since")
+    code = exit_codes.FAILED if broken is not None or seals.changed or seals.broken else exit_codes.OK
+    if as_json:
+        print_json(
+            {
+                "intact": code == exit_codes.OK,
+                "entries": count,
+                "broken_entry": None if broken is None else {"id": broken.id, "detail": broken.detail},
+                "verdicts": {"intact": seals.intact, "removed": seals.removed},
+                "changed_verdicts": [{"failure": failure, "version": version} for failure, version in seals.changed],
+                "broken_seals": list(seals.broken),
+            }
+        )
+        return code
+    print(f"audit log: {count} entries intact")
+    print(f"verdicts: {seals.intact} intact, {seals.removed} removed by retention")
     if broken is not None:
         print(f"audit log: entry {broken.id}: {broken.detail}", file=sys.stderr)
     for failure_id, version in seals.changed:
-        print(f"failure {failure_id}, version {version}: changed since it was sealed", file=sys.stderr)
+        print(f"failure {failure_id}, version {version}: altered after it was sealed", file=sys.stderr)
     for seal in seals.broken:
-        print(f"seal {seal}: changed, or the one before it is missing", file=sys.stderr)
-    return CHANGED if broken is not None or seals.changed or seals.broken else 0
+        print(f"seal {seal}: altered, or its predecessor is missing", file=sys.stderr)
+    return code

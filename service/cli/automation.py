@@ -1,4 +1,4 @@
-"""`faultline automation stop|start|status`: the kill switch, and what waits behind it."""
+"""`faultline automation stop|start|status`: the kill switch and the waiting requests."""
 
 import argparse
 import getpass
@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 
 if TYPE_CHECKING:
@@ -14,19 +15,20 @@ if TYPE_CHECKING:
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("automation", help="stop or start all automatic action, or show how it stands")
+    parser = commands.add_parser("automation", help="stop or start all automatic actions, or show their status")
     actions = parser.add_subparsers(dest="action", required=True)
-    stop = actions.add_parser("stop", help="from now on hooks get nothing, in any process, until it is started again")
-    stop.add_argument("--reason", help="why, for those who wonder")
-    actions.add_parser("start", help="let automatic action go on")
-    actions.add_parser("status", help="whether it is stopped, and what waits")
+    stop = actions.add_parser("stop", help="give no requests to hooks until automation is started again")
+    stop.add_argument("--reason", help="the reason, shown on the status page")
+    actions.add_parser("start", help="resume automatic actions")
+    status = actions.add_parser("status", help="show whether automation is stopped, and the waiting requests")
+    add_json_option(status)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Turn the switch or show it.
+    """Set the kill switch, or show its status.
 
     Raises:
-        ConfigurationError: a setting is wrong, or the database is not this version's.
+        ConfigurationError: a setting is wrong, or the database schema is of another version.
         Unavailable: the database does not answer.
     """
     services = compose.build(settings.read())
@@ -34,22 +36,27 @@ def run(args: argparse.Namespace) -> int:
         services.store.check()
         if args.action == "stop":
             services.automation.turn(stopped=True, by=_who(), reason=args.reason)
-            print("stopped: from now on nothing is given to any hook")
+            print("stopped: hooks get no requests")
         elif args.action == "start":
             services.automation.turn(stopped=False, by=_who())
-            print("started: what waits and has not expired goes on")
+            print("started: waiting requests that have not expired continue")
         else:
-            _show(services.store)
+            _show(services.store, as_json=args.format == "json")
     finally:
         services.close()
     return 0
 
 
-def _show(store: Store) -> None:
+def _show(store: Store, *, as_json: bool) -> None:
     with store.reading() as reading:
         switch = reading.kill_switch.get()
         counts = reading.requests.count_by_state()
         incidents = reading.incidents.opened()
+    if as_json:
+        shown = {"stopped": switch.stopped, "by": switch.by, "at": switch.at, "reason": switch.reason}
+        listed = [{"id": i.id, "cluster": i.cluster, "title": i.title, "jobs": i.jobs} for i in incidents]
+        print_json(shown | {"requests": counts, "incidents": listed})
+        return
     turned = f" by {switch.by}, {switch.at:%Y-%m-%d %H:%M:%S} UTC" if switch.at is not None else ""
     why = f": {switch.reason}" if switch.reason else ""
     print(f"{'stopped' if switch.stopped else 'on'}{turned}{why if switch.stopped else ''}")

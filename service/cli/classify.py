@@ -1,9 +1,8 @@
-"""`faultline classify FILE|- [--output FILE]`: a verdict/1 line for each job completion of a file, in its order."""
+"""`faultline classify FILE|- [--output FILE]`: print one verdict/1 line for each job completion, in input order."""
 
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,9 +14,11 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import ModelError
 from classifiers.redaction import redact
 from service import settings
+from service.cli import exit_codes
+from service.cli.files import opened_input, opened_output
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
 from service.contracts.verdict import Diagnosis, to_wire
-from service.errors import UnreadableRecord
+from service.errors import ModelUnavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
 from service.logs.text_cleaning import decode
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 BATCH = 500
 BATCH_BYTES = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
-SOME_BAD = 3
-USAGE = 2
-NO_MODEL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +45,14 @@ def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "classify",
-        help="say why the jobs in a file of events failed",
+        help="classify the failed jobs in a file of events",
         description="Reads job completions, one JSON object a line, writes a verdict a line. "
-        "Exit code: 0 all good, 3 some lines were bad, 2 wrong usage, 4 no or a foreign model.",
+        "Exit code: 0 all lines good, 3 some lines bad, 2 usage error, 4 no model or a foreign one.",
     )
     parser.add_argument("file", help="JSON lines of job completions, - for standard input")
     parser.add_argument("--output", type=Path, help="write here instead of standard output")
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
-    parser.add_argument("--cluster", help="the cluster of records that name none")
+    parser.add_argument("--cluster", help="cluster name for records without one")
 
 
 def raw_case(event: JobCompletion) -> RawCase:
@@ -133,10 +131,11 @@ def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[s
 
 def classify(
     lines: Iterable[bytes], out: IO[bytes], diagnoser: Diagnoser, rules: policy.Policy, cluster: str | None = None
-) -> int:
-    """Answer each line on `out`, in order; returns how many were bad."""
-    bad = 0
+) -> tuple[int, int]:
+    """Write the result of each line to `out`, in order; return the numbers of lines read and of bad lines."""
+    bad = total = 0
     for batch in _batches(lines):
+        total += len(batch)
         read: Sequence[JobCompletion | _Answer] = [_read(number, line, cluster) for number, line in batch]
         verdicts = iter(diagnoser.diagnose([raw_case(one) for one in read if isinstance(one, JobCompletion)]))
         for one in read:
@@ -146,27 +145,25 @@ def classify(
             else:
                 answer = wire(one, next(verdicts), rules)
             out.write(orjson.dumps(answer, option=orjson.OPT_APPEND_NEWLINE))
-    return bad
+    return total, bad
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify a file; the exit code tells how it went."""
+    """Classify a file.
+
+    Raises:
+        ModelUnavailable: there is no model, or a foreign one.
+        ConfigurationError: a setting is wrong, or a file can't be opened.
+    """
     configured = settings.read()
     try:
         diagnoser = Diagnoser.load(args.model or configured.model_dir)
     except ModelError as error:
-        print(f"faultline: {error}", file=sys.stderr)
-        return NO_MODEL
+        raise ModelUnavailable(str(error)) from None
     rules = policy.load(configured.policy_file)
-    try:
-        with ExitStack() as stack:
-            lines = sys.stdin.buffer if args.file == "-" else stack.enter_context(Path(args.file).open("rb"))
-            out = stack.enter_context(args.output.open("wb")) if args.output else sys.stdout.buffer
-            bad = classify(_lines(lines), out, diagnoser, rules, args.cluster)
-            out.flush()
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        print(f"faultline: {error.filename}: {error.strerror}", file=sys.stderr)
-        return USAGE
-    return SOME_BAD if bad else 0
+    with opened_input(args.file) as source, opened_output(args.output) as out:
+        total, bad = classify(_lines(source), out, diagnoser, rules, args.cluster)
+    if bad:
+        lines = "line" if total == 1 else "lines"
+        print(f"faultline: {bad} of {total} {lines} could not be read; see the errors in the output", file=sys.stderr)
+    return exit_codes.SOME_LINES_BAD if bad else exit_codes.OK

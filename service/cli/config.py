@@ -1,4 +1,4 @@
-"""`faultline config show`: the settings in force, secrets hidden."""
+"""`faultline config show`: print the effective settings, with secrets hidden."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("config", help="show the settings in force")
+    parser = commands.add_parser("config", help="print the effective settings")
     parser.add_argument("action", choices=["show"])
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print NAME=value, one a line."""
+    """Print NAME=value, one setting a line."""
     del args
     for name, value in settings.read().shown().items():
         print(f"{settings.PREFIX}{name.upper()}={value}")

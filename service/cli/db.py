@@ -1,4 +1,4 @@
-"""`faultline db upgrade|check`: bring the database's schema up to date, or say whether it is."""
+"""`faultline db upgrade|check`: upgrade the database schema, or check its version."""
 
 import argparse
 from contextlib import closing
@@ -17,15 +17,15 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument(
         "action",
         choices=["upgrade", "check"],
-        help="upgrade: make or upgrade the schema; check: fail where it is not this version's",
+        help="upgrade: create or upgrade the schema; check: fail if it is of another version",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Upgrade or check the database that FAULTLINE_DATABASE_URL names.
+    """Upgrade or check the database of FAULTLINE_DATABASE_URL.
 
     Raises:
-        ConfigurationError: a wrong URL, or (check) another schema than this version's.
+        ConfigurationError: the URL is wrong, or (check) the schema is of another version.
         Unavailable: the database does not answer.
     """
     url = settings.read().database_url.get_secret_value()
@@ -39,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     if before == after:
         print(f"{where}: already at revision {after}")
     else:
-        print(f"{where}: {'made' if before is None else f'upgraded from {before}'}, now at revision {after}")
+        print(f"{where}: {'created' if before is None else f'upgraded from {before}'}, now at revision {after}")
     return 0

@@ -17,12 +17,11 @@ from classifiers.evaluation.metrics import Evaluation
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
-from service.errors import FieldError, InvalidInput
+from service.cli.files import check_readable, check_writable, write_output
+from service.errors import FieldError, InvalidInput, ModelUnavailable
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-NO_MODEL = 4
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -40,6 +39,7 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def _read(file: Path) -> list[LabelledCase]:
+    check_readable([str(file)])
     try:
         if file.name.endswith(".zst"):
             return labelled_cases.read_file(file)
@@ -83,17 +83,12 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     return "\n".join(lines)
 
 
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"{file}: {error.strerror}") from error
-
-
 def run(args: argparse.Namespace) -> int:
     """Measure, print the figures, write the report."""
     if args.json is not None and args.cases is not None:
         raise InvalidInput("--json tells of the packaged corpus, held out by kind: leave --cases away")
+    check_writable(args.json)
+    check_writable(args.html)
     catalogue = signatures.packaged()
     if args.compare:
         rows = model_comparison.compare(
@@ -104,8 +99,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         model = artifact.load(args.model or settings.read().model_dir)
     except ModelError as error:
-        print(f"faultline: {error}", file=sys.stderr)
-        return NO_MODEL
+        raise ModelUnavailable(str(error)) from None
     if args.cases is not None:
         cases, source = _read(args.cases), args.cases.name
         verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
@@ -117,9 +111,9 @@ def run(args: argparse.Namespace) -> int:
         )
         if args.json is not None:
             shares = measured_rates.tables(told, cases, model=model.label, threshold=model.calibration.threshold)
-            _write(args.json, json.dumps(shares, indent=1) + "\n")
+            write_output(args.json, (json.dumps(shares, indent=1) + "\n").encode())
     evaluations = [own, *held_out.baselines(cases, catalogue)]
     print(table(evaluations))
     if args.html is not None:
-        _write(args.html, report.page(evaluations, source=source, model=model.label))
+        write_output(args.html, report.page(evaluations, source=source, model=model.label).encode())
     return 0

@@ -1,7 +1,6 @@
 """`faultline policy check|show|explain|replay`: is a policy sound, what is in force, why, and what would another do."""
 
 import argparse
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import orjson
 from service import compose, settings
 from service.automation import decision_records
 from service.automation.policy_replay import replayed
+from service.cli.files import check_writable, write_output
 from service.clock import SystemClock
 from service.db.session import Store
 from service.recommend import policy, replay_report
@@ -42,7 +42,9 @@ def add_parser(commands: "Subparsers") -> None:
     replay = actions.add_parser("replay", help="which stored decisions another policy would change")
     replay.add_argument("--policy", type=Path, required=True)
     replay.add_argument("--since", type=_span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
-    replay.add_argument("--format", choices=("table", "html", "json"), default="table")
+    choice = replay.add_mutually_exclusive_group()
+    choice.add_argument("--format", choices=("table", "html", "json"), default="table")
+    choice.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     replay.add_argument("--output", type=Path, help="write here instead of standard output")
     replay.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
 
@@ -89,18 +91,16 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
 
 
 def _replay(args: argparse.Namespace, database_url: str) -> None:
+    check_writable(args.output)
     since: datetime = SystemClock().now() - args.since
     found = replayed(database_url, policy.load(args.policy), args.policy, since, args.workers)
     if args.format == "json":
-        told = orjson.dumps(replay_report.as_json(found), option=orjson.OPT_INDENT_2).decode() + "\n"
+        text = orjson.dumps(replay_report.as_json(found), option=orjson.OPT_INDENT_2).decode() + "\n"
     elif args.format == "html":
-        told = replay_report.as_html(found)
+        text = replay_report.as_html(found)
     else:
-        told = replay_report.as_text(found) + "\n"
-    if args.output is not None:
-        args.output.write_text(told, encoding="utf-8")
-    else:
-        sys.stdout.write(told)
+        text = replay_report.as_text(found) + "\n"
+    write_output(args.output, text.encode())
 
 
 def run(args: argparse.Namespace) -> int:

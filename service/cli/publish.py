@@ -1,4 +1,4 @@
-"""`faultline publish`: put events from files on the topic, for epilog scripts and rehearsals."""
+"""`faultline publish`: publish events from files on the topic, for epilog scripts and load tests."""
 
 import argparse
 import json
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from service import compose, settings
+from service.cli import exit_codes
+from service.cli.files import check_readable
 from service.clock import Clock, SystemClock
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import ConfigurationError, FaultlineError, InvalidInput
@@ -19,22 +21,22 @@ from service.messaging.record import Message
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-SOME_BAD = 3
 PIECE = 500
 PIECE_BYTES = 8 * 1024 * 1024
 
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("publish", help="put events from files on the topic")
+    parser = commands.add_parser("publish", help="publish events from files on the topic")
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")
     parser.add_argument("--topic", help="default: the first of FAULTLINE_KAFKA_TOPICS")
     parser.add_argument("--rate", type=float, metavar="N", help="at most N events a second")
-    parser.add_argument("--quiet", action="store_true", help="say only what went wrong")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
 
 
 def run(args: argparse.Namespace) -> int:
     """Publish every line; exit code 3: some lines were not JSON objects and were left out."""
+    check_readable(args.files)
     services = compose.build(settings.read())
     config = services.kafka
     if args.rate is not None and args.rate <= 0:
@@ -49,20 +51,20 @@ def run(args: argparse.Namespace) -> int:
             sent += len(piece)
     except FaultlineError as error:
         print(f"faultline: {error.detail}; {sent} events were published before", file=sys.stderr)
-        return 1
+        return exit_codes.USAGE if isinstance(error, ConfigurationError) else exit_codes.FAILED
     finally:
         producer.close()
     for line in bad:
         print(f"faultline: {line}", file=sys.stderr)
     if not args.quiet:
         print(f"published {sent} events on {topic}")
-    return SOME_BAD if bad else 0
+    return exit_codes.SOME_LINES_BAD if bad else exit_codes.OK
 
 
 def pieces(
     names: Sequence[str], rate: float | None, bad: list[str], clock: Clock | None = None
 ) -> Iterator[list[Message]]:
-    """The messages of files in pieces to send at once, at most `rate` a second; what is no event is told to `bad`."""
+    """Yield the messages of files in batches, at most `rate` a second; problems with lines are appended to `bad`."""
     clock = clock or SystemClock()
     began, given = clock.monotonic(), 0
     most = PIECE if rate is None else max(1, min(PIECE, int(rate / 10)))
@@ -83,7 +85,7 @@ def pieces(
 
 
 def messages(names: Sequence[str], bad: list[str]) -> Iterator[Message]:
-    """One message a line, unchanged, keyed so that a job's attempts stay in order."""
+    """Yield one unchanged message a line, with a key that keeps the attempts of a job in order."""
     for name in names:
         try:
             for line in lines(name):
@@ -99,7 +101,7 @@ def messages(names: Sequence[str], bad: list[str]) -> Iterator[Message]:
 
 
 def key_of(event: dict[str, Any]) -> bytes | None:
-    """cluster/job_id, from the native event or from Slurm's record; None where there is neither."""
+    """Return cluster/job_id of a native event or a Slurm record; None if it has neither."""
     cluster, job = event.get("cluster"), event.get("job_id", event.get("jobid"))
     if not isinstance(job, str | int):
         return None

@@ -1,10 +1,12 @@
-"""`faultline replay`: read events from files straight into the store."""
+"""`faultline replay`: store events from files without Kafka."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli import exit_codes
+from service.cli.files import check_readable
 from service.clock import Clock
 from service.formats import recognise
 from service.messaging.file_replay import Replay
@@ -12,20 +14,20 @@ from service.messaging.file_replay import Replay
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-SOME_BAD = 3
 PROGRESS_EVERY_S = 2.0
 
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("replay", help="read events from files straight into the store")
+    parser = commands.add_parser("replay", help="store events from files without Kafka")
     parser.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, gzipped or not; - is standard input")
-    parser.add_argument("--cluster", help="the cluster of records that carry none")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--cluster", help="cluster name for records without one")
+    parser.add_argument("--quiet", action="store_true", help="do not print progress")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Store every event; exit code 3: some lines became dead letters, or a file could not be read to its end."""
+    """Store every event. Exit code 3: some lines became dead letters, or a file is truncated."""
+    check_readable(args.files)
     services = compose.build(settings.read())
     try:
         services.store.check()
@@ -38,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
     for problem in summary.broken:
         print(f"faultline: {problem}", file=sys.stderr)
     print(summary.text())
-    return SOME_BAD if summary.bad or summary.broken else 0
+    return exit_codes.SOME_LINES_BAD if summary.bad or summary.broken else exit_codes.OK
 
 
 class _Progress:
-    """Says now and then how far it is."""
+    """Prints the number of lines read, at intervals."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -8,54 +8,57 @@ from typing import TYPE_CHECKING
 import orjson
 
 from service import compose, settings, weeks
+from service.cli.files import check_writable, write_output
 from service.reports import html, markdown, pdf
 from service.reports.document import Report
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+FORMATS = {"html": "one HTML file", "pdf": "PDF", "md": "Markdown (default)", "json": "JSON"}
+
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("report", help="the weekly quality report")
-    parser.add_argument("--week", help=f"{weeks.EXPECTED}; default: the last week that is over")
-    shape = parser.add_mutually_exclusive_group()
-    for name, said in (("html", "one HTML file"), ("pdf", "PDF"), ("md", "Markdown (default)"), ("json", "JSON")):
-        shape.add_argument(f"--{name}", dest="shape", action="store_const", const=name, help=said)
+    parser.add_argument("--week", help=f"{weeks.EXPECTED}; default: the last complete week")
+    choice = parser.add_mutually_exclusive_group()
+    for name, title in FORMATS.items():
+        choice.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=title)
+    choice.add_argument("--format", choices=tuple(FORMATS), help="the same choice in the spelling of other commands")
     parser.add_argument("--output", type=Path, help="write to this file instead of standard output")
-    parser.add_argument("--publish", action="store_true", help="freeze the week as it is now, and tell who is to know")
-    parser.set_defaults(shape="md")
+    parser.add_argument("--publish", action="store_true", help="store the report permanently and notify subscribers")
+    parser.set_defaults(format="md")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the report.
 
     Raises:
-        InvalidInput: no such week.
+        InvalidInput: there is no such week.
+        ConfigurationError: the output file can't be written, or a setting is wrong.
         Conflict: --publish of a week that is not over.
         Unavailable: the database does not answer.
     """
+    chosen = weeks.parse(args.week) if args.week else None
+    check_writable(args.output)
     services = compose.build(settings.read())
     try:
         services.store.check()
-        week = weeks.parse(args.week) if args.week else weeks.last_complete(services.clock.now(), services.zone)
+        week = chosen or weeks.last_complete(services.clock.now(), services.zone)
         report = services.reports.publish(week, "the command line") if args.publish else services.reports.read(week)
     finally:
         services.close()
-    content = rendered(report, args.shape)
+    write_output(args.output, rendered(report, args.format))
     if args.output is not None:
-        args.output.write_bytes(content)
         print(f"{args.output}: {report.title}, version {report.version}", file=sys.stderr)
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
     return 0
 
 
-def rendered(report: Report, shape: str) -> bytes:
-    """The report in one of its four shapes."""
-    if shape == "pdf":
+def rendered(report: Report, output_format: str) -> bytes:
+    """Return the report in one of `FORMATS`."""
+    if output_format == "pdf":
         return pdf.render(report)
-    if shape == "json":
+    if output_format == "json":
         return orjson.dumps(report.to_wire(), option=orjson.OPT_INDENT_2) + b"\n"
-    return (html.render(report) if shape == "html" else markdown.render(report)).encode()
+    return (html.render(report) if output_format == "html" else markdown.render(report)).encode()

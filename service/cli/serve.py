@@ -1,4 +1,4 @@
-"""`faultline serve`: the API and the dashboard, with --with-worker also the worker, in one process."""
+"""`faultline serve`: run the API and the dashboard in one process; with --with-worker also the worker."""
 
 import argparse
 import errno
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
-from service.cli.worker import FAILED, TOO_MANY_DEAD_LETTERS, USAGE, configure_logging, run_worker
+from service.cli.worker import configure_logging, exit_code_of, run_worker
 from service.errors import ConfigurationError, FaultlineError
-from service.messaging.dead_letters import TooManyDeadLetters
 from service.periodic import PeriodicTask
 from service.web.app import create_app
 from service.web.services import is_loopback
@@ -30,26 +29,27 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 LAG_EVERY_S = 10.0
-GRACE_S = 20  # requests in hand get this long to end after SIGTERM
+GRACE_S = 20  # time for running requests to complete after SIGTERM
 
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "serve",
-        help="run the API and the dashboard, with --with-worker also the worker",
-        description="Beyond loopback it starts only where an API token exists (faultline token create).",
+        help="run the API and the dashboard; with --with-worker also the worker",
+        description="Listening beyond loopback requires an API token (faultline token create).",
     )
-    parser.add_argument("--host", help="the address to listen on (FAULTLINE_HOST, default 127.0.0.1)")
-    parser.add_argument("--port", type=int, help="the port, 0 for a free one (FAULTLINE_PORT, default 8080)")
+    parser.add_argument("--host", help="address to listen on (FAULTLINE_HOST, default 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on; 0: any free port (FAULTLINE_PORT, default 8080)")
     parser.add_argument("--with-worker", action="store_true", help="consume from Kafka in this process too")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT; requests in hand are finished.
+    """Serve until SIGTERM or SIGINT; running requests are completed.
 
     Raises:
-        ConfigurationError: the port is taken, no token exists beyond loopback, no model, another schema.
+        ConfigurationError: the port is in use, the schema is of another version, or no token allows other machines.
+        ModelUnavailable: there is no model.
     """
     read = settings.read()
     given = {name: value for name in ("host", "port") if (value := getattr(args, name)) is not None}
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"--port: expected 0 to 65535, got {given['port']}")
     read = read.model_copy(update=given)
     configure_logging()
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # it tells at length what kind of database it met
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # logs details of the database at length
     parts = compose.build(read)
     try:
         return _serve(parts, with_worker=args.with_worker)
@@ -70,7 +70,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
     with bound(host, port) as listening:
         parts.store.check()
         require_token(parts, host)
-        parts.delivery  # noqa: B018 - what is wrong with its file is said before anything starts
+        parts.delivery  # noqa: B018 - report errors in its file before anything starts
         app = create_app(parts.web())
         name, taken = listening.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
@@ -92,22 +92,22 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
         print(f"Faultline is at http://{shown}:{taken}", file=sys.stderr, flush=True)
         with _side_work(parts, server, with_worker=with_worker) as failed, _signals_kept():
             server.run(sockets=[listening])
-        return _code(failed[0]) if failed else 0
+        return exit_code_of(failed[0]) if failed else 0
 
 
 @contextmanager
 def bound(host: str, port: int) -> "Iterator[socket.socket]":
-    """A socket that listens.
+    """Open a listening socket.
 
     Raises:
-        ConfigurationError: the address is taken, or none of this machine.
+        ConfigurationError: the address is in use or not an address of this machine.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
         ]
     except socket.gaierror as error:
-        raise ConfigurationError(f"FAULTLINE_HOST: {host} is no address: {error.strerror}") from None
+        raise ConfigurationError(f"FAULTLINE_HOST: {host} is not an address: {error.strerror}") from None
     with socket.socket(family, kind) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -116,17 +116,17 @@ def bound(host: str, port: int) -> "Iterator[socket.socket]":
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise ConfigurationError(
-                    f"port {port} on {host} is taken: stop what listens there, or choose another (--port)"
+                    f"port {port} on {host} is in use: stop the program that uses it, or choose another port (--port)"
                 ) from None
             raise ConfigurationError(f"can't listen on {host} port {port}: {error.strerror}") from None
         yield listening
 
 
 def require_token(parts: compose.Services, host: str) -> None:
-    """Return where the server may be reached: on loopback, or where a token exists.
+    """Check that the server listens on loopback only, or that an API token exists.
 
     Raises:
-        ConfigurationError: others could reach it, and it would let everybody in or nobody.
+        ConfigurationError: other machines could reach it, and no token exists.
     """
     if is_loopback(host):
         return
@@ -134,7 +134,7 @@ def require_token(parts: compose.Services, host: str) -> None:
         if reading.tokens.any():
             return
     raise ConfigurationError(
-        f"{host} can be reached from other machines, and there is no API token yet: make one first "
+        f"{host} is reachable from other machines, and there is no API token: create one first "
         "(faultline token create NAME --scope read,act), or listen on 127.0.0.1"
     )
 
@@ -143,20 +143,20 @@ def require_token(parts: compose.Services, host: str) -> None:
 def _side_work(
     parts: compose.Services, server: uvicorn.Server, *, with_worker: bool
 ) -> "Iterator[list[BaseException]]":
-    """The worker, or without one the late logs of what is posted; a worker that ends for good ends the server too."""
+    """Run the worker or the background tasks during the `with` block; a worker that fails stops the server."""
     failed: list[BaseException] = []
     if not with_worker:
-        besides = [PeriodicTask(parts.diagnose.revise_pending)]
+        tasks = [PeriodicTask(parts.diagnose.revise_pending)]
         if parts.settings.kafka_bootstrap_servers:
-            besides.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))
-        for beside in besides:
-            beside.start()
+            tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))
+        for task in tasks:
+            task.start()
         try:
             with parts.delivering(), parts.maintenance():
                 yield failed
         finally:
-            for beside in besides:
-                beside.close()
+            for task in tasks:
+                task.close()
         return
     stop = threading.Event()
 
@@ -166,7 +166,7 @@ def _side_work(
         except FaultlineError as error:
             print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
             failed.append(error)
-        except BaseException as error:  # a dead worker under a live page would go unnoticed
+        except BaseException as error:  # a dead worker behind a live page would go unnoticed
             log.exception("the worker failed")
             failed.append(error)
         finally:
@@ -181,16 +181,9 @@ def _side_work(
         thread.join()
 
 
-def _code(error: BaseException) -> int:
-    """The exit code after the worker ended for good, the same as its own command's."""
-    if isinstance(error, TooManyDeadLetters):
-        return TOO_MANY_DEAD_LETTERS
-    return USAGE if isinstance(error, ConfigurationError) else FAILED
-
-
 @contextmanager
 def _signals_kept() -> "Iterator[None]":
-    """Uvicorn raises the signal again once it is done; the parts still have to be closed then."""
+    """Ignore the signal that Uvicorn raises again after shutdown; the services still have to be closed then."""
 
     def nothing(number: int, frame: "FrameType | None") -> None:
         del number, frame

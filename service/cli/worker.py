@@ -13,7 +13,8 @@ from prometheus_client import start_http_server
 
 from service import compose, settings
 from service.backoff import Backoff
-from service.errors import ConfigurationError, FaultlineError, Unavailable
+from service.cli import exit_codes
+from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
 from service.messaging.instance_id import InstanceNumber, claim
@@ -27,26 +28,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FAILED = 1
-USAGE = 2
-TOO_MANY_DEAD_LETTERS = 5
-MOST_PROCESSES = 64
+# Exit codes of a process after which restarting it is pointless.
+FATAL_CODES = frozenset({exit_codes.USAGE, exit_codes.NO_MODEL, exit_codes.TOO_MANY_DEAD_LETTERS})
+MAX_PROCESSES = 64
 GC_THRESHOLDS = (100_000, 50, 50)
 
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("worker", help="consume job completions from Kafka")
-    parser.add_argument("--processes", type=int, default=1, metavar="N", help="members of the group here (default 1)")
-    parser.add_argument("--name", help="what the members are named after (default: this host's name)")
-    parser.add_argument("--metrics-port", type=int, metavar="PORT", help="show metrics on 127.0.0.1:PORT and following")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
+    parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
+    parser.add_argument(
+        "--metrics-port", type=int, metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Consume until SIGTERM or SIGINT. Exit code 5: too many dead letters in a row."""
     read = settings.read()
-    if not 1 <= args.processes <= MOST_PROCESSES:
-        raise ConfigurationError(f"--processes: expected 1 to {MOST_PROCESSES}, got {args.processes}")
+    if not 1 <= args.processes <= MAX_PROCESSES:
+        raise ConfigurationError(f"--processes: expected 1 to {MAX_PROCESSES}, got {args.processes}")
     if args.processes > 1 and read.database_url.get_secret_value().startswith("sqlite"):
         raise ConfigurationError(
             f"--processes {args.processes}: SQLite takes one writer at a time, so more than one process needs"
@@ -55,16 +57,15 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(read)
     config = services.kafka
     configure_logging()
-    # What is wrong with the settings is said before anything starts; and a process that is started again finds the
-    # model loaded.
-    services.policy  # noqa: B018 - made when first asked for
+    # Report wrong settings before anything starts; restarted processes also find the model loaded.
+    services.policy  # noqa: B018 - created on first access
     services.diagnoser  # noqa: B018 - as above
     services.delivery  # noqa: B018 - as above
     services.nodes_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
     slots: list[InstanceNumber] = []
     for _ in range(args.processes):
-        slots.append(claim(_together(config, host), slots[-1].number + 1 if slots else 0))
+        slots.append(claim(_name_scope(config, host), slots[-1].number + 1 if slots else 0))
     stop = SignalShutdownFlag()
     stop.listen()
 
@@ -75,40 +76,37 @@ def run(args: argparse.Namespace) -> int:
     if len(slots) == 1:
         return one(slots[0].number, stop)
     gc.freeze()  # what is there now stays shared between the processes
-    return Supervisor([slot.number for slot in slots], one, frozenset({USAGE, TOO_MANY_DEAD_LETTERS})).run(stop)
+    return Supervisor([slot.number for slot in slots], one, FATAL_CODES).run(stop)
 
 
 def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics_port: int | None) -> int:
-    """One member's life up to the exit code; errors end up as one clear line."""
+    """Run one group member and return its exit code; an error is printed as one clear line."""
     try:
         with _metrics(services, metrics_port):
             run_worker(services, stop, member=member)
-    except TooManyDeadLetters as error:
-        return _say(error, TOO_MANY_DEAD_LETTERS)
-    except ConfigurationError as error:
-        return _say(error, USAGE)
     except FaultlineError as error:
-        return _say(error, FAILED)
+        print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
+        return exit_code_of(error)
     finally:
         services.close()
     return 0
 
 
 def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | None = None) -> None:
-    """Consume until `stop` is set; for a process of its own, or a thread beside the API.
+    """Consume until `stop` is set; runs in its own process, or in a thread of the API process.
 
     Args:
-        services: the parts; store, diagnose and kafka are used.
-        stop: a threading.Event, for one.
-        member: the static member's name; None: one after this host that is free.
+        services: the services of this process.
+        stop: ends the worker; for example, a threading.Event.
+        member: the static member name; None: a free name derived from the host name.
 
     Raises:
-        TooManyDeadLetters: so many unreadable records in a row that it stopped.
-        ConfigurationError: model, schema, broker or settings are not as needed.
+        TooManyDeadLetters: too many unreadable records in a row.
+        ConfigurationError: the model, schema, broker or a setting is wrong.
     """
     config = services.kafka
     host = socket.gethostname()
-    slot = claim(_together(config, host)) if member is None else None
+    slot = claim(_name_scope(config, host)) if member is None else None
     name = member if slot is None else instance_id(config.group_id, host, slot.number)
     try:
         consumer = services.consumer(name)
@@ -117,8 +115,8 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
         _make_dead_letter_topic(config)
         freeze_memory()
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
-        with services.delivering(), services.maintenance(), node_event_consumer(services, stop, name) as either:
-            consumer.run(either)
+        with services.delivering(), services.maintenance(), node_event_consumer(services, stop, name) as combined:
+            consumer.run(combined)
         log.info("%s has left the group", name)
     finally:
         if slot is not None:
@@ -127,26 +125,27 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
 
 @contextmanager
 def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: str | None) -> Iterator[ShutdownFlag]:
-    """Read meanwhile what nodes say, where there is a topic of it; gives the stop that the first consumer obeys.
+    """Consume the node-event topic, if any, during the `with` block; yield the main consumer's flag.
 
     Raises:
-        TooManyDeadLetters: on that topic.
-        ConfigurationError: as for the first consumer.
+        TooManyDeadLetters: too many unreadable records in a row on that topic.
+        ConfigurationError: as for the main consumer.
     """
     config = services.nodes_kafka
     if config is None:
         yield stop
         return
-    second = services.node_consumer(config, f"{member}-nodes")
+    consumer = services.node_consumer(config, f"{member}-nodes")
     log.info("%s-nodes reads %s", member, ", ".join(config.topics))
-    with BackgroundConsumer(second.run, stop) as beside:
-        yield beside.stop
+    with BackgroundConsumer(consumer.run, stop) as background:
+        yield background.stop
 
 
 def freeze_memory() -> None:
-    """What was loaded stays; a batch makes and drops a million objects, which nobody need look through so often.
+    """Exclude loaded objects from garbage collection and collect less often.
 
-    Measured: an eighth of a batch's processor time at Python's own thresholds.
+    A batch creates a million short-lived objects; with the default thresholds collection takes an eighth of its
+    processor time (measured).
     """
     gc.collect()
     gc.freeze()
@@ -154,26 +153,26 @@ def freeze_memory() -> None:
 
 
 def _make_dead_letter_topic(config: KafkaConfig) -> None:
-    """Where brokers make no topics by themselves, the first dead letter would wait for its topic, and all behind it."""
+    """Create the dead-letter topic: a broker may create none, and the first dead letter would block the consumer."""
     try:
         ensure_topic(config, config.dead_letter_topic)
     except FaultlineError as error:
         log.warning("%s; dead letters wait until there is a topic %s", error.detail, config.dead_letter_topic)
 
 
-def _together(config: KafkaConfig, host: str) -> str:
-    """What the workers share that must have different numbers."""
+def _name_scope(config: KafkaConfig, host: str) -> str:
+    """Return the scope within which instance numbers are unique: group, host and brokers."""
     return "\n".join((config.group_id, host, *config.bootstrap_servers))
 
 
 def configure_logging() -> None:
-    """Log lines of this process; each lost connection is told by the consumer, once, and not by Kafka's client too."""
+    """Log to standard error; the consumer itself logs each lost connection once, so Kafka's client stays silent."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def _ready(check: Callable[[], None], stop: ShutdownFlag) -> bool:
-    """Wait until the database answers; False: stopped before."""
+    """Wait until the database answers; False if stopped before."""
     backoff = Backoff()
     while not stop.is_set():
         try:
@@ -188,7 +187,7 @@ def _ready(check: Callable[[], None], stop: ShutdownFlag) -> bool:
 
 
 class _metrics:  # noqa: N801 - reads as a with statement's function
-    """The metrics of one process on loopback, where a port is given."""
+    """Serves the metrics of one process on loopback, if a port is given."""
 
     def __init__(self, services: compose.Services, port: int | None) -> None:
         self._services = services
@@ -208,6 +207,10 @@ class _metrics:  # noqa: N801 - reads as a with statement's function
             self._server.server_close()
 
 
-def _say(error: FaultlineError, code: int) -> int:
-    print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
-    return code
+def exit_code_of(error: BaseException) -> int:
+    """Return the exit code for an error that ended the worker."""
+    if isinstance(error, TooManyDeadLetters):
+        return exit_codes.TOO_MANY_DEAD_LETTERS
+    if isinstance(error, ModelUnavailable):
+        return exit_codes.NO_MODEL
+    return exit_codes.USAGE if isinstance(error, ConfigurationError) else exit_codes.FAILED

@@ -118,7 +118,7 @@ def test_a_taken_port_is_one_clear_line(place: Place) -> None:
         done = place.run("serve", "--port", str(port))
     assert done.returncode == 2
     assert done.stderr.strip().splitlines() == [
-        f"faultline: port {port} on 127.0.0.1 is taken: stop what listens there, or choose another (--port)"
+        f"faultline: port {port} on 127.0.0.1 is in use: stop the program that uses it, or choose another port (--port)"
     ]
 
 

@@ -59,7 +59,9 @@ def test_a_verdict_a_line_in_their_order(folder: Path, tmp_path: Path) -> None:
     )
 
 
-def test_bad_lines_are_told_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_bad_lines_are_reported_and_the_rest_is_classified(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, answers = classify(
         folder,
         tmp_path,
@@ -72,6 +74,7 @@ def test_bad_lines_are_told_and_the_rest_goes_on(folder: Path, tmp_path: Path) -
     assert set(answers[0]["error"]) == {"field", "expected", "got"}
     assert answers[1]["cause"] == "USER.1"
     assert (answers[2]["line"], answers[2]["error"]["field"]) == (3, "exit_code")
+    assert "2 of 3 lines could not be read" in capsys.readouterr().err
 
 
 def test_no_secret_of_a_log_gets_out(folder: Path, tmp_path: Path) -> None:
@@ -137,7 +140,7 @@ def test_evaluation_of_a_file_prints_figures_and_writes_the_report(
     assert "weak, fewer than 10 cases" in shown
     assert report.read_text().startswith("<!doctype html>")
     cases.write_text("{")
-    assert main(["evaluate", "--cases", str(cases), "--model", str(folder)]) == 1
+    assert main(["evaluate", "--cases", str(cases), "--model", str(folder)]) == 2
     assert "cases.jsonl:1" in capsys.readouterr().err
 
 
@@ -162,5 +165,5 @@ def test_training_leaves_a_model_with_own_cases_in_it(
     assert artifact.manifest_of(out)["cases"] == len(few) + 1
     assert "right on kinds held out" in capsys.readouterr().out
     own.write_bytes(orjson.dumps({**line, "labels": {**line["labels"], "cause": "USER.77"}}))  # type: ignore[dict-item]
-    assert main(["train", "--add", str(own), "--output", str(out)]) == 1
+    assert main(["train", "--add", str(own), "--output", str(out)]) == 2
     assert "own.jsonl:1: labels.cause" in capsys.readouterr().err

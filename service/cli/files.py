@@ -1,0 +1,100 @@
+"""Input and output files named on the command line; an unusable one is a usage error in one line."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from service.errors import ConfigurationError
+
+STANDARD_INPUT = "-"
+
+
+def check_readable(names: Sequence[str]) -> None:
+    """Check that each file can be opened, before anything is processed; `-` is standard input.
+
+    Raises:
+        ConfigurationError: names the first file that can't be opened.
+    """
+    for name in names:
+        if name != STANDARD_INPUT:
+            with opened_input(name):
+                pass
+
+
+@contextmanager
+def opened_input(name: str) -> Iterator[IO[bytes]]:
+    """Open a file, or standard input for `-`, for reading.
+
+    Raises:
+        ConfigurationError: the file can't be opened.
+    """
+    if name == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise ConfigurationError(f"{name}: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def read_input(name: str) -> bytes:
+    """Return the content of a file, or of standard input for `-`.
+
+    Raises:
+        ConfigurationError: the file can't be read.
+    """
+    with opened_input(name) as source:
+        try:
+            return source.read()
+        except OSError as error:
+            raise ConfigurationError(f"{name}: {error.strerror}") from None
+
+
+def check_writable(path: Path | None) -> None:
+    """Check that a file can be created or overwritten, before anything is done; None is standard output.
+
+    Raises:
+        ConfigurationError: it can't.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        raise ConfigurationError(f"{path}: expected a file, this is a folder")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigurationError(f"{path}: no permission to write")
+
+
+@contextmanager
+def opened_output(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a file for writing; None is standard output, which is flushed at the end.
+
+    Raises:
+        ConfigurationError: the file can't be opened.
+    """
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def write_output(path: Path | None, content: bytes) -> None:
+    """Write to a file, or to standard output for None.
+
+    Raises:
+        ConfigurationError: the file can't be written.
+    """
+    with opened_output(path) as out:
+        out.write(content)
