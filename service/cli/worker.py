@@ -39,9 +39,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser("worker", help="consume job completions from Kafka")
     parser.add_argument("--processes", type=int, default=1, metavar="N", help="consumer processes (default 1)")
     parser.add_argument("--name", help="prefix of the consumer names (default: this host's name)")
-    parser.add_argument(
-        "--metrics-port", type=int, metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up"
-    )
+    parser.add_argument("--metrics-port", type=int, metavar="PORT", help="serve metrics on 127.0.0.1:PORT and up")
 
 
 def run(args: argparse.Namespace) -> int:
