@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from service.cli.commands import full_parser
+
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -38,8 +40,6 @@ def add_parser(commands: "Subparsers") -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script of one shell."""
-    from service.__main__ import full_parser  # noqa: PLC0415 - the main module imports this one by name
-
     levels = tuple(levels_of(full_parser()))
     print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](levels), end="")
     return 0

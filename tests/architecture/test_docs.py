@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from service.__main__ import COMMANDS, parser_for
+from service.cli.commands import COMMANDS, parser_for
 from service.hooks.options import PREFIX as HOOK_PREFIX
 from service.settings import PREFIX, SECRETS, Settings
 from service.web.app import API

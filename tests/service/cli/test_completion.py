@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from service.__main__ import COMMANDS, main
+from service.__main__ import main
+from service.cli.commands import COMMANDS
 
 
 def script_for(shell: str, capsys: pytest.CaptureFixture[str]) -> str:

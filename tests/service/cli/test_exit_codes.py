@@ -5,7 +5,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from service.__main__ import COMMANDS, main
+from service.__main__ import main
+from service.cli.commands import COMMANDS
 from service.db.session import Store
 
 EVENT = {"cluster": "c", "job_id": "1", "status": "failed", "ended_at": "2026-11-20T10:00:00Z"}

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from service.__main__ import COMMANDS, main
+from service.__main__ import main
+from service.cli.commands import COMMANDS
 
 
 def test_help_names_every_command_and_imports_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:

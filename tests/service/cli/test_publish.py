@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.cli.publish import SOME_BAD, key_of, pieces
+from service.cli.exit_codes import SOME_LINES_BAD
+from service.cli.publish import key_of, pieces
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.source import KafkaSource
 from tests.contracts.test_source import take
@@ -44,7 +45,7 @@ def test_puts_every_object_on_the_topic_as_it_is_and_names_what_is_none(
     slurm = json.dumps({"jobid": 17, "state": "FAILED", "odd": 1.0}).encode()
     plain.write_bytes(b"\n".join([event("a"), b"[1]", b"{", slurm]))
     zipped.write_bytes(gzip.compress(b"".join(event(f"z{number}") + b"\n" for number in range(600))))
-    assert main(["publish", str(plain), str(zipped)]) == SOME_BAD
+    assert main(["publish", str(plain), str(zipped)]) == SOME_LINES_BAD
     said = capsys.readouterr()
     assert said.out == f"published 602 events on {topic}\n"
     assert f"{plain}:2: expected a JSON object" in said.err

@@ -5,7 +5,7 @@ import pytest
 
 from service import compose
 from service.__main__ import main
-from service.cli.replay import SOME_BAD
+from service.cli.exit_codes import SOME_LINES_BAD, USAGE
 from service.db.session import Store
 
 
@@ -28,7 +28,7 @@ def test_stores_what_is_good_keeps_what_is_bad_and_says_so(
 ) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text("\n".join([event("a"), "{", event("b"), event("a")]))
-    assert main(["replay", str(path)]) == SOME_BAD
+    assert main(["replay", str(path)]) == SOME_LINES_BAD
     assert capsys.readouterr().out == "2 accepted, 1 duplicate, 0 conflict, 0 skipped, 1 bad\n"
     with store.reading() as reading:
         [letter] = reading.dead_letters.page().items
@@ -46,6 +46,6 @@ def test_replaying_twice_stores_nothing_twice(tmp_path: Path, store: Store, caps
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", str(tmp_path / "absent.jsonl")]) == SOME_BAD
+    assert main(["replay", str(tmp_path / "absent.jsonl")]) == USAGE
     assert "absent.jsonl: No such file" in capsys.readouterr().err
     store.close()
