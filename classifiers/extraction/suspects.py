@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from signal import SIGABRT, SIGTERM
 from typing import Final
 
@@ -44,7 +45,7 @@ _NO_TIME: Final = 1e12  # sorts last
 _SENT_TO_OTHERS: Final = frozenset({SIGABRT, SIGTERM})  # by launchers and watchdogs: mostly consequences
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuspectEvidence:
     """All that the search for a suspect reads.
 
@@ -62,10 +63,28 @@ class SuspectEvidence:
     missing: Sequence[int] = ()
     attributions: Sequence[LineAttribution] = ()
 
-    @property
+    @cached_property
     def complaints(self) -> list[EvidenceItem]:
         """The items by which a rank reports trouble."""
         return [item for item in self.items if item.rank is not None and item.role in {"cascade", "initiating"}]
+
+    @cached_property
+    def own_beginnings(self) -> list[EvidenceItem]:
+        """The items by which a rank reports a beginning of its own; where a node began it those of the node's ranks."""
+        own = [
+            item
+            for item in self.items
+            if item.role == "initiating"
+            and item.onset < Onset.ERROR_WORDS
+            and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
+            and item.rank is not None
+            and (not item.missing_ranks or item.rank in item.missing_ranks)
+        ]
+        first = next((item for item in self.items if item.role == "initiating"), None)
+        if first is not None and first.rank is None and first.node is not None:
+            there = _ranks_on_node(self, first.node)
+            return [item for item in own if item.rank in there] or own
+        return own
 
 
 def ranks_seen(raw: RawCase, items: Sequence[EvidenceItem]) -> int:
@@ -88,27 +107,9 @@ def _suspect_rank(evidence: SuspectEvidence) -> int | None:
     return next((rank for search in _RANK_SEARCHES if (rank := search(evidence)) is not None), None)
 
 
-def _own_beginnings(evidence: SuspectEvidence) -> list[EvidenceItem]:
-    """The items by which a rank reports a beginning of its own; where a node began it those of the node's ranks."""
-    own = [
-        item
-        for item in evidence.items
-        if item.role == "initiating"
-        and item.onset < Onset.ERROR_WORDS
-        and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
-        and item.rank is not None
-        and (not item.missing_ranks or item.rank in item.missing_ranks)
-    ]
-    first = next((item for item in evidence.items if item.role == "initiating"), None)
-    if first is not None and first.rank is None and first.node is not None:
-        there = _ranks_on_node(evidence, first.node)
-        return [item for item in own if item.rank in there] or own
-    return own
-
-
 def _own_error(evidence: SuspectEvidence) -> int | None:
     """The rank with the first error that is no consequence; a rank killed without an error before all of several."""
-    errors = [item for item in _own_beginnings(evidence) if item.onset < Onset.LIKELY_CONSEQUENCE]
+    errors = [item for item in evidence.own_beginnings if item.onset < Onset.LIKELY_CONSEQUENCE]
     if not errors:
         return None
     complaining = {item.rank for item in errors}
@@ -169,7 +170,7 @@ def _reported_missing(evidence: SuspectEvidence) -> int | None:
 
 def _only_error(evidence: SuspectEvidence) -> int | None:
     """The only rank with a beginning of its own, unless it only reports that others did not answer."""
-    own = _own_beginnings(evidence)
+    own = evidence.own_beginnings
     ranks = {item.rank for item in own}
     if len(ranks) != 1 or all(item.onset >= Onset.LIKELY_CONSEQUENCE for item in own):
         return None
@@ -248,7 +249,7 @@ def _late(evidence: SuspectEvidence) -> int | None:
 
 def _first_own(evidence: SuspectEvidence) -> int | None:
     """The rank of the first beginning of its own, whatever it is."""
-    return next((item.rank for item in _own_beginnings(evidence)), None)
+    return next((item.rank for item in evidence.own_beginnings), None)
 
 
 def _reported_exit(evidence: SuspectEvidence) -> int | None:
