@@ -144,7 +144,7 @@ class ContextLine:
 
 
 @dataclass(frozen=True, slots=True)
-class LogSaid:
+class LogVerdict:
     """What the job's own log and scheduler said, before the fleet's evidence was heard: one of the two sides shown."""
 
     side: Side
@@ -190,4 +190,4 @@ class Verdict:
     weighed: tuple[tuple[str, float], ...] = ()
     disputed: bool = False
     context: tuple[ContextLine, ...] = ()
-    log_said: LogSaid | None = None
+    log_verdict: LogVerdict | None = None

@@ -1,59 +1,42 @@
-"""Who else failed: what other jobs' failures say of this one. Pure; the weights stand in evidence_weights.toml."""
+"""Failures of other jobs as evidence on this one. Pure; the weights are in evidence_weights.toml."""
 
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Final
 
 from classifiers.contracts import ContextLine, Verdict
-from classifiers.relevance.evidence_weights import Data, Neighbour
+from classifiers.relevance.evidence_weights import EvidenceWeights, RelatedFailureRule
+from classifiers.relevance.records import FleetEvidence, RelatedFailure, short_name
 from classifiers.taxonomy import Side
 
-if TYPE_CHECKING:
-    from classifiers.relevance.fleet_evidence import FleetEvidence
+_DAY_S: Final = 86_400
+_HOUR_S: Final = 3_600
+_LEAST_CHANCE: Final = 1e-9  # keeps the logarithm finite
+_MOST_TERMS: Final = 50  # of the Poisson sum: later ones do not change the weight
 
 
-@dataclass(frozen=True, slots=True)
-class OtherFailure:
-    """Another failed job near this one. `job` names it (cluster and job id): attempts of one job count once."""
-
-    job: str
-    at: datetime
-    nodes: tuple[str, ...]
-    user: str | None
-    fingerprint: str
-    side: Side
-    cause: str
-    abstained: bool = False
-    suspect_node: str | None = None
-
-
-def short_name(node: str) -> str:
-    """A node's name without its domain, in lower case: logs, kernels and schedulers do not agree on it."""
-    return node.partition(".")[0].lower()
-
-
-def heard_of_others(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> list[ContextLine]:
-    """At most one line a kind and node."""
-    lines = _same_node(evidence, data)
-    if any(other.fingerprint == verdict.fingerprint for other in evidence.others):
-        alike = (_alike(verdict, evidence, data), _elsewhere(verdict, evidence, data))
+def weigh_failures(verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights) -> list[ContextLine]:
+    """The evidence of other failures, at most one line for each rule and node."""
+    lines = _failures_on_node(evidence, weights)
+    if any(other.fingerprint == verdict.fingerprint for other in evidence.failures):
+        alike = (_alike_of_others(verdict, evidence, weights), _alike_elsewhere(verdict, evidence, weights))
         lines = [*(line for line in alike if line is not None), *lines]
-    return [line for line in lines if line.weight >= data.least]
+    return [line for line in lines if line.weight >= weights.least_weight]
 
 
-def _is_near(other: OtherFailure, evidence: "FleetEvidence", rule: Neighbour) -> bool:
+def _is_near(other: RelatedFailure, evidence: FleetEvidence, rule: RelatedFailureRule) -> bool:
     seconds = (other.at - evidence.ended_at).total_seconds()
     return -rule.before_s <= seconds <= rule.after_s
 
 
-def _alike(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> ContextLine | None:
-    """Other users with the same fingerprint at about the same time: something they share."""
-    rule = data.neighbours["alike"]
+def _alike_of_others(verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights) -> ContextLine | None:
+    """Failures of other users with the same fingerprint at about the same time: they share something."""
+    rule = weights.related_failures["alike"]
     found = [
         other
-        for other in evidence.others
+        for other in evidence.failures
         if other.fingerprint == verdict.fingerprint
         and other.user is not None
         and other.user != evidence.user
@@ -62,98 +45,113 @@ def _alike(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> ContextLi
     users = {other.user for other in found}
     if not users or evidence.user is None:
         return None
-    own = {short_name(node) for node in evidence.nodes}
-    if own and all(own & {short_name(node) for node in other.nodes} for other in found):
-        return None  # they share a node: that is told of the node
+    own = evidence.node_names
+    if own and all(own & set(map(short_name, other.nodes)) for other in found):
+        return None  # they share a node: the rule on nodes covers that
     causes = Counter(other.cause for other in found if other.side != "user" and not other.abstained)
     cause = max(causes, key=lambda code: (causes[code], code)) if causes else rule.cause
-    side: Side = "hardware" if cause.startswith("HW.") else "system"
-    expected = max(rule.rate, evidence.usual_per_hour) * (rule.before_s + rule.after_s) / 3_600
-    return _line(rule, side, _surprise(rule, len(users), expected), cause, len(users))
+    expected = max(rule.rate, evidence.usual_per_hour) * (rule.before_s + rule.after_s) / _HOUR_S
+    return _line(
+        rule,
+        _Finding(
+            side="hardware" if cause.startswith("HW.") else "system",
+            weight=_surprise(rule, len(users), expected),
+            cause=cause,
+            count=len(users),
+        ),
+    )
 
 
-def _elsewhere(verdict: Verdict, evidence: "FleetEvidence", data: Data) -> ContextLine | None:
-    """The same user's jobs failing alike on other nodes: it follows the program."""
-    rule = data.neighbours["elsewhere"]
-    own = {short_name(node) for node in evidence.nodes}
+def _alike_elsewhere(verdict: Verdict, evidence: FleetEvidence, weights: EvidenceWeights) -> ContextLine | None:
+    """Failures of the same user with the same fingerprint on other nodes: they follow the program."""
+    rule = weights.related_failures["elsewhere"]
+    own = evidence.node_names
     if evidence.user is None or not own:
         return None
     jobs = {
         other.job
-        for other in evidence.others
+        for other in evidence.failures
         if other.fingerprint == verdict.fingerprint
         and other.user == evidence.user
         and other.nodes
         and _is_near(other, evidence, rule)
-        and not own & {short_name(node) for node in other.nodes}
+        and not own & set(map(short_name, other.nodes))
     }
     if not jobs:
         return None
-    return _line(rule, "user", min(rule.cap, rule.each * len(jobs)), rule.cause, len(jobs))
+    weight = min(rule.cap, rule.each * len(jobs))
+    return _line(rule, _Finding(side="user", weight=weight, cause=rule.cause, count=len(jobs)))
 
 
-def _same_node(evidence: "FleetEvidence", data: Data) -> list[ContextLine]:
-    """Other jobs that failed of hardware or system where it is known on which node, and it is one of ours."""
-    rule = data.neighbours["same_node"]
-    if all(other.side == "user" or other.abstained for other in evidence.others):
+def _failures_on_node(evidence: FleetEvidence, weights: EvidenceWeights) -> list[ContextLine]:
+    """Failures of hardware or system of other jobs that are known to be of one of this job's nodes."""
+    rule = weights.related_failures["same_node"]
+    relevant = [other for other in evidence.failures if other.side != "user" and not other.abstained]
+    if not relevant:
         return []
-    own = {short_name(node): node for node in sorted(evidence.nodes, reverse=True)}
-    found: defaultdict[str, dict[str, OtherFailure]] = defaultdict(dict)
-    for other in evidence.others:
-        if other.side == "user" or other.abstained:
-            continue
+    names = {short_name(node): node for node in sorted(evidence.nodes, reverse=True)}
+    by_node: defaultdict[str, dict[str, RelatedFailure]] = defaultdict(dict)
+    for other in relevant:
         named = other.suspect_node or (other.nodes[0] if len(other.nodes) == 1 else None)
-        if named is None or short_name(named) not in own or not _is_near(other, evidence, rule):
+        if named is None or short_name(named) not in names or not _is_near(other, evidence, rule):
             continue
-        there = found[short_name(named)]
-        known = there.get(other.job)
+        jobs = by_node[short_name(named)]
+        known = jobs.get(other.job)
         if known is None or (other.at, other.cause) < (known.at, known.cause):
-            there[other.job] = other
+            jobs[other.job] = other
+    days = (rule.before_s + rule.after_s) / _DAY_S
+    expected = rule.rate / 1_000 * max(1, len(names)) * days
     lines = []
-    days = (rule.before_s + rule.after_s) / 86_400
-    expected = rule.rate / 1_000 * max(1, len(own)) * days
-    for node, jobs in sorted(found.items()):
+    for node, jobs in sorted(by_node.items()):
         causes = Counter(other.cause for other in jobs.values())
         cause = max(causes, key=lambda code: (code.startswith("HW."), causes[code], code))
-        pull = _surprise(rule, len(jobs), expected)
-        side: Side = "hardware"
-        lines.append(
-            _line(
-                rule,
-                side,
-                pull,
-                cause if cause.startswith("HW.") else None,
-                len(jobs),
-                own[node],
-                max(other.at for other in jobs.values()),
-            )
+        finding = _Finding(
+            side="hardware",
+            weight=_surprise(rule, len(jobs), expected),
+            cause=cause if cause.startswith("HW.") else "",
+            count=len(jobs),
+            node=names[node],
+            at=max(other.at for other in jobs.values()),
         )
+        lines.append(_line(rule, finding))
     return lines
 
 
-def _surprise(rule: Neighbour, count: int, expected: float) -> float:
-    """How much so many weigh (nats) where so many are expected anyway."""
-    return max(0.0, min(rule.cap, math.log(rule.seen / max(_at_least(count, expected), 1e-9))))
+def _surprise(rule: RelatedFailureRule, count: int, expected: float) -> float:
+    """The weight of so many failures (nats) where so many are expected anyway."""
+    return max(0.0, min(rule.cap, math.log(rule.sensitivity / max(_at_least(count, expected), _LEAST_CHANCE))))
 
 
 def _at_least(count: int, expected: float) -> float:
     """P(a Poisson variable ≥ count)."""
     term, total = math.exp(-expected), 0.0
-    for number in range(min(count, 50)):
+    for number in range(min(count, _MOST_TERMS)):
         total += term
         term *= expected / (number + 1)
     return max(0.0, 1.0 - total)
 
 
-def _line(
-    rule: Neighbour,
-    side: Side,
-    pull: float,
-    cause: str | None,
-    count: int,
-    node: str | None = None,
-    at: datetime | None = None,
-) -> ContextLine:
-    says = rule.says_one if count == 1 else rule.says
-    text = says.replace("{count}", str(count)).replace("{node}", node or "")
-    return ContextLine(rule.code, text[:1].upper() + text[1:], side, pull, cause or None, node, at)
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What a rule found: the side and cause it speaks for, its weight in nats, how many failures, and where."""
+
+    side: Side
+    weight: float
+    cause: str
+    count: int
+    node: str | None = None
+    at: datetime | None = None
+
+
+def _line(rule: RelatedFailureRule, finding: _Finding) -> ContextLine:
+    words = rule.description_one if finding.count == 1 else rule.description
+    text = words.replace("{count}", str(finding.count)).replace("{node}", finding.node or "")
+    return ContextLine(
+        kind=rule.code,
+        text=text[:1].upper() + text[1:],
+        side=finding.side,
+        weight=finding.weight,
+        cause=finding.cause or None,
+        node=finding.node,
+        at=finding.at,
+    )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from classifiers.contracts import ContextLine, Evidence, LogSaid, Progress, Suspect, Verdict
+from classifiers.contracts import ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
 
 
 def verdict_of(body: Mapping[str, Any]) -> Verdict:
@@ -62,9 +62,9 @@ def verdict_of(body: Mapping[str, Any]) -> Verdict:
             )
             for line in body.get("context") or ()
         ),
-        log_said=None
+        log_verdict=None
         if said is None
-        else LogSaid(
+        else LogVerdict(
             side=said["side"],
             cause=said["cause"],
             cause_top=tuple(said["cause_top"]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from classifiers.contracts import ContextLine, Evidence, LogSaid, Verdict
+from classifiers.contracts import ContextLine, Evidence, LogVerdict, Verdict
 from classifiers.taxonomy import Decision
 
 SCHEMA = "verdict/1"
@@ -127,7 +127,7 @@ def _context_to_wire(line: ContextLine) -> dict[str, Any]:
     }
 
 
-def _log_said_to_wire(said: LogSaid) -> dict[str, Any]:
+def _log_said_to_wire(said: LogVerdict) -> dict[str, Any]:
     suspect = said.suspect
     return {
         "side": said.side,
@@ -192,5 +192,5 @@ def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, a
         "rules": verdict.rules,
         "disputed": verdict.disputed,
         "context": [_context_to_wire(line) for line in verdict.context],
-        "log_said": None if verdict.log_said is None else _log_said_to_wire(verdict.log_said),
+        "log_said": None if verdict.log_verdict is None else _log_said_to_wire(verdict.log_verdict),
     }

@@ -42,7 +42,7 @@ def corrected(said: Verdict, given: Labels, job: JobFacts) -> Verdict:
     return replace(
         said,
         disputed=False,
-        log_said=None,
+        log_verdict=None,
         side=side,  # type: ignore[arg-type]  # checked against the taxonomy where it came in
         cause=cause,
         cause_top=(cause, *(code for code in said.cause_top if code != cause))[:3],

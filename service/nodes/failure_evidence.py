@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 
 from classifiers.contracts import Verdict
 from classifiers.relevance import evidence_weights
-from classifiers.relevance.fleet_evidence import FleetEvidence, NodeSign
-from classifiers.relevance.related_failures import OtherFailure, short_name
+from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure, short_name
 from classifiers.taxonomy import Side
 from service.db.session import ReadSession
 from service.nodes.records import Judged, StoredNodeEvent, Window
@@ -58,8 +57,8 @@ def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence
     events = _events(reading, attempts)
     on_nodes, alike, before = _neighbours(reading, attempts)
     own = [_as_other(one) for one in attempts]
-    by_fingerprint: defaultdict[str, list[OtherFailure]] = defaultdict(list)
-    by_node: defaultdict[tuple[str, str], list[OtherFailure]] = defaultdict(list)
+    by_fingerprint: defaultdict[str, list[RelatedFailure]] = defaultdict(list)
+    by_node: defaultdict[tuple[str, str], list[RelatedFailure]] = defaultdict(list)
     of_user: Counter[tuple[str, str | None]] = Counter()
     for cluster, other in [*((one.cluster, _other(one)) for one in (*alike, *before, *on_nodes)), *own]:
         # A storm in one batch must not cost the square of it; more of them would say no more.
@@ -83,19 +82,19 @@ def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence
                 ended_at=one.ended_at,
                 nodes=one.nodes,
                 user=one.user,
-                signs=signs,
-                others=others,
+                observations=signs,
+                failures=others,
                 usual_per_hour=usual.get(one.verdict.fingerprint, 0.0),
             )
         )
     return out
 
 
-def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeSign]]:
+def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeObservation]]:
     """What nodes said around the ends, by cluster and short name; one look where nobody says anything."""
     data = evidence_weights.load()
     before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
-    found: defaultdict[tuple[str, str], list[NodeSign]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[NodeObservation]] = defaultdict(list)
     if not reading.node_events.any_since(min(one.ended_at for one in attempts) - before - 30 * DAY):
         return found
     spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
@@ -174,13 +173,13 @@ def _usual(before: Iterable[Judged]) -> dict[str, float]:
     return out
 
 
-def _sign(event: StoredNodeEvent) -> NodeSign:
-    return NodeSign(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
+def _sign(event: StoredNodeEvent) -> NodeObservation:
+    return NodeObservation(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
 
 
-def _other(one: Judged) -> OtherFailure:
+def _other(one: Judged) -> RelatedFailure:
     side: Side = one.side  # type: ignore[assignment] # one of the three in every stored row
-    return OtherFailure(
+    return RelatedFailure(
         job=f"{one.cluster}/{one.job_id}",
         at=one.ended_at,
         nodes=one.nodes,
@@ -193,9 +192,9 @@ def _other(one: Judged) -> OtherFailure:
     )
 
 
-def _as_other(one: Around) -> tuple[str, OtherFailure]:
+def _as_other(one: Around) -> tuple[str, RelatedFailure]:
     verdict = one.verdict
-    return one.cluster, OtherFailure(
+    return one.cluster, RelatedFailure(
         job=one.job,
         at=one.ended_at,
         nodes=one.nodes,

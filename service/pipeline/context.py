@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from classifiers.contracts import Verdict
-from classifiers.relevance.fleet_evidence import update
+from classifiers.relevance.fleet_evidence import update_verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.nodes.failure_evidence import Around, read
@@ -24,4 +24,4 @@ def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence
     ]
     with store.reading() as reading:
         evidence = read(reading, attempts)
-    return [update(verdict, known) for verdict, known in zip(verdicts, evidence, strict=True)]
+    return [update_verdict(verdict, known) for verdict, known in zip(verdicts, evidence, strict=True)]

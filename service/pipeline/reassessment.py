@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from classifiers.contracts import Verdict
-from classifiers.relevance.fleet_evidence import as_logged, update
+from classifiers.relevance.fleet_evidence import log_only, update_verdict
 from service.clock import Clock
 from service.contracts.stored_verdict import verdict_of
 from service.db.session import Store
@@ -55,7 +55,7 @@ class Late:
             evidence = read(reading, attempts)
         changed = []
         for (number, verdict), known in zip(before.items(), evidence, strict=True):
-            now = update(verdict, known)
+            now = update_verdict(verdict, known)
             if _is_news(verdict, now):
                 changed.append(Again(number, judged[number].version, str(bodies[number]["event_id"]), now))
         told = {one.failure_id for one in changed}
@@ -88,7 +88,7 @@ class Late:
 
 
 def _around(one: Judged, verdict: Verdict) -> Around:
-    return Around(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), as_logged(verdict))
+    return Around(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), log_only(verdict))
 
 
 def _is_news(before: Verdict, now: Verdict) -> bool:

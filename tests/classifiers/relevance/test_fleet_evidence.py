@@ -1,4 +1,4 @@
-"""What nodes and neighbours said moves a verdict as far as it should, and nothing else moves it."""
+"""Node observations and related failures change a verdict as far as they should, and nothing else does."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from classifiers.contracts import Evidence, Suspect, Verdict
 from classifiers.relevance import evidence_weights
-from classifiers.relevance.fleet_evidence import FleetEvidence, NodeSign, as_logged, update, weight
-from classifiers.relevance.related_failures import OtherFailure
+from classifiers.relevance.fleet_evidence import log_only, update_verdict
+from classifiers.relevance.node_observations import weight
+from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
 
 END = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
@@ -49,19 +50,21 @@ NCCL = replace(
 OPEN = replace(NCCL, confidence=0.4, abstained=True)
 
 
-def sign(kind: str = "gpu_lost", seconds: float = -60, node: str = "gpu2", **changes: Any) -> NodeSign:
-    plain = NodeSign(
+def observation(kind: str = "gpu_lost", seconds: float = -60, node: str = "gpu2", **changes: Any) -> NodeObservation:
+    plain = NodeObservation(
         node=node, at=END + timedelta(seconds=seconds), kind=kind, text=XID if kind == "gpu_lost" else kind
     )
     return replace(plain, **changes)
 
 
-def evidence(*signs: NodeSign, others: tuple[OtherFailure, ...] = (), nodes: tuple[str, ...] = NODES) -> FleetEvidence:
-    return FleetEvidence(END, nodes, "ana", signs, others)
+def evidence(
+    *observations: NodeObservation, others: tuple[RelatedFailure, ...] = (), nodes: tuple[str, ...] = NODES
+) -> FleetEvidence:
+    return FleetEvidence(END, nodes, "ana", observations, others)
 
 
-def other(number: int, seconds: float = -60, **changes: Any) -> OtherFailure:
-    plain = OtherFailure(
+def other(number: int, seconds: float = -60, **changes: Any) -> RelatedFailure:
+    plain = RelatedFailure(
         job=f"orion/{number}",
         at=END + timedelta(seconds=seconds),
         nodes=(f"far{number}",),
@@ -73,111 +76,111 @@ def other(number: int, seconds: float = -60, **changes: Any) -> OtherFailure:
     return replace(plain, **changes)
 
 
-def test_an_undecided_time_out_is_decided_by_the_node_that_lost_its_gpu() -> None:
-    told = update(OPEN, evidence(sign(gpu=3)))
-    assert (told.side, told.cause, told.abstained, told.disputed) == ("hardware", "HW.GPU.2", False, False)
-    assert told.suspect == Suspect(rank=None, node="gpu2", gpu=3)
-    assert told.retry_outlook == "helps_elsewhere"
-    assert told.confidence > 0.9
-    assert "gpu2" in told.explanation
-    assert told.log_said is not None
-    assert told.log_said.abstained
+def test_a_node_that_lost_its_gpu_decides_an_undecided_time_out() -> None:
+    updated = update_verdict(OPEN, evidence(observation(gpu=3)))
+    assert (updated.side, updated.cause, updated.abstained, updated.disputed) == ("hardware", "HW.GPU.2", False, False)
+    assert updated.suspect == Suspect(rank=None, node="gpu2", gpu=3)
+    assert updated.retry_outlook == "helps_elsewhere"
+    assert updated.confidence > 0.9
+    assert "gpu2" in updated.explanation
+    assert updated.log_verdict is not None
+    assert updated.log_verdict.abstained
 
 
-def test_a_traceback_against_an_xid_is_disputed_and_both_sides_stand_in_it() -> None:
-    told = update(USER, evidence(sign()))
-    assert told.disputed
-    assert told.log_said is not None
-    assert (told.log_said.side, told.log_said.confidence) == ("user", 0.9)
-    assert [line.side for line in told.context] == ["hardware"]
-    assert told.context[0].text == XID
-    assert "disagree" in told.explanation
-    assert USER.explanation in told.explanation
+def test_a_traceback_and_an_xid_are_disputed_and_both_are_shown() -> None:
+    updated = update_verdict(USER, evidence(observation()))
+    assert updated.disputed
+    assert updated.log_verdict is not None
+    assert (updated.log_verdict.side, updated.log_verdict.confidence) == ("user", 0.9)
+    assert [line.side for line in updated.context] == ["hardware"]
+    assert updated.context[0].text == XID
+    assert "disagree" in updated.explanation
+    assert USER.explanation in updated.explanation
 
 
-def test_hardware_blamed_for_a_time_out_where_every_node_is_healthy_is_disputed() -> None:
-    checked = [sign("healthy", 120, node) for node in NODES]
-    told = update(NCCL, evidence(*checked))
-    assert told.disputed
-    assert told.confidence < NCCL.confidence
-    assert not update(NCCL, evidence(*checked[1:])).disputed  # of one node nothing is known
+def test_a_time_out_of_hardware_on_healthy_nodes_is_disputed() -> None:
+    checked = [observation("healthy", 120, node) for node in NODES]
+    updated = update_verdict(NCCL, evidence(*checked))
+    assert updated.disputed
+    assert updated.confidence < NCCL.confidence
+    assert not update_verdict(NCCL, evidence(*checked[1:])).disputed  # one node is unknown
     seen = replace(NCCL, evidence=(Evidence(XID, "initiating", node="gpu1", stream="node"),))
-    assert not update(seen, evidence(*checked)).disputed  # it did fail; that it is well again says little
+    assert not update_verdict(seen, evidence(*checked)).disputed  # it failed: being healthy now is weak evidence
 
 
-def test_healthy_nodes_say_nothing_where_one_of_them_is_ill() -> None:
-    checked = [sign("healthy", 120, node) for node in NODES]
-    told = update(NCCL, evidence(*checked, sign()))
-    assert not told.disputed
-    assert [line.kind for line in told.context] == ["gpu_lost"]
+def test_healthy_nodes_are_no_evidence_when_one_node_is_faulty() -> None:
+    checked = [observation("healthy", 120, node) for node in NODES]
+    updated = update_verdict(NCCL, evidence(*checked, observation()))
+    assert not updated.disputed
+    assert [line.kind for line in updated.context] == ["gpu_lost"]
 
 
-def test_a_time_out_without_a_beginning_of_its_own_follows_the_nodes_without_dispute() -> None:
+def test_a_time_out_without_a_beginning_follows_the_nodes_without_dispute() -> None:
     blamed = replace(USER, evidence=(WATCHDOG,))
-    told = update(blamed, evidence(sign()))
-    assert (told.side, told.disputed) == ("hardware", False)
+    updated = update_verdict(blamed, evidence(observation()))
+    assert (updated.side, updated.disputed) == ("hardware", False)
 
 
-def test_one_shared_outage_moves_many_users_failures_to_the_system() -> None:
+def test_a_shared_outage_moves_failures_of_many_users_to_the_system() -> None:
     others = tuple(other(number) for number in range(5))
-    told = update(OPEN, evidence(others=others))
-    assert (told.side, told.cause, told.abstained) == ("system", "SYS.5", False)
-    assert "5 other users" in told.context[0].text
+    updated = update_verdict(OPEN, evidence(others=others))
+    assert (updated.side, updated.cause, updated.abstained) == ("system", "SYS.5", False)
+    assert "5 other users" in updated.context[0].text
     usual = replace(evidence(others=others), usual_per_hour=5.0)
-    assert update(OPEN, usual).side != "system"  # as many come at any other time
+    assert update_verdict(OPEN, usual).side != "system"  # as many fail at any other time
     same_user = tuple(replace(one, user="ana", nodes=()) for one in others)
-    assert update(OPEN, evidence(others=same_user)) == OPEN
+    assert update_verdict(OPEN, evidence(others=same_user)) == OPEN
 
 
-def test_a_failure_that_follows_its_owner_from_node_to_node_is_the_program_s() -> None:
+def test_a_failure_that_follows_its_user_across_nodes_is_of_the_program() -> None:
     others = tuple(other(number, user="ana") for number in range(4))
-    told = update(OPEN, evidence(others=others))
-    assert told.side == "user"
-    assert told.retry_outlook == "futile"
+    updated = update_verdict(OPEN, evidence(others=others))
+    assert updated.side == "user"
+    assert updated.retry_outlook == "futile"
 
 
-def test_a_node_on_which_others_failed_becomes_the_suspect_of_a_small_job_not_of_a_huge_one() -> None:
+def test_a_node_with_other_failures_is_the_suspect_of_a_small_job_and_not_of_a_huge_one() -> None:
     others = tuple(
         other(number, -3_600, fingerprint=f"1:{number}", side="hardware", cause="HW.GPU.1", suspect_node="gpu4")
         for number in range(3)
     )
-    told = update(OPEN, evidence(others=others))
-    assert told.side == "hardware"
-    assert told.suspect is not None
-    assert told.suspect.node == "gpu4"
+    updated = update_verdict(OPEN, evidence(others=others))
+    assert updated.side == "hardware"
+    assert updated.suspect is not None
+    assert updated.suspect.node == "gpu4"
     huge = (*(f"n{number}" for number in range(4_000)), "gpu4")
-    assert update(OPEN, evidence(others=others, nodes=huge)) == OPEN
+    assert update_verdict(OPEN, evidence(others=others, nodes=huge)) == OPEN
 
 
-def test_the_rarer_a_sign_is_on_as_many_nodes_the_more_it_weighs() -> None:
+def test_a_rarer_observation_weighs_more() -> None:
     kind = evidence_weights.load().kinds["link_degraded"]
     weights = [weight(kind, nodes) for nodes in (1, 16, 256, 4_096)]
     assert weights == sorted(weights, reverse=True)
     assert weights[-1] == 0.0
 
 
-def test_maintenance_counts_as_long_as_its_window_lasts() -> None:
-    window = sign("maintenance", -7_200, until=END + timedelta(hours=1))
-    told = update(OPEN, evidence(*(replace(window, node=node) for node in NODES)))
-    assert (told.side, told.cause) == ("system", "SYS.3")
+def test_maintenance_counts_until_its_window_ends() -> None:
+    window = observation("maintenance", -7_200, until=END + timedelta(hours=1))
+    updated = update_verdict(OPEN, evidence(*(replace(window, node=node) for node in NODES)))
+    assert (updated.side, updated.cause) == ("system", "SYS.3")
     over = replace(window, until=END - timedelta(hours=1))
-    assert update(OPEN, evidence(over)) == OPEN
+    assert update_verdict(OPEN, evidence(over)) == OPEN
 
 
-def test_a_line_that_the_classifier_read_itself_counts_once() -> None:
+def test_a_line_that_the_classifier_read_counts_once() -> None:
     read = replace(NCCL, evidence=(Evidence(XID, "initiating", node="gpu2", stream="node"),))
-    assert update(read, evidence(sign())) == read
+    assert update_verdict(read, evidence(observation())) == read
 
 
-def test_a_node_is_the_same_by_its_short_and_its_long_name() -> None:
-    told = update(OPEN, evidence(sign(node="GPU2.cluster.example.org")))
-    assert told.suspect is not None
-    assert told.suspect.node == "gpu2"
+def test_short_and_long_node_names_are_the_same_node() -> None:
+    updated = update_verdict(OPEN, evidence(observation(node="GPU2.cluster.example.org")))
+    assert updated.suspect is not None
+    assert updated.suspect.node == "gpu2"
 
 
 @pytest.mark.parametrize("kind", ["repaired", "other", "no such kind"])
-def test_what_says_nothing_of_a_failure_changes_nothing(kind: str) -> None:
-    assert update(USER, evidence(sign(kind))) == USER
+def test_an_observation_that_is_no_evidence_changes_nothing(kind: str) -> None:
+    assert update_verdict(USER, evidence(observation(kind))) == USER
 
 
 KINDS = sorted(evidence_weights.load().kinds)
@@ -187,8 +190,8 @@ verdicts = st.builds(
     st.floats(0, 1),
     st.booleans(),
 )
-signs = st.builds(
-    sign,
+observations = st.builds(
+    observation,
     st.sampled_from(KINDS),
     st.integers(-5_000, 5_000),
     st.sampled_from([*NODES, "elsewhere"]),
@@ -216,51 +219,55 @@ others_near = st.builds(
 
 @given(verdicts)
 def test_no_evidence_changes_nothing(verdict: Verdict) -> None:
-    assert update(verdict, FleetEvidence(END)) == verdict
-    assert update(verdict, evidence()) == verdict
+    assert update_verdict(verdict, FleetEvidence(END)) == verdict
+    assert update_verdict(verdict, evidence()) == verdict
 
 
-@given(verdicts, st.lists(signs, max_size=12), st.lists(others_near, max_size=12), st.randoms())
+@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12), st.randoms())
 def test_the_order_of_the_evidence_does_not_matter(
-    verdict: Verdict, said: list[NodeSign], others: list[OtherFailure], random: Any
+    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure], random: Any
 ) -> None:
-    once = update(verdict, evidence(*said, others=tuple(others)))
-    random.shuffle(said)
+    once = update_verdict(verdict, evidence(*observed, others=tuple(others)))
+    random.shuffle(observed)
     random.shuffle(others)
-    assert update(verdict, evidence(*said, others=tuple(others))) == once
+    assert update_verdict(verdict, evidence(*observed, others=tuple(others))) == once
 
 
-@given(verdicts, st.lists(signs, max_size=12), st.lists(others_near, max_size=12))
+@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12))
 def test_an_updated_verdict_can_be_updated_again(
-    verdict: Verdict, said: list[NodeSign], others: list[OtherFailure]
+    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure]
 ) -> None:
-    known = evidence(*said, others=tuple(others))
-    told = update(verdict, known)
-    assert update(told, known) == told
-    assert as_logged(told) == as_logged(verdict)
-    assert update(told, evidence()) == verdict
+    known = evidence(*observed, others=tuple(others))
+    updated = update_verdict(verdict, known)
+    assert update_verdict(updated, known) == updated
+    assert log_only(updated) == log_only(verdict)
+    assert update_verdict(updated, evidence()) == verdict
 
 
-@given(verdicts, st.lists(signs, max_size=12))
-def test_signs_of_other_nodes_or_outside_the_window_change_nothing(verdict: Verdict, said: list[NodeSign]) -> None:
-    assert update(verdict, evidence(*(replace(one, node="elsewhere") for one in said))) == verdict
+@given(verdicts, st.lists(observations, max_size=12))
+def test_observations_of_other_nodes_or_outside_the_window_change_nothing(
+    verdict: Verdict, observed: list[NodeObservation]
+) -> None:
+    assert update_verdict(verdict, evidence(*(replace(one, node="elsewhere") for one in observed))) == verdict
     data = evidence_weights.load()
-    late = [replace(one, at=END + timedelta(seconds=data.after_s + 1)) for one in said]
-    early = [replace(one, at=END - timedelta(seconds=data.before_s + 1)) for one in said]
-    assert update(verdict, evidence(*late, *early)) == verdict
+    late = [replace(one, at=END + timedelta(seconds=data.after_s + 1)) for one in observed]
+    early = [replace(one, at=END - timedelta(seconds=data.before_s + 1)) for one in observed]
+    assert update_verdict(verdict, evidence(*late, *early)) == verdict
 
 
-@given(verdicts, st.lists(signs, max_size=12), st.lists(others_near, max_size=12))
-def test_what_comes_out_is_a_verdict(verdict: Verdict, said: list[NodeSign], others: list[OtherFailure]) -> None:
-    told = update(verdict, evidence(*said, others=tuple(others)))
-    assert 0 <= told.confidence <= 1
-    assert told.cause == told.cause_top[0]
-    assert told.cause.startswith({"hardware": "HW.", "system": "SYS.", "user": "USER."}[told.side])
-    assert len(told.cause_top) <= 3
-    if told.disputed:
-        assert told.log_said is not None
-        assert not told.log_said.abstained
-        assert any(line.kind in data_kinds() for line in told.context)
+@given(verdicts, st.lists(observations, max_size=12), st.lists(others_near, max_size=12))
+def test_the_updated_verdict_is_consistent(
+    verdict: Verdict, observed: list[NodeObservation], others: list[RelatedFailure]
+) -> None:
+    updated = update_verdict(verdict, evidence(*observed, others=tuple(others)))
+    assert 0 <= updated.confidence <= 1
+    assert updated.cause == updated.cause_top[0]
+    assert updated.cause.startswith({"hardware": "HW.", "system": "SYS.", "user": "USER."}[updated.side])
+    assert len(updated.cause_top) <= 3
+    if updated.disputed:
+        assert updated.log_verdict is not None
+        assert not updated.log_verdict.abstained
+        assert any(line.kind in data_kinds() for line in updated.context)
 
 
 def data_kinds() -> frozenset[str]:

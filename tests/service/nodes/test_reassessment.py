@@ -183,8 +183,8 @@ def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock
     assert verdict.context[0].at == NOON
     assert verdict.suspect is not None
     assert verdict.suspect.gpu == 3
-    assert verdict.log_said is not None
-    assert verdict.log_said.cause == OPEN.cause
+    assert verdict.log_verdict is not None
+    assert verdict.log_verdict.cause == OPEN.cause
 
 
 @pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])

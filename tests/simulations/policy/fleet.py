@@ -8,7 +8,7 @@ from functools import cache
 from classifiers.contracts import Verdict
 from classifiers.relevance import fleet_evidence
 from classifiers.relevance.evidence_weights import load
-from classifiers.relevance.related_failures import OtherFailure
+from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure
 from tests.simulations.policy.engine import Work
 from tests.simulations.policy.world import End, World
 
@@ -19,8 +19,8 @@ _STORAGE = "shared_storage"
 def _kind_of(cause: str) -> tuple[str, float] | None:
     """The kind of event that a cause shows itself by, and how often."""
     found = [kind for kind in load().kinds.values() if kind.cause == cause]
-    best = max(found, key=lambda kind: kind.seen, default=None)
-    return None if best is None else (best.code, best.seen)
+    best = max(found, key=lambda kind: kind.sensitivity, default=None)
+    return None if best is None else (best.code, best.sensitivity)
 
 
 @dataclass(slots=True)
@@ -31,14 +31,14 @@ class Seen:
     at: datetime
     logged: Verdict
     nodes: tuple[str, ...]
-    signs: tuple[fleet_evidence.NodeSign, ...]
+    signs: tuple[NodeObservation, ...]
     run: int
 
     @property
-    def as_other(self) -> OtherFailure:
+    def as_other(self) -> RelatedFailure:
         """As another failure's neighbour."""
         suspect = self.logged.suspect
-        return OtherFailure(
+        return RelatedFailure(
             job=str(self.work.job.number),
             at=self.at,
             nodes=self.nodes,
@@ -66,15 +66,15 @@ class Fleet:
             self._seen.popleft()
         return seen
 
-    def _signs(self, world: World, work: Work, end: End, at: datetime) -> tuple[fleet_evidence.NodeSign, ...]:
+    def _signs(self, world: World, work: Work, end: End, at: datetime) -> tuple[NodeObservation, ...]:
         random = world.random(work.job, 5000 + work.runs)
         assert end.truth is not None
         found, node = _kind_of(end.truth.cause), end.node
         if end.root.startswith("storage"):
-            found, node = (_STORAGE, load().kinds[_STORAGE].seen), work.nodes[0]
+            found, node = (_STORAGE, load().kinds[_STORAGE].sensitivity), work.nodes[0]
         if node is None or found is None or random.random() >= found[1] * world.parameters["node_events"]:
             return ()
-        return (fleet_evidence.NodeSign(str(node), at, found[0], found[0]),)
+        return (NodeObservation(str(node), at, found[0], found[0]),)
 
     def verdict(self, seen: Seen) -> Verdict:
         """The verdict with all that is known of its surroundings by now."""
@@ -87,9 +87,7 @@ class Fleet:
         if not others and not seen.signs:
             return seen.logged
         user = str(seen.work.job.user)
-        return fleet_evidence.update(
-            seen.logged, fleet_evidence.FleetEvidence(seen.at, seen.nodes, user, seen.signs, others)
-        )
+        return fleet_evidence.update_verdict(seen.logged, FleetEvidence(seen.at, seen.nodes, user, seen.signs, others))
 
     def alike(self, seen: Seen) -> list[Seen]:
         """Earlier failures of other jobs with the same fingerprint within the half hour that counts."""

@@ -1,0 +1,75 @@
+"""What the fleet knows around one failed attempt: node observations and failures of other jobs."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from classifiers.taxonomy import Side
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObservation:
+    """One event of a node.
+
+    Attributes:
+        node: the node.
+        at: when it was.
+        kind: a code of evidence_weights.toml; an unknown one is no evidence.
+        text: the event's text.
+        gpu: the device, None if unknown.
+        resolved: whether the state is over.
+        until: the end of a window (maintenance), None if it is no window.
+    """
+
+    node: str
+    at: datetime
+    kind: str
+    text: str
+    gpu: int | None = None
+    resolved: bool = False
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedFailure:
+    """A failure of another job near this one. `job` names it (cluster and job id): attempts of one job count once."""
+
+    job: str
+    at: datetime
+    nodes: tuple[str, ...]
+    user: str | None
+    fingerprint: str
+    side: Side
+    cause: str
+    abstained: bool = False
+    suspect_node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetEvidence:
+    """What is known around one failed attempt.
+
+    Attributes:
+        ended_at: when the attempt ended.
+        nodes: its nodes.
+        user: its owner.
+        observations: events of nodes.
+        failures: failures of other jobs.
+        usual_per_hour: how many failures with its fingerprint an hour has anyway, by the day before.
+    """
+
+    ended_at: datetime
+    nodes: tuple[str, ...] = ()
+    user: str | None = None
+    observations: tuple[NodeObservation, ...] = ()
+    failures: tuple[RelatedFailure, ...] = ()
+    usual_per_hour: float = 0.0
+
+    @property
+    def node_names(self) -> frozenset[str]:
+        """The short names of its nodes."""
+        return frozenset(map(short_name, self.nodes))
+
+
+def short_name(node: str) -> str:
+    """A node's name without its domain, in lower case: logs, kernels and schedulers write it differently."""
+    return node.partition(".")[0].lower()
