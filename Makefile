@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
-UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab"
+# On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
+UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 DEMO_PORT ?= 8080
@@ -63,7 +64,7 @@ test-deps: ## install what tests like to have from the system (Debian or Ubuntu,
 	@bash tests/labs/install-system-deps
 
 check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
-	@$(BIN)/python -m pytest -q $(UNIT_TESTS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) $(PYTEST_ARGS)
 
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/ruff format --check .

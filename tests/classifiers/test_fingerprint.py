@@ -72,6 +72,7 @@ def test_one_fault_of_the_platform_is_one_whatever_program_it_meets() -> None:
     assert of(one, "USER.2") != of(other, "USER.2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_prints_and_kinds_of_captured_runs_agree(half: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Kinds of hash 1 were not looked at when the algorithm was made."""

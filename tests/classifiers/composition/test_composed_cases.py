@@ -37,6 +37,7 @@ def test_the_seed_decides_the_cases() -> None:
     assert once == again != other
 
 
+@pytest.mark.slow
 def test_every_label_has_three_kinds_and_more(cases: list[LabelledCase]) -> None:
     check_ids(cases)
     axes = taxonomy.load()

@@ -60,6 +60,7 @@ def test_every_cause_category_and_symptom_that_has_words_is_known_to_some_entry(
     assert set(axes.symptoms) - symptoms <= {"C.3", "D.2.4", "D.2.6"}
 
 
+@pytest.mark.slow
 def test_most_entries_are_heard_in_the_corpus(catalogue: Catalogue) -> None:
     scanner = Scanner(catalogue)
     heard: Counter[str] = Counter()

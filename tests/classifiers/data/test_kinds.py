@@ -51,6 +51,7 @@ def test_all_data_together_is_small() -> None:
     assert sum(file.stat().st_size for file in DATA.rglob("*") if file.is_file()) <= MAX_DATA_BYTES
 
 
+@pytest.mark.slow
 def test_no_kind_is_nearly_another(packaged: list[Kind]) -> None:
     assert [(one.id, other.id, round(cosine, 2)) for one, other, cosine in similar(packaged)] == []
 

@@ -27,11 +27,13 @@ def test_a_real_place_is_seen(line: str) -> None:
     assert PLACES.search(line)
 
 
+@pytest.mark.slow
 def test_no_case_tells_of_a_real_place() -> None:
     found = {(case.id, place[0]) for case in training_cases.packaged() if (place := PLACES.search(told(case)))}
     assert not found
 
 
+@pytest.mark.slow
 def test_no_case_tells_of_this_machine() -> None:
     name = socket.gethostname()
     words = [str(Path(__file__).parents[3]) + "/"] + ([name] if len(name) > 5 else [])

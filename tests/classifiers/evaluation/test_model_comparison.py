@@ -1,3 +1,4 @@
+import pytest
 from threadpoolctl import threadpool_limits
 
 from classifiers import signatures
@@ -5,6 +6,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import model_comparison
 
 
+@pytest.mark.slow
 def test_every_family_of_models_answers_for_programs_it_has_not_seen(cases: list[LabelledCase]) -> None:
     with threadpool_limits(limits=1):  # on a busy machine threads would wait for one another, for minutes
         rows = model_comparison.compare(cases[::6], signatures.packaged())

@@ -225,6 +225,7 @@ class Automated(RuleBasedStateMachine):
         assert not resubmitted or max(resubmitted.values()) <= most
 
 
+@pytest.mark.slow
 def test_whatever_happens_the_rules_hold(tmp_path: Path, clock: FrozenClock) -> None:
     numbers = count()
 
