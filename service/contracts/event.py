@@ -1,6 +1,9 @@
-"""The wire contract: job-completion/1, one JSON object a finished job attempt, and how bytes become one."""
+"""The wire contract job-completion/1: one JSON object for each finished job attempt."""
 
 import hashlib
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,12 +19,15 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import ErrorDetails
 
 from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
 from service.errors import FieldError, UnreadableRecord
+
+log = logging.getLogger(__name__)
 
 SCHEMA = "job-completion/1"
 MAX_EVENT_BYTES = 16 * 1024 * 1024
@@ -30,6 +36,7 @@ CLOCK_TOLERANCE = timedelta(days=1)
 NODES_MOST = 100_000
 LOGS_MOST = 20_000
 LABELS_MOST = 10_000
+PROBLEMS_MOST = 20
 _MOST = {
     "nodes": NODES_MOST,
     "topology": NODES_MOST,
@@ -166,6 +173,19 @@ class JobCompletion(_Open):
         default=None, description="Kubernetes: the pod this attempt ran in, where job_id names its controller"
     )
 
+    intake_problems: tuple[str, ...] = Field(
+        default=(), description="what was repaired or dropped when the event was read, set by Faultline"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _repair_node_events(cls, data: Any) -> Any:
+        entries = data.get("node_events") if isinstance(data, dict) else None
+        if not isinstance(entries, list | tuple) or len(entries) > LOGS_MOST:
+            return data
+        repaired, problems = repair_node_events(entries)
+        return data | {"node_events": repaired, "intake_problems": problems} if problems else data
+
     @field_validator("schema_")
     @classmethod
     def _known_schema(cls, value: str) -> str:
@@ -223,6 +243,41 @@ class JobCompletion(_Open):
         return times != sorted(times) or max(times) > now + CLOCK_TOLERANCE
 
 
+def repair_node_events(entries: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """Return the node events that can be read, and a description of each repair; one bad line rejects no event.
+
+    A time without a zone is taken as UTC. A node event that still can't be read is dropped.
+    """
+    kept: list[Any] = []
+    problems: list[str] = []
+    for number, entry in enumerate(entries):
+        place = f"node_events.{number}"
+        try:
+            kept.append(NodeEventIn.model_validate(entry))
+            continue
+        except ValidationError as error:
+            first = as_unreadable(error).errors[0]
+        try:
+            kept.append(NodeEventIn.model_validate(_with_utc(entry)))
+            problems.append(f"{place}.at: no time zone, taken as UTC")
+        except ValidationError:
+            problems.append(f"{place}: dropped, {first.field}: expected {first.expected}")
+    if len(problems) > PROBLEMS_MOST:
+        problems[PROBLEMS_MOST:] = [f"and {len(problems) - PROBLEMS_MOST} more"]
+    return kept, tuple(problems)
+
+
+def _with_utc(entry: Any) -> Any:
+    """Return the entry with its time in UTC if it has a time without a zone."""
+    at = entry.get("at") if isinstance(entry, dict) else None
+    if isinstance(at, str) and not at.isdigit():
+        with suppress(ValueError):
+            parsed = datetime.fromisoformat(at)
+            if parsed.tzinfo is None:
+                return entry | {"at": parsed.replace(tzinfo=UTC)}
+    return entry
+
+
 def _instant(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
 
@@ -260,12 +315,15 @@ def as_unreadable(error: ValidationError) -> UnreadableRecord:
 
 
 def from_object(data: Any) -> JobCompletion:
-    """A native event from decoded JSON.
+    """Return the native event of decoded JSON; repairs of its node events are logged.
 
     Raises:
         UnreadableRecord: names each field that is wrong and what was expected there.
     """
     try:
-        return JobCompletion.model_validate(data)
+        event = JobCompletion.model_validate(data)
     except ValidationError as error:
         raise as_unreadable(error) from None
+    if event.intake_problems:
+        log.warning("event of job %s: %s", event.job_id, "; ".join(event.intake_problems))
+    return event

@@ -54,7 +54,6 @@ def test_each_required_field_is_asked_for_by_name(field: str) -> None:
         ({"labels": {"a": 1}}, "labels.a"),
         ({"logs": [{"rank": -1}]}, "logs.0.rank"),
         ({"logs": [{"rank": "0"}]}, "logs.0.rank"),
-        ({"node_events": [{}]}, "node_events.0.text"),
         ({"requested": {"cpus": -1}}, "requested.cpus"),
         ({"schema": "job-completion/9"}, "schema"),
     ],
@@ -63,6 +62,43 @@ def test_a_wrong_field_is_named_with_what_was_expected(change: dict[str, Any], f
     [place] = refused(**change).errors
     assert place.field == field
     assert place.expected
+
+
+def test_a_node_event_without_a_time_zone_is_taken_as_utc_and_the_repair_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = [{"at": "2026-11-20T09:59:00", "text": "Xid 79"}, {"at": "2026-11-20T10:59:00+01:00", "text": "Xid 94"}]
+    event = from_object(native(node_events=lines))
+    instant = datetime(2026, 11, 20, 9, 59, tzinfo=UTC)
+    assert [(line.at, line.text) for line in event.node_events] == [(instant, "Xid 79"), (instant, "Xid 94")]
+    assert event.intake_problems == ("node_events.0.at: no time zone, taken as UTC",)
+    assert event.intake_problems[0] in caplog.text
+    assert event.model_dump(mode="json")["intake_problems"] == list(event.intake_problems)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ({}, "text: expected this field is required"),
+        ({"text": 7}, "text: expected a valid string"),
+        ({"text": "Xid 79", "at": "yesterday"}, "at: expected "),
+        ({"text": "Xid 79", "at": 1795146117}, "at: expected a time as RFC 3339 with zone"),
+        ("Xid 79", "(whole object): expected "),
+        (None, "(whole object): expected "),
+    ],
+)
+def test_a_node_event_that_cannot_be_read_is_dropped_and_the_event_is_taken(line: Any, problem: str) -> None:
+    event = from_object(native(node_events=[line, {"text": "Xid 94"}]))
+    assert [kept.text for kept in event.node_events] == ["Xid 94"]
+    [found] = event.intake_problems
+    assert found.startswith(f"node_events.0: dropped, {problem}")
+
+
+def test_many_bad_node_events_are_summarised() -> None:
+    event = from_object(native(node_events=[{}] * 1_000))
+    assert event.node_events == ()
+    assert len(event.intake_problems) == 21
+    assert event.intake_problems[-1] == "and 980 more"
 
 
 def test_every_wrong_field_is_named_at_once() -> None:
