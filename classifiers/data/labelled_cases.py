@@ -40,7 +40,6 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.resources.abc import Traversable
 from typing import Any, get_args
 
@@ -48,7 +47,8 @@ import orjson
 import zstandard
 
 from classifiers import taxonomy
-from classifiers.contracts import STATUSES, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.case_builder import build_case
+from classifiers.contracts import STATUSES, RawCase
 from classifiers.taxonomy import RetryOutlook
 
 SCHEMA = "labelled-case/1"
@@ -94,76 +94,8 @@ class LabelledCase:
     event: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def _when(value: Any) -> datetime | None:
-    if isinstance(value, datetime):
-        return value
-    if not isinstance(value, str):
-        return None
-    try:
-        parsed = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
 def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _word(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def job_facts(event: Mapping[str, Any]) -> JobFacts:
-    """What classification reads of a job-completion/1 object; anything of another type counts as not known."""
-    labels = event.get("labels")
-    return JobFacts(
-        status=str(event.get("status", "failed")),
-        exit_code=_whole(event.get("exit_code")),
-        signal=_whole(event.get("signal")),
-        scheduler=_word(event.get("scheduler")),
-        reason=_word(event.get("reason")),
-        message=_word(event.get("message")),
-        framework=_word(event.get("framework")),
-        command=_word(event.get("command")),
-        image=_word(event.get("image")),
-        name=_word(event.get("name")),
-        user=_word(event.get("user")),
-        gpus=_whole(event.get("gpus")),
-        gpu_type=_word(event.get("gpu_type")),
-        nodes=tuple(str(node) for node in event.get("nodes") or ()),
-        time_limit_s=_whole(event.get("time_limit_s")),
-        started_at=_when(event.get("started_at")),
-        ended_at=_when(event.get("ended_at")),
-        restart_count=_whole(event.get("restart_count")),
-        labels={str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {},
-    )
-
-
-def raw_case(event: Mapping[str, Any]) -> RawCase:
-    """A job-completion/1 object with inline log tails as a `RawCase`. A log given by `uri` only counts as missing."""
-    streams = []
-    for log in event.get("logs") or ():
-        tail = log.get("tail")
-        streams.append(
-            LogStream(
-                text=tail or "",
-                rank=_whole(log.get("rank")),
-                node=_word(log.get("node")),
-                stream=_word(log.get("stream")) or "stderr",
-                missing=None if tail is not None else "the log was not given inline",
-            )
-        )
-    events = tuple(
-        NodeEvent(
-            text=str(one.get("text", "")),
-            at=_when(one.get("at")),
-            node=_word(one.get("node")),
-            source=_word(one.get("source")),
-        )
-        for one in event.get("node_events") or ()
-    )
-    return RawCase(job=job_facts(event), streams=tuple(streams), node_events=events)
 
 
 def _codes(axis: str) -> tuple[str, ...]:
@@ -244,7 +176,7 @@ def parse(raw: Any, place: str) -> LabelledCase:
         id=raw["id"],
         group=raw["group"],
         kind=raw["kind"],
-        raw=raw_case(event),
+        raw=build_case(event),
         labels=_labels(raw.get("labels"), place),
         provenance=provenance,
         weight=float(weight),

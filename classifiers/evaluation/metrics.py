@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 
 from classifiers import taxonomy
+from classifiers.case_builder import build_case
 from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import AXES, NONE, DatasetError, LabelledCase, Labels
@@ -133,7 +134,7 @@ def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
         id=raw["id"],
         group=str(raw.get("group") or raw["id"]),
         kind=str(raw.get("group") or raw["id"]),
-        raw=labelled_cases.raw_case(event),
+        raw=build_case(event),
         labels=Labels(best=best, allowed=allowed, root_rank=raw.get("root_rank"), root_line=raw.get("root_line")),
         provenance={"origin": "measured"},
         event=event,

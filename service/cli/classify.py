@@ -9,7 +9,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from classifiers.contracts import LogStream, NodeEvent, RawCase, Verdict
+from classifiers.case_builder import build_case
+from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import ModelError
 from classifiers.redaction import redact
@@ -22,6 +23,7 @@ from service.errors import ModelUnavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
 from service.logs.text_cleaning import decode
+from service.pipeline.event_redaction import cleaned
 from service.recommend import event_facts, policy
 from service.recommend.advise import advise
 
@@ -55,24 +57,19 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--cluster", help="cluster name for records without one")
 
 
-def raw_case(event: JobCompletion) -> RawCase:
-    """The event with its inline tails, cleaned and redacted as the service does; an address only is missing."""
-    return RawCase(
-        job=event.facts(),
-        streams=tuple(
-            LogStream(
-                text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
-                rank=log.rank,
-                node=log.node,
-                stream=log.stream or "stderr",
-                missing=None if log.tail is not None else "given by its address only, which this command does not read",
-            )
-            for log in event.logs
-        ),
-        node_events=tuple(
-            NodeEvent(text=redact(one.text), at=one.at, node=one.node, source=one.source) for one in event.node_events
-        ),
-    )
+def case_of(event: JobCompletion) -> RawCase:
+    """Return the case of an event with its inline tails, cleaned and redacted as in the service."""
+    streams = [
+        LogStream(
+            text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
+            rank=log.rank,
+            node=log.node,
+            stream=log.stream or "stderr",
+            missing=None if log.tail is not None else "given by its address only, which this command does not read",
+        )
+        for log in event.logs
+    ]
+    return build_case(cleaned(event), streams)
 
 
 def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Answer:
@@ -137,7 +134,7 @@ def classify(
     for batch in _batches(lines):
         total += len(batch)
         read: Sequence[JobCompletion | _Answer] = [_read(number, line, cluster) for number, line in batch]
-        verdicts = iter(diagnoser.diagnose([raw_case(one) for one in read if isinstance(one, JobCompletion)]))
+        verdicts = iter(diagnoser.diagnose([case_of(one) for one in read if isinstance(one, JobCompletion)]))
         for one in read:
             if isinstance(one, _Answer):
                 bad += one.bad

@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from classifiers.case_builder import job_facts
 from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
 from service.errors import FieldError, UnreadableRecord
@@ -205,28 +206,8 @@ class JobCompletion(_Open):
         return value
 
     def facts(self) -> JobFacts:
-        """What classification may know of the job."""
-        return JobFacts(
-            status=self.status.value,
-            exit_code=self.exit_code,
-            signal=self.signal,
-            scheduler=self.scheduler,
-            reason=self.reason,
-            message=self.message,
-            framework=self.framework,
-            command=self.command,
-            image=self.image,
-            name=self.name,
-            user=self.user,
-            gpus=self.gpus,
-            gpu_type=self.gpu_type,
-            nodes=self.nodes,
-            time_limit_s=self.time_limit_s,
-            started_at=self.started_at,
-            ended_at=self.ended_at,
-            restart_count=self.restart_count,
-            labels=self.labels,
-        )
+        """Return what classification may know of the job."""
+        return job_facts(self)
 
     def key(self) -> str:
         """The event's identity: its own id, or SHA-256 over cluster, job, attempt (or times) and status, in hex."""

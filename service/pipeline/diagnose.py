@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
+from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase, Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.request_creation import AdvisedFailure
@@ -30,7 +31,7 @@ from service.logs.fetch import FetchedLogs
 from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
-from service.pipeline.event_redaction import cleaned, kept, raw_case, storable
+from service.pipeline.event_redaction import cleaned, kept, storable
 from service.pipeline.reassessment import Again, Late
 from service.pipeline.refine import refine
 from service.recommend import event_facts
@@ -159,7 +160,7 @@ class Diagnose:
             item.logs = logs
         with self._timed("classify"):
             verdicts = self._classifier.diagnose(
-                [raw_case(item.event, item.logs.streams) for item in failed if item.logs]
+                [build_case(item.event, item.logs.streams) for item in failed if item.logs]
             )
         verdicts = refine(self._store, [item.event for item in failed], verdicts)
         with self._timed("context"):
@@ -322,7 +323,7 @@ class Diagnose:
         arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
         earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
         streams = (*earlier, *logs.streams)
-        [verdict] = refine(self._store, [stored], self._classifier.diagnose([raw_case(stored, streams)]))
+        [verdict] = refine(self._store, [stored], self._classifier.diagnose([build_case(stored, streams)]))
         [verdict] = in_context(self._store, [stored], [verdict])
         with self._store.unit_of_work() as work:
             wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)

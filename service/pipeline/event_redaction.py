@@ -1,9 +1,7 @@
 """What of an event is kept and what the classifier reads of it: no secret in either."""
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from classifiers.contracts import LogStream, NodeEvent, RawCase
 from classifiers.redaction import has_secret, redact, redact_json
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn
 
@@ -67,12 +65,3 @@ def kept(event: JobCompletion) -> dict[str, Any]:
 def storable(ref: LogRef) -> bool:
     """Whether a log's address may be kept for a later try: one that carries a secret (a signed URL) may not."""
     return ref.uri is None or redact(ref.uri) == ref.uri
-
-
-def raw_case(event: JobCompletion, streams: Sequence[LogStream]) -> RawCase:
-    """What the classifier reads of an event and its logs."""
-    return RawCase(
-        job=event.facts(),
-        streams=tuple(streams),
-        node_events=tuple(NodeEvent(line.text, line.at, line.node, line.source) for line in event.node_events),
-    )

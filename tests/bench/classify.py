@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 
+from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase
-from classifiers.data.labelled_cases import raw_case
 from classifiers.diagnoser import Diagnoser
 from service import settings
 from tests.bench import workload
@@ -19,7 +19,7 @@ SIZES = (1, 8, 256)
 
 def cases(count: int, size: int, seed: int) -> list[RawCase]:
     """Cases with distinct logs of about `size` bytes."""
-    return [raw_case(orjson.loads(event)) for event in workload.events(count, seed=seed, size=size)]
+    return [build_case(orjson.loads(event)) for event in workload.events(count, seed=seed, size=size)]
 
 
 def single(diagnoser: Diagnoser, given: Sequence[RawCase]) -> tuple[float, float]:

@@ -4,14 +4,14 @@ import time
 
 import orjson
 
-from classifiers.data import labelled_cases
+from classifiers.case_builder import build_case
 from classifiers.diagnoser import Diagnoser
 from tests.bench import workload
 
 
 def seconds(diagnoser: Diagnoser, size: int) -> float:
     """Processor time of one case, the least of three."""
-    raws = [labelled_cases.raw_case(orjson.loads(event)) for event in workload.events(3, seed=size, size=size)]
+    raws = [build_case(orjson.loads(event)) for event in workload.events(3, seed=size, size=size)]
     taken = []
     for raw in raws:
         began = time.process_time()
@@ -21,12 +21,12 @@ def seconds(diagnoser: Diagnoser, size: int) -> float:
 
 
 def test_cost_grows_with_the_log_and_not_faster(diagnoser: Diagnoser) -> None:
-    diagnoser.diagnose([labelled_cases.raw_case(orjson.loads(event)) for event in workload.events(5)])
+    diagnoser.diagnose([build_case(orjson.loads(event)) for event in workload.events(5)])
     assert seconds(diagnoser, 2_000_000) < 30 * seconds(diagnoser, 200_000)
 
 
 def test_a_log_full_of_errors_costs_little_more(diagnoser: Diagnoser) -> None:
     text = "".join(f"[rank{number % 64}]: RuntimeError: boom {number} failed\n" for number in range(40_000))
     began = time.process_time()
-    diagnoser.diagnose([labelled_cases.raw_case({"status": "failed", "logs": [{"rank": 0, "tail": text}]})])
+    diagnoser.diagnose([build_case({"status": "failed", "logs": [{"rank": 0, "tail": text}]})])
     assert time.process_time() - began < 10

@@ -1,4 +1,5 @@
 from classifiers import signatures
+from classifiers.case_builder import build_case
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction import failure_stage
@@ -26,7 +27,7 @@ TypeError: can't pickle _thread.RLock objects
 
 
 def extracted(text: str) -> dict[str, float]:
-    raw = labelled_cases.raw_case({"status": "failed", "gpus": 4, "logs": [{"rank": 0, "tail": text}]})
+    raw = build_case({"status": "failed", "gpus": 4, "logs": [{"rank": 0, "tail": text}]})
     return features(Extractor(Scanner(signatures.packaged())).extract(raw))
 
 
@@ -73,7 +74,7 @@ def test_progress_and_hang_make_one_feature() -> None:
 
 
 def test_a_node_event_alone_has_no_stage() -> None:
-    raw = labelled_cases.raw_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
+    raw = build_case({"status": "node_fail", "node_events": [{"node": "n1", "text": "NVRM: Xid 79"}]})
     assert not [name for name in features(Extractor(Scanner(signatures.packaged())).extract(raw)) if name[:2] == "g:"]
 
 

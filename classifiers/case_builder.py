@@ -1,0 +1,98 @@
+"""Builds the classifier's input from a job-completion/1 event: the same function in training and in serving."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+
+NOT_INLINE = "the log was not given inline"
+
+
+def build_case(event: Any, streams: Sequence[LogStream] | None = None) -> RawCase:
+    """Return the case of an event.
+
+    Args:
+        event: a decoded job-completion/1 object, or an object with its fields as attributes. A value of the wrong
+            type counts as not known.
+        streams: the logs as read; None: the inline tails of the event, where a log without one counts as missing.
+    """
+    return RawCase(
+        job=job_facts(event),
+        streams=tuple(_inline_streams(event) if streams is None else streams),
+        node_events=tuple(
+            NodeEvent(
+                text=str(_field(entry, "text") or ""),
+                at=_instant(_field(entry, "at")),
+                node=_text(_field(entry, "node")),
+                source=_text(_field(entry, "source")),
+            )
+            for entry in _field(event, "node_events") or ()
+        ),
+    )
+
+
+def job_facts(event: Any) -> JobFacts:
+    """Return what the scheduler knows of the attempt; `event` as in `build_case`."""
+    labels = _field(event, "labels")
+    return JobFacts(
+        status=str(_field(event, "status") or "failed"),
+        exit_code=_whole(_field(event, "exit_code")),
+        signal=_whole(_field(event, "signal")),
+        scheduler=_text(_field(event, "scheduler")),
+        reason=_text(_field(event, "reason")),
+        message=_text(_field(event, "message")),
+        framework=_text(_field(event, "framework")),
+        command=_text(_field(event, "command")),
+        image=_text(_field(event, "image")),
+        name=_text(_field(event, "name")),
+        user=_text(_field(event, "user")),
+        gpus=_whole(_field(event, "gpus")),
+        gpu_type=_text(_field(event, "gpu_type")),
+        nodes=tuple(str(node) for node in _field(event, "nodes") or ()),
+        time_limit_s=_whole(_field(event, "time_limit_s")),
+        started_at=_instant(_field(event, "started_at")),
+        ended_at=_instant(_field(event, "ended_at")),
+        restart_count=_whole(_field(event, "restart_count")),
+        labels={str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {},
+    )
+
+
+def _inline_streams(event: Any) -> list[LogStream]:
+    streams = []
+    for log in _field(event, "logs") or ():
+        tail = _field(log, "tail")
+        streams.append(
+            LogStream(
+                text=tail or "",
+                rank=_whole(_field(log, "rank")),
+                node=_text(_field(log, "node")),
+                stream=_text(_field(log, "stream")) or "stderr",
+                missing=None if tail is not None else NOT_INLINE,
+            )
+        )
+    return streams
+
+
+def _field(source: Any, name: str) -> Any:
+    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+
+
+def _instant(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        parsed = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
