@@ -40,6 +40,8 @@ def test_streams_that_were_read_replace_the_inline_tails() -> None:
 
 
 def test_values_of_the_wrong_type_count_as_not_known() -> None:
-    case = build_case({"status": "failed", "exit_code": "1", "gpus": True, "user": 7, "started_at": "soon", "labels": []})
+    case = build_case(
+        {"status": "failed", "exit_code": "1", "gpus": True, "user": 7, "started_at": "soon", "labels": []}
+    )
     assert (case.job.exit_code, case.job.gpus, case.job.user, case.job.started_at) == (None, None, None, None)
     assert case.job.labels == {}
