@@ -28,7 +28,7 @@ from service.feedback.service import Feedback
 from service.formats import node_events, recognise
 from service.groups.count_updater import Fold
 from service.logs.fetch import LogFetcher
-from service.maintenance import Days, Retention, Sealing
+from service.maintenance import Retention, RetentionDays, Sealing
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
 from service.messaging.kafka.config import KafkaConfig
@@ -41,7 +41,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import Tending
 from service.nodes.settings import FleetSettings
 from service.people import build as people
-from service.people.config import People
+from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask
 from service.pipeline.diagnose import Diagnose
@@ -123,7 +123,7 @@ class Services:
         return Reports(self.store, self.zone, self.clock)
 
     @cached_property
-    def people(self) -> People:
+    def people(self) -> LoginMethods:
         """How people log in."""
         read = self.settings
         return people.build(
@@ -140,7 +140,7 @@ class Services:
     def retention(self) -> Retention:
         """What removes what is old."""
         read = self.settings
-        days = Days(
+        days = RetentionDays(
             rows=read.retention_rows_days,
             verdicts=read.retention_verdicts_days,
             logs=read.retention_logs_days,
@@ -204,12 +204,12 @@ class Services:
     def maintenance(self) -> Iterator[None]:
         """What has to be done now and then, by one of all processes: reports, retention."""
         besides = [
-            PeriodicTask(self.reports.tend, REPORTS_EVERY_S),
+            PeriodicTask(self.reports.run_if_due, REPORTS_EVERY_S),
             PeriodicTask(self.tending, FLEET_EVERY_S),
             PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),
             PeriodicTask(self.automation.tick),
-            PeriodicTask(self.retention.tend, RETENTION_EVERY_S),
-            PeriodicTask(self.sealing.tend, SEALS_EVERY_S),
+            PeriodicTask(self.retention.run_if_due, RETENTION_EVERY_S),
+            PeriodicTask(self.sealing.seal_due, SEALS_EVERY_S),
             PeriodicTask(self.fold, FOLD_EVERY_S),
             PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
             PeriodicTask(self._tell_nobody, SILENT_EVERY_S),
@@ -306,7 +306,7 @@ class Services:
         counted = 1
         while counted:
             with self.store.unit_of_work() as work:
-                counted = work.rollups.fold(self.clock.now())
+                counted = work.rollups.recount(self.clock.now())
 
     def _tell_nobody(self) -> None:
         """Without a file of endpoints nobody is told: messages wait a day for one to be named, then they go."""

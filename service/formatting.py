@@ -1,4 +1,4 @@
-"""How values are written for people: visible control characters, folded long texts, times, spans, numbers."""
+"""How values are written for people: escape_invisible control characters, folded long texts, times, spans, numbers."""
 
 import re
 from datetime import datetime
@@ -23,26 +23,26 @@ _VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-def visible(value: Any) -> Any:
+def escape_invisible(value: Any) -> Any:
     """Text in which every character can be seen and none acts; anything else as it is. Applied to all that is shown."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return value.translate(_VISIBLE)
 
 
-def without_colour(text: str) -> str:
+def strip_colour(text: str) -> str:
     """A log's line without a terminal's colours."""
     return _ANSI.sub("", text)
 
 
-def cut(text: str, most: int = LONGEST) -> str:
+def truncate(text: str, most: int = LONGEST) -> str:
     """The beginning of a text, and how much was left out."""
     if len(text) <= most:
         return text
     return f"{text[:most]} … {len(text) - most:,} more characters"
 
 
-def ago(at: datetime, now: datetime) -> str:
+def time_ago(at: datetime, now: datetime) -> str:
     """How long ago, in one unit."""
     seconds = (now - at).total_seconds()
     if seconds < 0:
@@ -53,7 +53,7 @@ def ago(at: datetime, now: datetime) -> str:
     return "just now"
 
 
-def exact(at: datetime, zone: ZoneInfo) -> str:
+def exact_time(at: datetime, zone: ZoneInfo) -> str:
     """An instant as a person writes it down, with its zone."""
     try:
         return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
@@ -85,7 +85,7 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "–" if share is None else f"{share * 100:.{digits}f}\u00a0%"
 
 
-def span(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A duration in its two largest units."""
     left = max(0, round(seconds))
     parts = []
@@ -98,6 +98,6 @@ def span(seconds: float) -> str:
     return " ".join(parts[:2]) or "0\u00a0s"
 
 
-def sureness(share: float) -> str:
+def confidence(share: float) -> str:
     """A verdict's confidence as people read it: nothing is ever 100 % sure."""
     return "over 99\u00a0%" if share > 0.995 else percent(share, 0)  # noqa: PLR2004 - what would be written as 100

@@ -1,4 +1,4 @@
-"""On a schedule: what is old goes once a day, by exactly one of however many processes run; verdicts are sealed."""
+"""Scheduled maintenance: retention once a day by exactly one process, and sealing of verdicts."""
 
 import logging
 import secrets
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from service.clock import Clock
-from service.db.retention import Purged
+from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.failures.repository import verdict_seals
 
 log = logging.getLogger(__name__)
 
-DUTY = "retention"
+TASK = "retention"
 LEASE = timedelta(hours=6)
 SEALED_BEHIND = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
-    """How long is kept what, in days after the job's end (`done`: after it was delivered or received); 0: for ever.
+class RetentionDays:
+    """Retention periods in days after the job's end (`done`: after delivery or receipt); 0 keeps rows for ever.
 
     `logs` go first, then `verdicts` (their bodies; the searchable fields stay), then whole `rows`.
     """
@@ -31,27 +31,27 @@ class Days:
 
 
 class Retention:
-    """Removes what is older than the settings say."""
+    """Removes rows that are older than their retention period."""
 
-    def __init__(self, store: Store, clock: Clock, days: Days) -> None:
+    def __init__(self, store: Store, clock: Clock, days: RetentionDays) -> None:
         self._store = store
         self._clock = clock
         self._days = days
         self._holder = f"retention-{secrets.token_hex(6)}"
 
-    def tend(self) -> Purged | None:
-        """Do today's turn; None where it is done, or another process is at it.
+    def run_if_due(self) -> PurgeResult | None:
+        """Run today's retention; None if it is done already or another process runs it.
 
         Raises:
-            Unavailable: the database does not answer; what was removed so far stays removed.
+            Unavailable: the database does not answer; rows removed so far stay removed.
         """
         today = f"{self._clock.now():%Y-%m-%d}"
         with self._store.reading() as reading:
-            last = reading.task_leases.last(DUTY)
+            last = reading.task_leases.last(TASK)
         if last is not None and last >= today:
             return None
         with self._store.unit_of_work() as work:
-            if not work.task_leases.take(DUTY, self._holder, due=today, lease=LEASE):
+            if not work.task_leases.take(TASK, self._holder, due=today, lease=LEASE):
                 return None
         purged = self._store.purge(
             rows_before=self._before(self._days.rows),
@@ -60,8 +60,8 @@ class Retention:
             done_before=self._before(self._days.done),
         )
         with self._store.unit_of_work() as work:
-            work.task_leases.done(DUTY, self._holder, due=today)
-        if purged != Purged():
+            work.task_leases.done(TASK, self._holder, due=today)
+        if purged != PurgeResult():
             log.info("retention removed %s", purged)
         return purged
 
@@ -70,14 +70,17 @@ class Retention:
 
 
 class Sealing:
-    """Seals verdicts (`failures.verdict_seals`), some minutes behind, so that no open transaction still writes them."""
+    """Seals verdicts (`failures.verdict_seals`) that are ten minutes old: no open transaction writes them any more."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
-    def tend(self) -> int:
-        """Seal what is old enough; how many records.
+    def seal_due(self) -> int:
+        """Seal all verdicts that are old enough.
+
+        Returns:
+            The number of sealed records.
 
         Raises:
             Unavailable: the database does not answer.

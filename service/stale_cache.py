@@ -1,6 +1,6 @@
-"""What takes long to reckon, kept for a while: asked again it is there at once, and is reckoned anew behind the answer.
+"""A cache that serves stale values at once and recomputes them in the background.
 
-Whoever shows such a figure says when it was reckoned.
+Pages show the time at which a cached figure was computed.
 """
 
 import logging
@@ -12,28 +12,28 @@ from typing import Generic, TypeVar
 from service.errors import FaultlineError
 
 V = TypeVar("V")
-FRESH_S = 60.0  # so long nothing is reckoned anew
-USABLE_S = 900.0  # older than that is not shown
+FRESH_S = 60.0  # a younger value is not recomputed
+USABLE_S = 900.0  # an older value is not served
 MOST = 64  # values
 _log = logging.getLogger(__name__)
 
 
-class Kept(Generic[V]):
-    """Values by key, each reckoned by one thread at a time."""
+class StaleCache(Generic[V]):
+    """Values by key; one thread at a time computes each."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._values: OrderedDict[Hashable, tuple[float, V]] = OrderedDict()
         self._busy: dict[Hashable, threading.Lock] = {}
 
-    def get(self, key: Hashable, reckon: Callable[[], V], now: float, *, worth: Callable[[V], bool]) -> V:
+    def get(self, key: Hashable, compute: Callable[[], V], now: float, *, cacheable: Callable[[V], bool]) -> V:
         """The value of a key, at most `USABLE_S` old; `now` in seconds of a clock that never goes back.
 
         Args:
-            key: what is asked for.
-            reckon: makes it; its errors are the caller's, except behind an answer, where they are logged.
-            now: the present.
-            worth: whether a value is worth keeping; what is quickly made is made each time.
+            key: the key of the value.
+            compute: computes the value. Its errors reach the caller; in the background they are logged.
+            now: the present, in seconds.
+            cacheable: whether to cache a value; others are computed on every call.
         """
         found = self._find(key)
         if found is not None and 0 <= now - found[0] < FRESH_S:
@@ -41,22 +41,22 @@ class Kept(Generic[V]):
         if found is not None and 0 <= now - found[0] < USABLE_S:
             turn = self._turn(key)
             if turn.acquire(blocking=False):
-                threading.Thread(target=self._again, args=(key, reckon, now, turn), daemon=True).start()
+                threading.Thread(target=self._recompute, args=(key, compute, now, turn), daemon=True).start()
             return found[1]
         with self._turn(key):
             again = self._find(key)
             if again is not None and again is not found:
-                return again[1]  # somebody else made it meanwhile
-            made = reckon()
-            if worth(made):
+                return again[1]  # another thread has computed it meanwhile
+            made = compute()
+            if cacheable(made):
                 self._put(key, made, now)
             return made
 
-    def _again(self, key: Hashable, reckon: Callable[[], V], now: float, turn: threading.Lock) -> None:
+    def _recompute(self, key: Hashable, compute: Callable[[], V], now: float, turn: threading.Lock) -> None:
         try:
-            self._put(key, reckon(), now)
+            self._put(key, compute(), now)
         except FaultlineError as error:
-            _log.warning("%s could not be reckoned anew: %s", key, error)
+            _log.warning("recomputing %s failed: %s", key, error)
         finally:
             turn.release()
 

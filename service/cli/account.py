@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(store: Store, args: argparse.Namespace) -> None:
-    hashed = passwords.hashed(_read_password(args.name))
+    hashed = passwords.hash_password(_read_password(args.name))
     with store.unit_of_work() as work:
         made = work.accounts.create(args.name, args.role, password=hashed, users=args.user or (), teams=args.team or ())
         work.audit_log.append(
@@ -65,7 +65,7 @@ def _change(store: Store, args: argparse.Namespace) -> None:
     values = {name: value for name, value in given.items() if value is not None}
     recorded = dict(values)
     if args.password:
-        values["password"] = passwords.hashed(_read_password(args.name))
+        values["password"] = passwords.hash_password(_read_password(args.name))
         recorded["password"] = "changed"  # noqa: S105 - the word, no password
     with store.unit_of_work() as work:
         before = work.accounts.named(args.name)

@@ -163,41 +163,41 @@ def errors_translated(engine: Engine) -> Iterator[None]:
     except PoolTimeout:
         raise Unavailable("every database connection is in use") from None
     except DBAPIError as error:
-        known = _meaning(engine, error.orig, lost=error.connection_invalidated)
+        known = _translated(engine, error.orig, lost=error.connection_invalidated)
         if known is None:
             raise
         raise known from error
     except driver_error as error:
-        known = _meaning(engine, error, lost=False)
+        known = _translated(engine, error, lost=False)
         if known is None:
             raise
         raise known from error
 
 
-def _meaning(engine: Engine, error: BaseException | None, *, lost: bool) -> FaultlineError | None:
+def _translated(engine: Engine, error: BaseException | None, *, lost: bool) -> FaultlineError | None:
     """What the driver's complaint is to a caller; None: a mistake of ours, to be seen as it is."""
-    said = " ".join(str(error).split())[:300]
+    message = " ".join(str(error).split())[:300]
     if engine.dialect.name == "sqlite":
-        return _meaning_in_sqlite(error, said)
+        return _translated_sqlite(error, message)
     state = getattr(error, "sqlstate", None)
     if state in {_UNDEFINED_TABLE, _UNDEFINED_COLUMN}:
-        return _old_schema(said)
+        return _outdated_schema(message)
     dbapi = engine.dialect.loaded_dbapi
     if lost or state == _READ_ONLY_TRANSACTION or isinstance(error, (dbapi.OperationalError, dbapi.InterfaceError)):
-        return Unavailable(f"the database does not answer: {said}")
+        return Unavailable(f"the database does not answer: {message}")
     return None
 
 
-def _meaning_in_sqlite(error: BaseException | None, said: str) -> FaultlineError | None:
+def _translated_sqlite(error: BaseException | None, message: str) -> FaultlineError | None:
     code = getattr(error, "sqlite_errorcode", None)
     if code is not None and (code & 0xFF) in _SQLITE_UNAVAILABLE:
-        return Unavailable(f"the database does not answer: {said}")
+        return Unavailable(f"the database does not answer: {message}")
     if code == sqlite3.SQLITE_NOTADB:
         return ConfigurationError(f"{VARIABLE}: the file is no SQLite database")
-    if said.startswith(("no such table", "no such column")):
-        return _old_schema(said)
+    if message.startswith(("no such table", "no such column")):
+        return _outdated_schema(message)
     return None
 
 
-def _old_schema(said: str) -> ConfigurationError:
-    return ConfigurationError(f"the database's schema is not this version's ({said}): run `faultline db upgrade`")
+def _outdated_schema(message: str) -> ConfigurationError:
+    return ConfigurationError(f"the database's schema is not this version's ({message}): run `faultline db upgrade`")

@@ -24,7 +24,7 @@ BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgeResult:
     """How many rows retention removed."""
 
     jobs: int = 0
@@ -45,7 +45,7 @@ def purge(
     logs_before: datetime | None,
     verdicts_before: datetime | None,
     done_before: datetime | None,
-) -> Purged:
+) -> PurgeResult:
     """See `Store.purge`."""
     gone_jobs = gone_failures = gone_logs = gone_bodies = gone_letters = gone_messages = 0
     if logs_before is not None:
@@ -67,7 +67,7 @@ def purge(
             # PostgreSQL sees to it by itself; SQLite's planner guesses until somebody has it look at the indexes.
             connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
             connection.exec_driver_sql("PRAGMA optimize")
-    return Purged(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
+    return PurgeResult(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
 
 
 def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:

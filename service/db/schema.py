@@ -60,7 +60,7 @@ def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | N
         ConfigurationError: the file cannot be made, or the database is newer than this version.
     """
     create_file(engine)
-    with errors_translated(engine), _patient(engine) as connection:
+    with errors_translated(engine), _with_timeouts(engine) as connection:
         before = current(connection)
         _refuse_newer(before)
         logging.getLogger("alembic").setLevel(logging.WARNING)
@@ -93,7 +93,7 @@ def _refuse_newer(revision: str | None) -> None:
 
 
 @contextmanager
-def _patient(engine: Engine) -> Iterator[Connection]:
+def _with_timeouts(engine: Engine) -> Iterator[Connection]:
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))

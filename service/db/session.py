@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.clock import Clock, SystemClock
 from service.db import retention, schema
 from service.db.engine import READING, connect, errors_translated
-from service.db.retention import Purged
+from service.db.retention import PurgeResult
 from service.db.task_leases import TaskLeaseReader, TaskLeaseRepository
 from service.dead_letters.repository import DeadLetterReader, DeadLetterRepository
 from service.deliveries.repository.deliveries import DeliveryReader, DeliveryRepository
@@ -244,7 +244,7 @@ class Store:
         logs_before: datetime | None = None,
         verdicts_before: datetime | None = None,
         done_before: datetime | None = None,
-    ) -> Purged:
+    ) -> PurgeResult:
         """Remove what is older than asked, a few hundred rows a transaction, so that nobody waits for it.
 
         Args:

@@ -106,7 +106,7 @@ class FailureDetail:
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class Visibility:
     """Whose failures somebody may see: those of these users (on a cluster; None: on any) and of these teams."""
 
     users: tuple[tuple[str | None, str], ...]
@@ -137,7 +137,7 @@ class FailureFilter:
     q: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    visible: Visible | None = None
+    visible: Visibility | None = None
 
 
 @dataclass(frozen=True, slots=True)

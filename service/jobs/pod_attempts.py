@@ -32,7 +32,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Assignment:
     """What the rule says of one row: whether it is counted, its failure, and whether it opens that failure."""
 
     counted: bool
@@ -41,17 +41,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class Assignments:
     """`places` by row id, for every member; `stands_for` = the counted row of each failure's run, by failure id."""
 
-    places: dict[int, Place]
+    places: dict[int, Assignment]
     stands_for: dict[int, int]
 
 
-def assign(members: Sequence[Member]) -> Assigned:
-    """Place all rows of one controller: the stored ones together with the new ones, ids rising with arrival."""
+def assign(members: Sequence[Member]) -> Assignments:
+    """Assignment all rows of one controller: the stored ones together with the new ones, ids rising with arrival."""
     ordered = sorted(members, key=lambda member: member.id)
-    places: dict[int, Place] = {}
+    places: dict[int, Assignment] = {}
     stands_for: dict[int, int] = {}
     for run in _runs(ordered):
         counted = _counted(run)
@@ -61,10 +61,10 @@ def assign(members: Sequence[Member]) -> Assigned:
             if member.new and member.diagnosed and failure_id is None:
                 failure_id, opens = member.id, True
             joined = failure_id if member.new and member.diagnosed else member.failure_id
-            places[member.id] = Place(member is counted, joined, opens)
+            places[member.id] = Assignment(member is counted, joined, opens)
         if failure_id is not None:
             stands_for.setdefault(failure_id, counted.id)
-    return Assigned(places, stands_for)
+    return Assignments(places, stands_for)
 
 
 def _runs(ordered: Sequence[Member]) -> list[list[Member]]:

@@ -9,7 +9,7 @@ BY_NAME = RateLimitItemPerMinute(10, 5)
 RETRY_AFTER_S = 300
 
 
-class Attempts:
+class LoginAttempts:
     """Failed logins of the last five minutes."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from service.errors import ConfigurationError
-from service.people.config import People, Provider, Proxy
+from service.people.config import LoginMethods, Provider, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 
@@ -17,7 +17,7 @@ def build(
     client_secret: str | None,
     public_url: str | None,
     proxy_secret: str | None,
-) -> People:
+) -> LoginMethods:
     """How people get in.
 
     Raises:
@@ -27,7 +27,7 @@ def build(
     proxy = None if proxy_secret is None else Proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that say who may come in")
-    return People(parse_roles(roles), claims, provider, proxy)
+    return LoginMethods(parse_roles(roles), claims, provider, proxy)
 
 
 def _provider(issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None) -> Provider:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from service.people.attempts import Attempts
+from service.people.attempts import LoginAttempts
 from service.people.identity import ClaimNames
 from service.people.roles import RoleMap
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class PendingLogin:
     """A login at a provider under way: where the browser goes, and what it must bring back."""
 
     url: str
@@ -21,7 +21,7 @@ class Started:
 class Provider(Protocol):
     """An identity provider (service.people.oidc.Provider)."""
 
-    def start(self) -> Started:
+    def start(self) -> PendingLogin:
         """Begin a login."""
         ...
 
@@ -39,14 +39,14 @@ class Proxy:
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class LoginMethods:
     """Ways in. `provider` and `proxy` are None where not configured; `attempts` counts failed logins."""
 
     roles: RoleMap = field(default_factory=lambda: RoleMap({}))
     claims: ClaimNames = field(default_factory=ClaimNames)
     provider: Provider | None = None
     proxy: Proxy | None = None
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: LoginAttempts = field(default_factory=LoginAttempts)
 
     @property
     def logins(self) -> bool:

@@ -19,7 +19,7 @@ class ClaimNames:
     teams: str | None = None
 
 
-def admit(
+def log_in_identity(
     work: UnitOfWork, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> Account:
     """The account of a person with these claims, made or changed to what they say now.
@@ -27,13 +27,13 @@ def admit(
     Raises:
         Forbidden: no claim names the person, no role is theirs, the account was disabled here or is another kind's.
     """
-    name, role, users, teams = _told(claims, names, roles)
-    known = _known(work.accounts, source, name)
+    name, role, users, teams = _read_claims(claims, names, roles)
+    known = _existing_account(work.accounts, source, name)
     if known is None:
         made = work.accounts.create(name, role, source=source, users=users, teams=teams)
         work.audit_log.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
         return made
-    if _same(known, role, users, teams):
+    if _is_unchanged(known, role, users, teams):
         return known
     work.audit_log.append(
         name,
@@ -45,33 +45,33 @@ def admit(
     return work.accounts.change(name, role=role, users=users, teams=teams)
 
 
-def standing(
+def unchanged_account(
     accounts: AccountReader, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> Account | None:
-    """The account of a person where it says what these claims say; None where `admit` has something to write.
+    """The account of a person where it says what these claims say; None where `log_in_identity` has something to write.
 
     Raises:
-        Forbidden: as `admit`.
+        Forbidden: as `log_in_identity`.
     """
-    name, role, users, teams = _told(claims, names, roles)
-    known = _known(accounts, source, name)
-    return known if known is not None and _same(known, role, users, teams) else None
+    name, role, users, teams = _read_claims(claims, names, roles)
+    known = _existing_account(accounts, source, name)
+    return known if known is not None and _is_unchanged(known, role, users, teams) else None
 
 
-def _told(
+def _read_claims(
     claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> tuple[str, Role, tuple[str, ...], tuple[str, ...]]:
     """Name, role, users and teams."""
     name = claims.get(names.user)
     if not isinstance(name, str) or not name.strip():
         raise Forbidden(f"the identity provider sends no {names.user}")
-    role = roles.of(listed(claims.get(names.groups)))
+    role = roles.of(claim_values(claims.get(names.groups)))
     if role is None:
         raise Forbidden(f"{name[:80]} is in no group that may come in (FAULTLINE_ROLES)")
-    return name, role, (name,), listed(claims.get(names.teams)) if names.teams else ()
+    return name, role, (name,), claim_values(claims.get(names.teams)) if names.teams else ()
 
 
-def _known(accounts: AccountReader, source: AccountSource, name: str) -> Account | None:
+def _existing_account(accounts: AccountReader, source: AccountSource, name: str) -> Account | None:
     try:
         known = accounts.named(name)
     except NotFound:
@@ -85,11 +85,11 @@ def _known(accounts: AccountReader, source: AccountSource, name: str) -> Account
     return known
 
 
-def _same(known: Account, role: Role, users: tuple[str, ...], teams: tuple[str, ...]) -> bool:
+def _is_unchanged(known: Account, role: Role, users: tuple[str, ...], teams: tuple[str, ...]) -> bool:
     return (known.role, known.users, known.teams) == (role, users, tuple(sorted(teams)))
 
 
-def listed(value: Any) -> tuple[str, ...]:
+def claim_values(value: Any) -> tuple[str, ...]:
     """A claim as texts: a list, or one text with commas or spaces."""
     if isinstance(value, str):
         return tuple(part for part in value.replace(",", " ").split() if part)

@@ -13,7 +13,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from service.errors import Forbidden, Unavailable
-from service.people.config import Started
+from service.people.config import PendingLogin
 
 TIMEOUT_S = 10
 METADATA_S = 3600.0
@@ -32,7 +32,7 @@ class Provider:
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Any], KeySet] | None = None
 
-    def start(self) -> Started:
+    def start(self) -> PendingLogin:
         """Begin a login.
 
         Raises:
@@ -43,7 +43,7 @@ class Provider:
         url, state = self._session().create_authorization_url(
             metadata["authorization_endpoint"], code_verifier=verifier, nonce=nonce
         )
-        return Started(url, state, nonce, verifier)
+        return PendingLogin(url, state, nonce, verifier)
 
     def finish(self, code: str, *, nonce: str, verifier: str) -> dict[str, Any]:
         """The person's claims, for the code that the browser brought back.

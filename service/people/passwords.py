@@ -16,12 +16,12 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _nobody() -> str:
+def _dummy_hash() -> str:
     """The hash that a name without an account is checked against, so that guessing names takes as long."""
     return _hasher().hash("nobody has this password")
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """The hash to store.
 
     Raises:
@@ -33,10 +33,10 @@ def hashed(password: str) -> str:
     return _hasher().hash(password)
 
 
-def right(stored: str | None, password: str) -> bool:
+def verify(stored: str | None, password: str) -> bool:
     """Whether a password is the account's; takes as long where there is no account."""
     try:
-        found = _hasher().verify(stored or _nobody(), password[: LONGEST + 1])
+        found = _hasher().verify(stored or _dummy_hash(), password[: LONGEST + 1])
     except (VerificationError, InvalidHashError):
         return False
     return found and stored is not None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from service.errors import ConfigurationError
-from service.failures.records import Visible
+from service.failures.records import Visibility
 from service.people.repository.accounts import Account, Role
 
 # Scopes as of API tokens, and "own": the failures that are shown to their own job's owner.
@@ -24,17 +24,17 @@ def scopes_of(account: Account) -> frozenset[str]:
     return granted - {"read"} if account.teams and account.role in {"viewer", "operator"} else granted
 
 
-def visible_to(account: Account) -> Visible | None:
+def visible_to(account: Account) -> Visibility | None:
     """Whose failures an account sees; None: everybody's."""
     if account.role == "owner":
         users = tuple(_user(name) for name in account.users)
-        return Visible(users, account.teams)
+        return Visibility(users, account.teams)
     if account.teams and account.role != "admin":
-        return Visible((), account.teams)
+        return Visibility((), account.teams)
     return None
 
 
-def sees(visible: Visible | None, cluster: str, user: str | None, team: str | None) -> bool:
+def sees(visible: Visibility | None, cluster: str, user: str | None, team: str | None) -> bool:
     """Whether a job of this cluster, user and team may be seen."""
     if visible is None:
         return True

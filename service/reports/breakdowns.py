@@ -27,7 +27,7 @@ def title(code: str) -> str:
     return code
 
 
-def differs(count: int, of: int, published: float | None) -> int:
+def compare_share(count: int, of: int, published: float | None) -> int:
     """1 where the share's 95 % interval lies above the published one, -1 below, 0 where it holds it."""
     part = intervals.share(count, of)
     if part is None or published is None:
@@ -55,7 +55,7 @@ def categories(facts: Facts, said: Mapping[str, str]) -> Section:
     ):
         count = _of_dimension(facts.categories, dimension)
         notes[name] = percent(count / of)
-        note = DIFFERS[differs(count, of, published)]
+        note = DIFFERS[compare_share(count, of, published)]
         notes[f"{name}_note"] = f"; {note}" if note else ""
     return Section(made.key, made.title, (said["intro"].format(**notes),), made.table, made.empty)
 
@@ -145,7 +145,7 @@ def _section(
                 Cell("–" if part is None else f"{percent(part.value)} ({percent(part.low)} to {percent(part.high)})"),
                 Cell(gpu_hours(amount.gpu_hours)),
                 Cell(percent(published)),
-                Cell(DIFFERS[differs(amount.failures, of, published)]),
+                Cell(DIFFERS[compare_share(amount.failures, of, published)]),
             )
         )
     table = Table((name, *_COLUMNS), (False, *_NUMERIC), tuple(rows))

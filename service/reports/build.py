@@ -9,7 +9,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from classifiers import taxonomy
-from service.formatting import gpu_hours, number, percent, span
+from service.formatting import duration, gpu_hours, number, percent
 from service.reports import breakdowns, intervals, top_actions
 from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
@@ -22,7 +22,7 @@ UNKNOWN = "unknown"
 
 
 @cache
-def words() -> Mapping[str, Any]:
+def wording() -> Mapping[str, Any]:
     """The prose, from wording.toml."""
     return tomllib.loads(files("service.reports").joinpath("wording.toml").read_text(encoding="utf-8"))
 
@@ -33,7 +33,7 @@ def build(facts: Facts) -> Report:
     before = tuple(week for week in before if week.finished)
     zone = ZoneInfo(facts.zone)
     made = f"{facts.now.astimezone(zone):%Y-%m-%d %H:%M %Z}"
-    said = words()["title"]
+    said = wording()["title"]
     return Report(
         week=facts.week,
         title=said["week"].format(week=facts.week),
@@ -45,14 +45,14 @@ def build(facts: Facts) -> Report:
         ),
         sentences=tuple(_sentences(facts, this, before, made)),
         chart=_chart(facts.weeks),
-        todo=top_actions.things_to_do(facts, words()["todo"]),
+        todo=top_actions.top_actions_of(facts, wording()["todo"]),
         trust=tuple(_trust(facts)),
         sections=(
             _sides(this, before),
-            breakdowns.causes(facts, this.failed, words()["section"]["causes"]),
-            breakdowns.categories(facts, words()["section"]["categories"]),
-            breakdowns.symptoms(facts, words()["section"]["symptoms"]),
-            breakdowns.mitigations(facts, words()["section"]["mitigations"]),
+            breakdowns.causes(facts, this.failed, wording()["section"]["causes"]),
+            breakdowns.categories(facts, wording()["section"]["categories"]),
+            breakdowns.symptoms(facts, wording()["section"]["symptoms"]),
+            breakdowns.mitigations(facts, wording()["section"]["mitigations"]),
             _group_section("new", [one for one in facts.groups if one.last_before is None]),
             _group_section("regressed", [one for one in facts.groups if _came_back(one, facts)]),
             _group_section("costliest", [one for one in facts.groups if one.amount.gpu_hours > 0]),
@@ -66,9 +66,9 @@ def build(facts: Facts) -> Report:
 
 
 def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], made: str) -> Iterable[str]:
-    said = words()["sentence"]
+    said = wording()["sentence"]
     if facts.now < facts.until:
-        yield words()["title"]["unfinished"].format(made=made)
+        yield wording()["title"]["unfinished"].format(made=made)
     rate = intervals.share(this.failed, this.finished)
     if rate is None:
         yield said["nothing"]
@@ -169,7 +169,7 @@ def _sides(this: WeekCounts, before: Sequence[WeekCounts]) -> Section:
                 Cell("–" if published is None else percent(published / 100)),
             )
         )
-    said = words()["section"]["sides"]
+    said = wording()["section"]["sides"]
     return Section(
         "sides",
         said["title"],
@@ -188,7 +188,7 @@ def _came_back(group: GroupFacts, facts: Facts) -> bool:
 
 
 def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
-    said = words()["section"][key]
+    said = wording()["section"][key]
     rows = tuple(
         (
             Cell(one.headline or one.fingerprint, f"/failures?group={quote(one.fingerprint, safe='')}"),
@@ -216,7 +216,7 @@ def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
 
 
 def _nodes(facts: Facts) -> Section:
-    said = words()["section"]["nodes"]
+    said = wording()["section"]["nodes"]
     rows = tuple(
         (
             Cell(f"{one.cluster} / {one.node}", f"/nodes/{quote(one.cluster, safe='')}/{quote(one.node, safe='')}"),
@@ -236,13 +236,13 @@ def _nodes(facts: Facts) -> Section:
 
 
 def _incidents(facts: Facts, zone: ZoneInfo) -> Section:
-    said = words()["section"]["incidents"]
+    said = wording()["section"]["incidents"]
     rows = tuple(
         (
             Cell(f"I-{one.id} {one.title}", f"/incidents/{one.id}"),
             Cell(number(one.jobs)),
             Cell(f"{one.opened_at.astimezone(zone):%Y-%m-%d %H:%M}"),
-            Cell("open" if one.closed_at is None else span((one.closed_at - one.opened_at).total_seconds())),
+            Cell("open" if one.closed_at is None else duration((one.closed_at - one.opened_at).total_seconds())),
         )
         for one in facts.incidents[:LISTED]
     )
@@ -251,7 +251,7 @@ def _incidents(facts: Facts, zone: ZoneInfo) -> Section:
 
 
 def _automation(facts: Facts) -> Section:
-    said = words()["section"]["automation"]
+    said = wording()["section"]["automation"]
     done = facts.automation
     rows = [
         (Cell(f"requests {state.replace('_', ' ')}"), Cell(number(count))) for state, count in done.by_state.items()
@@ -272,7 +272,7 @@ def _automation(facts: Facts) -> Section:
 
 
 def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
-    said, quality = words()["trust"], facts.quality
+    said, quality = wording()["trust"], facts.quality
     right = intervals.share(quality.audited_right, quality.audited)
     text = (
         said["unaudited"]
@@ -294,7 +294,7 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
         yield label, said[label].format(count=number(count), share=percent(part), **of)
     yield "revised", said["corrected"].format(corrected=number(quality.corrected), revised=number(quality.revised))
     if quality.seconds_to_verdict is not None:
-        median, high = (span(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
+        median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
         yield "time to verdict", said["latency"].format(median=median, high=high)
     hours = round((min(facts.until, max(facts.now, facts.since)) - facts.since).total_seconds() / 3600)
     silent = len(quality.silent_hours)

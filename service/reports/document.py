@@ -61,7 +61,7 @@ class Todo:
 class Report:
     """One week's report. `figures` holds the raw numbers behind the text, for programs.
 
-    `version` counts publications of the same week; `moved` says what differs from the version before.
+    `version` counts publications of the same week; `moved` says what compare_share from the version before.
     """
 
     week: str

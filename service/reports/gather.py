@@ -5,7 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
-from service.formatting import visible, without_colour
+from service.formatting import escape_invisible, strip_colour
 from service.reports.repository.weekly_counts import GroupCount, PeriodCounts, Sum
 from service.reports.weekly_facts import (
     Amount,
@@ -56,7 +56,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             ),
             nodes=tuple(_nodes(reading, since, until)),
             incidents=tuple(
-                IncidentFacts(one.id, visible(one.title), one.opened_at, one.closed_at, one.jobs)
+                IncidentFacts(one.id, escape_invisible(one.title), one.opened_at, one.closed_at, one.jobs)
                 for one in reading.weekly_action_counts.incidents(since, until)
             ),
             automation=(done := _automation(reading, since, until)),
@@ -124,7 +124,7 @@ def _group(one: GroupCount) -> GroupFacts:
     return GroupFacts(
         one.fingerprint,
         one.failure_id,
-        visible(without_colour(one.headline)),
+        escape_invisible(strip_colour(one.headline)),
         one.side,
         one.cause,
         _amount(one.sum),

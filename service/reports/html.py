@@ -24,10 +24,10 @@ def _environment() -> Environment:
 
 def render(report: Report) -> str:
     """The whole report; whatever came from a log is escaped. Links lead to the service's pages by path."""
-    return _environment().get_template("report_file.html").render(**told(report))
+    return _environment().get_template("report_file.html").render(**template_context(report))
 
 
-def told(report: Report) -> dict[str, object]:
+def template_context(report: Report) -> dict[str, object]:
     """What the template report_body.html needs, here and on the service's own page."""
     return {
         "report": report,

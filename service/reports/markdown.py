@@ -1,4 +1,4 @@
-"""The report as Markdown, for chats and wikis."""
+"""Renders the report as Markdown, for chats and wikis."""
 
 import re
 from collections.abc import Iterable
@@ -11,18 +11,18 @@ _BREAKS = re.compile(r"[\r\n\x00-\x1f\x7f]+")
 
 
 def render(report: Report) -> str:
-    """The whole report; whatever came from a log stands as text."""
+    """The whole report; log text is escaped."""
     lines = [f"# {text(report.title)}", "", text(report.subtitle), ""]
     if report.version > 1:
-        lines += [f"Version {report.version}. What moved:", "", *(f"- {text(one)}" for one in report.moved), ""]
+        lines += [f"Version {report.version}. Changes:", "", *(f"- {text(one)}" for one in report.moved), ""]
     lines += [*(f"{text(sentence)}" for sentence in report.sentences), ""]
     lines += ["## Three things to do", ""]
     lines += [
         f"{number}. **{text(todo.title)}** – {text(todo.gain)} ({text(todo.reckoned)})"
         for number, todo in enumerate(report.todo, 1)
-    ] or ["Nothing stands out."]
+    ] or ["No action is recommended."]
     lines += ["", "## How far to trust this", ""]
-    lines += [f"- {text(label)}: {text(said)}" for label, said in report.trust]
+    lines += [f"- {text(label)}: {text(value)}" for label, value in report.trust]
     lines += ["", "## GPU-hours lost by week", ""]
     sides = sorted({side for point in report.chart for side in point.by_side})
     lines += _rows(("week", *sides, "all", "95 %"), (False, *(True for _ in sides), True, True))
@@ -42,9 +42,9 @@ def render(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def text(said: str) -> str:
-    """A text in which no character acts."""
-    return _ACTS.sub(r"\\\1", _BREAKS.sub(" ", said))
+def text(raw: str) -> str:
+    """The text with Markdown characters escaped."""
+    return _ACTS.sub(r"\\\1", _BREAKS.sub(" ", raw))
 
 
 def _section(section: Section) -> Iterable[str]:

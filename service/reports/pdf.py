@@ -21,14 +21,17 @@ def render(report: Report) -> bytes:
         import typst  # noqa: PLC0415 -- 34 MB that only this needs: an extra
     except ImportError:
         raise ConfigurationError("PDF needs the extra: pip install 'faultline[pdf]'") from None
-    told = report.to_wire()
-    for point in told["chart"]:
+    template_context = report.to_wire()
+    for point in template_context["chart"]:
         point["shown"] = gpu_hours(point["total"])
     template = files("service.reports").joinpath("templates/report.typ").read_bytes()
     with tempfile.TemporaryDirectory(prefix="faultline-report-") as folder:  # a root that holds nothing else to read
         source = Path(folder) / "report.typ"
         source.write_bytes(template)
         made = typst.compile(
-            str(source), root=folder, ignore_system_fonts=True, sys_inputs={"report": orjson.dumps(told).decode()}
+            str(source),
+            root=folder,
+            ignore_system_fonts=True,
+            sys_inputs={"report": orjson.dumps(template_context).decode()},
         )
     return bytes(made)

@@ -13,10 +13,10 @@ from service.errors import Conflict, NotFound
 from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
-from service.stale_cache import Kept
+from service.stale_cache import StaleCache
 from service.weeks import Week, last_complete
 
-DUTY = "weekly report"
+TASK = "weekly report"
 GRACE = timedelta(hours=6)  # after a week's end: late events and late logs still come in
 LEASE = timedelta(minutes=15)
 SERVICE = "the service"
@@ -26,7 +26,7 @@ LARGE = 1_000  # failures a week from which on a report takes longer to build th
 class Reports:
     """The reports of one service: those published, and the present state of any week."""
 
-    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: Kept[Report] | None = None) -> None:
+    def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: StaleCache[Report] | None = None) -> None:
         """With `drafts` the present state of a large week may be as old as what is kept there; it tells its time."""
         self._drafts = drafts
         self._store = store
@@ -56,7 +56,7 @@ class Reports:
         if found is None:
             if self._drafts is None:
                 return self.current(week)
-            return self._drafts.get(str(week), lambda: self.current(week), self._clock.monotonic(), worth=_large)
+            return self._drafts.get(str(week), lambda: self.current(week), self._clock.monotonic(), cacheable=_large)
         return document.from_wire(found.body)
 
     def publish(self, week: Week, by: str = SERVICE) -> Report:
@@ -73,7 +73,7 @@ class Reports:
             last = reading.reports.latest(str(week))
         if last is not None:
             before = document.from_wire(last.body)
-            moved = what_moved(before.figures, made.figures)
+            moved = changed_figures(before.figures, made.figures)
             if not moved:
                 return before
             made = replace(made, version=last.version + 1, moved=moved)
@@ -84,7 +84,7 @@ class Reports:
             work.audit_log.append(by, "report.published", f"report/{week}", after={"version": made.version})
         return made
 
-    def tend(self) -> Report | None:
+    def run_if_due(self) -> Report | None:
         """Publish the last week where it is due and nobody has; however many processes call it, one publishes.
 
         Raises:
@@ -95,17 +95,17 @@ class Reports:
         if now < week.span(self._zone)[1] + GRACE:
             return None
         with self._store.reading() as reading:
-            last = reading.task_leases.last(DUTY)
+            last = reading.task_leases.last(TASK)
         if last is not None and last >= str(week):
             return None
         with self._store.unit_of_work() as work:
-            if not work.task_leases.take(DUTY, self._holder, due=str(week), lease=LEASE):
+            if not work.task_leases.take(TASK, self._holder, due=str(week), lease=LEASE):
                 return None
         with self._store.reading() as reading:
             published = reading.reports.latest(str(week)) is not None
         made = None if published else self.publish(week)
         with self._store.unit_of_work() as work:
-            work.task_leases.done(DUTY, self._holder, due=str(week))
+            work.task_leases.done(TASK, self._holder, due=str(week))
         return made
 
     def listed(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
@@ -118,9 +118,11 @@ def _large(report: Report) -> bool:
     return (report.figures.get("failed") or 0) >= LARGE
 
 
-def what_moved(before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]) -> tuple[str, ...]:
+def changed_figures(
+    before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]
+) -> tuple[str, ...]:
     """The figures that differ between two versions of a week."""
-    said = build.words()["moved"]["figure"]
+    said = build.wording()["moved"]["figure"]
     return tuple(
         said.format(name=name.replace("_", " "), before=_shown(before.get(name)), after=_shown(after.get(name)))
         for name in sorted({*before, *after})

@@ -12,7 +12,7 @@ MOST = 3
 _HEADLINE = 120  # characters
 
 
-def things_to_do(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
+def top_actions_of(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
     """The three that would save most GPU-hours (then most failed jobs) in a week like this one, with the reckoning."""
     found: list[tuple[float, int, Todo]] = []
 

@@ -86,7 +86,7 @@ _PLAIN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class BulkStatement:
     """A statement for many rows at once: `{given}` stands for them, as a table `given` of these columns.
 
     `columns` says PostgreSQL's type of each; `{least}` and `{greatest}` stand for what each database calls them.
@@ -96,7 +96,7 @@ class Write:
     statement: str
 
 
-def write(connection: Connection, what: Write, rows: Sequence[Mapping[str, Any]]) -> None:
+def write(connection: Connection, what: BulkStatement, rows: Sequence[Mapping[str, Any]]) -> None:
     """Run a statement over `rows` (each with a value for every column)."""
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""A list of wanted keys as something to join with: one JSON parameter on both databases, however many there are."""
+"""A list of keys to join with, passed as one JSON parameter on both databases."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,11 +13,11 @@ from service.sql.types import clean, utc
 Kind = Literal["text", "timestamptz", "bigint"]
 
 
-class Wanted:
-    """The wanted rows under the name `wanted`.
+class KeyJoin:
+    """Rows of keys as a table named `wanted`.
 
     Args:
-        connection: tells which database it is for.
+        connection: the connection whose dialect the SQL is for.
         fields: name and type of each field.
         rows: values in the order of `fields`.
     """
@@ -37,7 +37,7 @@ class Wanted:
             self.fields = {name: f"(wanted.value ->> '{name}')" for name in fields}
 
     def select(self, table: Table, where: str, *, more: str = "", **values: Any) -> list[Row[Any]]:
-        """All columns of `table` in rows where `where` holds, whose `{name}` stand for the wanted fields."""
+        """All columns of the rows of `table` that match `where`, in which `{name}` stands for a field."""
         if self.empty:
             return []
         condition = where.format_map(self.fields)
@@ -46,7 +46,7 @@ class Wanted:
         return list(self._connection.execute(made.columns(*table.columns), {"given": self._given, **values}))
 
     def parameters(self, **values: Any) -> dict[str, Any]:
-        """The values of a statement that reads from `source`."""
+        """The parameters of a statement that reads from `source`."""
         return {"given": self._given, **values}
 
     def _value(self, value: Any) -> Any:

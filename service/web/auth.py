@@ -10,8 +10,8 @@ from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 
 from service.errors import FieldError, Forbidden, NotFound, Unauthorized, Unavailable
-from service.failures.records import Visible
-from service.people.identity import admit, standing
+from service.failures.records import Visibility
+from service.people.identity import log_in_identity, unchanged_account
 from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import scopes_of, sees, visible_to
@@ -39,7 +39,7 @@ class Principal:
     name: str
     scopes: frozenset[str]
     via: Literal["open", "bearer", "cookie", "proxy"]
-    visible: Visible | None = None
+    visible: Visibility | None = None
 
     def may(self, scope: str) -> bool:
         """Whether a scope is granted; admin may do everything, and who reads everything reads their own."""
@@ -80,7 +80,7 @@ def authorise(
     return principal
 
 
-def _of_theirs(request: Request, services: Services, visible: Visible) -> None:
+def _of_theirs(request: Request, services: Services, visible: Visibility) -> None:
     """Return where what is acted on is a failure that a principal narrowed to some teams may see.
 
     Raises:
@@ -153,11 +153,11 @@ def by_proxy(request: Request, services: Services) -> Account | None:
     if proxy.claims.teams is not None:
         claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
     with services.store.reading() as reading:  # a busy database must not refuse a reader
-        known = standing(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
+        known = unchanged_account(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
     if known is not None:
         return known
     with services.store.unit_of_work() as work:
-        return admit(work, "proxy", claims, proxy.claims, services.people.roles)
+        return log_in_identity(work, "proxy", claims, proxy.claims, services.people.roles)
 
 
 def _person(account: Account, via: Literal["cookie", "proxy"]) -> Principal:

@@ -87,7 +87,7 @@ def _tallies(services: Services) -> Tallies:
     def many(found: Tallies) -> bool:
         return sum(row.helped + row.failed + row.unknown + row.pending for row in found[1]) >= MANY
 
-    return services.rates.get("rates", count, services.clock.monotonic(), worth=many)
+    return services.rates.get("rates", count, services.clock.monotonic(), cacheable=many)
 
 
 def rate(row: TallyRow, demotion: Demotion | None) -> Rate:

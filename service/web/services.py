@@ -13,7 +13,7 @@ from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.db.session import Store
-from service.failures.records import Visible
+from service.failures.records import Visibility
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
@@ -23,12 +23,12 @@ from service.groups.service import Desk
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
-from service.people.config import People
+from service.people.config import LoginMethods
 from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import Reports
 from service.requests.records import TallyRow
-from service.stale_cache import Kept
+from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
 
 
@@ -58,7 +58,7 @@ class ModelInfo:
 Tallies = tuple[datetime, tuple[TallyRow, ...]]  # when they were counted
 
 
-def everything() -> Visible | None:
+def everything() -> Visibility | None:
     """No narrowing: everybody's failures are seen."""
     return None
 
@@ -98,14 +98,14 @@ class Services:
     model: ModelInfo | None = None
     parse: Parse = recognise.parse
     lag: Callable[[], Mapping[str, int] | None] | None = None
-    people: People = field(default_factory=People)
-    viewer: Callable[[], Visible | None] = everything
+    people: LoginMethods = field(default_factory=LoginMethods)
+    viewer: Callable[[], Visibility | None] = everything
     says: Feedback | None = None
     node_events: NodeEventIntake | None = None
     automation: Automation | None = None
-    drafts: Kept[Report] = field(default_factory=Kept)
-    prints: Kept[bytes] = field(default_factory=Kept)
-    rates: Kept[Tallies] = field(default_factory=Kept)
+    drafts: StaleCache[Report] = field(default_factory=StaleCache)
+    prints: StaleCache[bytes] = field(default_factory=StaleCache)
+    rates: StaleCache[Tallies] = field(default_factory=StaleCache)
 
     @property
     def acts(self) -> Automation:
@@ -170,9 +170,9 @@ def is_loopback(host: str) -> bool:
 async def services_of(request: Request) -> Services:
     """The services of the running application, narrowed to what the one who asks may see (known once they are)."""
 
-    def viewer() -> Visible | None:
+    def viewer() -> Visibility | None:
         principal = getattr(request.state, "principal", None)
-        return None if principal is None else cast("Visible | None", principal.visible)
+        return None if principal is None else cast("Visibility | None", principal.visible)
 
     return replace(cast("Services", request.app.state.services), viewer=viewer)
 

@@ -63,7 +63,7 @@ def fold(store: Store, now: datetime) -> None:
     """What the background does: hours that are over, and groups."""
     while True:
         with store.unit_of_work() as work:
-            if not work.rollups.fold(now, limit=200):
+            if not work.rollups.recount(now, limit=200):
                 break
     folding = Fold(store, SystemClock())
     while folding():
@@ -118,7 +118,7 @@ def _put(connection: Connection, rows: world.Rows) -> None:
             copy.write("".join(f"{number}\t{words}\n" for number, words in rows.words))
     elif rows.words:
         connection.exec_driver_sql("INSERT INTO evidence_words (rowid, words) VALUES (?, ?)", rows.words)
-    rollups.note(connection, [row[14] for row in rows.jobs])
+    rollups.mark_stale(connection, [row[14] for row in rows.jobs])
     connection.commit()
 
 
@@ -130,7 +130,7 @@ def _after(connection: Connection, last: int) -> None:
         connection.exec_driver_sql("INSERT INTO counters (name, value) VALUES ('job_ids', ?)", (last,))
     noted = {row[0] for row in connection.execute(hour_notes.select().with_only_columns(hour_notes.c.hour))}
     connection.execute(hour_notes.delete())
-    rollups.note(connection, noted)
+    rollups.mark_stale(connection, noted)
     connection.commit()
 
 

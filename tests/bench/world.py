@@ -14,7 +14,7 @@ from typing import Any
 from classifiers import taxonomy
 from classifiers.contracts import Evidence, LogStream
 from service.contracts.verdict import evidence_to_wire
-from service.failures.repository.search import words_of
+from service.failures.repository.search import split_words
 from service.sql.packing import pack, pack_streams
 from tests.bench.workload import SYLLABLES
 
@@ -137,7 +137,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
         confidence,
         fingerprint,
         line[:300],
-        " ".join(words_of(line)),
+        " ".join(split_words(line)),
         pack(verdict),
         pack({"name": f"train-{number % 97}"}),
         pack_streams((LogStream(log, rank=0, node="gpu0001", windows=((0, log.count("\n")),)),)),

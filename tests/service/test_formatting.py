@@ -15,7 +15,7 @@ from tests.service.web.world import NOW
 
 @given(st.text())
 def test_every_character_can_be_seen(text: str) -> None:
-    shown = formatting.visible(text)
+    shown = formatting.escape_invisible(text)
     assert not any(0x202A <= ord(char) <= 0x202E or 0x2066 <= ord(char) <= 0x2069 for char in shown)
     assert not any(ord(char) < 0x20 and char not in "\t\n" for char in shown)
     shown.encode()
@@ -33,21 +33,21 @@ def test_every_character_can_be_seen(text: str) -> None:
     ],
 )
 def test_what_acts_is_named(text: str, shown: str) -> None:
-    assert formatting.visible(text) == shown
+    assert formatting.escape_invisible(text) == shown
 
 
 def test_other_things_pass() -> None:
-    assert formatting.visible(7) == 7
-    assert formatting.visible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
+    assert formatting.escape_invisible(7) == 7
+    assert formatting.escape_invisible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
 
 
 def test_a_terminals_colours_go() -> None:
-    assert formatting.without_colour("\x1b[1;31mred\x1b[0m") == "red"
+    assert formatting.strip_colour("\x1b[1;31mred\x1b[0m") == "red"
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
-    assert formatting.cut("abc", 3) == "abc"
-    assert formatting.cut("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
+    assert formatting.truncate("abc", 3) == "abc"
+    assert formatting.truncate("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_long_texts_are_cut_and_say_so() -> None:
     [(5, "just now"), (90, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (-60, "in the future")],
 )
 def test_how_long_ago(back: int, shown: str) -> None:
-    assert formatting.ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
+    assert formatting.time_ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
 
 
 def test_times() -> None:
-    assert formatting.exact(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
-    assert formatting.exact(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
+    assert formatting.exact_time(NOW, ZoneInfo("Europe/Berlin")) == "2026-11-20 13:00:00 CET"
+    assert formatting.exact_time(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
 
 
 def test_a_query_leaves_out_what_asks_nothing() -> None:
@@ -73,7 +73,7 @@ def test_a_query_leaves_out_what_asks_nothing() -> None:
     [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
 )
 def test_spans_have_two_units_at_most(seconds: float, shown: str) -> None:
-    assert formatting.span(seconds).replace("\u00a0", " ") == shown
+    assert formatting.duration(seconds).replace("\u00a0", " ") == shown
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0, "0"), (0.04, "<0.1"), (0.5, "0.5"), (24, "24"), (1363.4, "1,363")])
@@ -87,5 +87,5 @@ def test_shares() -> None:
 
 
 def test_nothing_is_ever_wholly_sure() -> None:
-    assert formatting.sureness(0.9999) == "over 99\u00a0%"
-    assert formatting.sureness(0.97) == "97\u00a0%"
+    assert formatting.confidence(0.9999) == "over 99\u00a0%"
+    assert formatting.confidence(0.97) == "97\u00a0%"

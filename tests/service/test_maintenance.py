@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from service.maintenance import Days, Retention
+from service.maintenance import Retention, RetentionDays
 from tests.service.web.world import event, lines, make_world
 
 
@@ -13,17 +13,17 @@ def test_what_is_old_goes_once_a_day_and_0_keeps_for_ever(tmp_path: Path) -> Non
     client.post(
         "/api/v1/events", content=lines(event("1"), event("2")), headers={"Content-Type": "application/x-ndjson"}
     )
-    retention = Retention(world.store, world.clock, Days(rows=10, verdicts=0, logs=5, done=0))
-    assert retention.tend() is not None
+    retention = Retention(world.store, world.clock, RetentionDays(rows=10, verdicts=0, logs=5, done=0))
+    assert retention.run_if_due() is not None
     assert len(client.get("/api/v1/failures").json()["items"]) == 2
     world.clock.at += timedelta(days=6)
-    purged = retention.tend()
+    purged = retention.run_if_due()
     assert purged is not None
     assert (purged.logs, purged.failures) == (2, 0)
-    assert retention.tend() is None
-    assert Retention(world.store, world.clock, Days(1, 1, 1, 1)).tend() is None
+    assert retention.run_if_due() is None
+    assert Retention(world.store, world.clock, RetentionDays(1, 1, 1, 1)).run_if_due() is None
     world.clock.at += timedelta(days=6)
-    purged = retention.tend()
+    purged = retention.run_if_due()
     assert purged is not None
     assert purged.failures == 2
     assert client.get("/api/v1/failures").json()["items"] == []

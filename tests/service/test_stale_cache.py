@@ -3,35 +3,35 @@
 import threading
 import time
 
-from service.stale_cache import FRESH_S, USABLE_S, Kept
+from service.stale_cache import FRESH_S, USABLE_S, StaleCache
 
 
 def test_small_values_are_reckoned_each_time() -> None:
-    kept, made = Kept[int](), iter(range(9))
-    found = [kept.get("a", lambda: next(made), 0.0, worth=lambda _: False) for _ in range(3)]
+    kept, made = StaleCache[int](), iter(range(9))
+    found = [kept.get("a", lambda: next(made), 0.0, cacheable=lambda _: False) for _ in range(3)]
     assert found == [0, 1, 2]
 
 
 def test_a_kept_value_is_answered_while_it_is_reckoned_anew() -> None:
-    kept, go = Kept[str](), threading.Event()
-    assert kept.get("a", lambda: "first", 0.0, worth=bool) == "first"
-    assert kept.get("a", lambda: "never", FRESH_S - 1, worth=bool) == "first"
+    kept, go = StaleCache[str](), threading.Event()
+    assert kept.get("a", lambda: "first", 0.0, cacheable=bool) == "first"
+    assert kept.get("a", lambda: "never", FRESH_S - 1, cacheable=bool) == "first"
 
     def slow() -> str:
         go.wait(10)
         return "second"
 
-    assert kept.get("a", slow, FRESH_S + 1, worth=bool) == "first"
-    assert kept.get("a", lambda: "third", FRESH_S + 1, worth=bool) == "first"  # one thread is at it already
+    assert kept.get("a", slow, FRESH_S + 1, cacheable=bool) == "first"
+    assert kept.get("a", lambda: "third", FRESH_S + 1, cacheable=bool) == "first"  # one thread is at it already
     go.set()
     until = time.monotonic() + 10
-    while kept.get("a", lambda: "never", FRESH_S + 2, worth=bool) != "second":
+    while kept.get("a", lambda: "never", FRESH_S + 2, cacheable=bool) != "second":
         assert time.monotonic() < until
         time.sleep(0.01)
 
 
 def test_what_is_too_old_is_waited_for() -> None:
-    kept = Kept[str]()
-    kept.get("a", lambda: "old", 0.0, worth=bool)
-    assert kept.get("a", lambda: "new", USABLE_S + 1, worth=bool) == "new"
-    assert kept.get("b", lambda: "other", 0.0, worth=bool) == "other"
+    kept = StaleCache[str]()
+    kept.get("a", lambda: "old", 0.0, cacheable=bool)
+    assert kept.get("a", lambda: "new", USABLE_S + 1, cacheable=bool) == "new"
+    assert kept.get("b", lambda: "other", 0.0, cacheable=bool) == "other"

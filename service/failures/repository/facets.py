@@ -51,14 +51,14 @@ def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -
     """The counts over the newest `over` failures that fit."""
     found: dict[int, Row[Any]] = {}
     whole = True
-    said = listing.sought(connection, filters)
-    over = min(over, OVER_SEARCHED) if said.common else over
+    searched = listing.look_up_words(connection, filters)
+    over = min(over, OVER_SEARCHED) if searched.common else over
     for part in list_parts.parts(connection, filters):
-        looking = listing.look(connection, part, said, now=filters.until or LATEST)
-        newest = looking.found(over + 1)
+        rows_found = listing.row_search(connection, part, searched, now=filters.until or LATEST)
+        newest = rows_found.found(over + 1)
         rows = connection.execute(select(*_READ).join(newest, newest.c.id == failures.c.id)).all()
         found.update((row.id, row) for row in rows)
-        whole = whole and (len(rows) > over or looking.edge(connection) is None)
+        whole = whole and (len(rows) > over or rows_found.edge(connection) is None)
     newest_first = sorted(found.values(), key=lambda row: (row.ended_at, row.id), reverse=True)
     counted = newest_first[:over]
     whole = whole and len(counted) == len(newest_first)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from classifiers.contracts import LogStream
 from service.clock import Clock
@@ -176,7 +176,7 @@ class FailureRepository(FailureReader):
         kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
         bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), kept)
-        search.add(connection, [(one.outcome.id or 0, search.text_of(one.verdict)) for one in new])
+        search.add(connection, [(one.outcome.id or 0, search.searchable_text(one.verdict)) for one in new])
         counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
         bulk.append(connection, group_deltas, _DELTA_COLUMNS, counted)
 
@@ -201,7 +201,7 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        held = self._hold(failure_id)
+        held = self._lock(failure_id)
         if attempt_id is not None:
             self._keep(failure_id, held.ended_at, attempt_id, streams, event)
         if held.source == "person" and source == "machine":
@@ -214,9 +214,9 @@ class FailureRepository(FailureReader):
         )
         now = utc(self._clock.now())
         bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
-        rollups.note(self._connection, [held.ended_at])
+        rollups.mark_stale(self._connection, [held.ended_at])
         work_queue.note(self._connection, "failures", [failure_id])
-        search.replace(self._connection, failure_id, search.text_of(verdict))
+        search.replace(self._connection, failure_id, search.searchable_text(verdict))
         print_now = short(verdict["fingerprint"])
         if print_now != held.fingerprint:
             moved = [(failure_id, held.fingerprint, -1), (failure_id, print_now, 1)]
@@ -229,9 +229,9 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        self._keep(failure_id, self._hold(failure_id).ended_at, attempt_id, streams, event)
+        self._keep(failure_id, self._lock(failure_id).ended_at, attempt_id, streams, event)
 
-    def _hold(self, failure_id: int) -> Any:
+    def _lock(self, failure_id: int) -> Row[int, str, datetime, str]:
         found = None
         if 0 < failure_id <= _HIGHEST_ID:
             found = self._connection.execute(
@@ -277,8 +277,8 @@ def headline(verdict: Mapping[str, Any]) -> str:
     """The line that says most: the first initiating one, else the first evidence, else the explanation."""
     evidence = verdict.get("evidence") or ()
     best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
-    said = best["text"] if best is not None else verdict.get("explanation") or ""
-    return clean(said[:HEADLINE])
+    searched = best["text"] if best is not None else verdict.get("explanation") or ""
+    return clean(searched[:HEADLINE])
 
 
 def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:

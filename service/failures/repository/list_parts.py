@@ -55,9 +55,9 @@ def page(
 ) -> Page[FailureRow]:
     """See `Failures.page`."""
     listing.check(limit, cursor, sort)
-    said = listing.sought(connection, filters)
+    searched = listing.look_up_words(connection, filters)
     pages = [
-        listing.page(connection, one, said, now=now, limit=limit, cursor=cursor, sort=sort)
+        listing.page(connection, one, searched, now=now, limit=limit, cursor=cursor, sort=sort)
         for one in parts(connection, filters)
     ]
     return pages[0] if len(pages) == 1 else _merged(pages, limit, sort)
@@ -67,15 +67,15 @@ def _merged(pages: list[Page[FailureRow]], limit: int, sort: FailureSort) -> Pag
     """The first of all of them, as far as each was read."""
     downward = sort.startswith("-")
 
-    def place(row: FailureRow) -> listing.Place:
-        return listing.place(row, sort)
+    def position_of(row: FailureRow) -> listing.Position:
+        return listing.position_of(row, sort)
 
-    items = sorted({row.id: row for one in pages for row in one.items}.values(), key=place, reverse=downward)
-    ends = [listing.place_of(one.next_cursor, sort) for one in pages if one.next_cursor is not None]
+    items = sorted({row.id: row for one in pages for row in one.items}.values(), key=position_of, reverse=downward)
+    ends = [listing.decode_position(one.next_cursor, sort) for one in pages if one.next_cursor is not None]
     read_to = (max if downward else min)(ends, default=None)
     if read_to is not None:  # what the part that stopped first has beyond is not known yet
-        items = [row for row in items if (place(row) >= read_to if downward else place(row) <= read_to)]
+        items = [row for row in items if (position_of(row) >= read_to if downward else position_of(row) <= read_to)]
     if len(items) > limit:
         items = items[:limit]
-        read_to = place(items[-1])
-    return Page(tuple(items), None if read_to is None else listing.cursor_at(sort, *read_to))
+        read_to = position_of(items[-1])
+    return Page(tuple(items), None if read_to is None else listing.encode_position(sort, *read_to))

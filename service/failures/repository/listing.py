@@ -30,7 +30,7 @@ from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
 from service.sql.types import UtcDateTime, clean, utc
 
-Place = tuple[str | float, int]  # of a row in the list: when it ended or what it cost, and its id
+Position = tuple[str | float, int]  # of a row in the list: when it ended or what it cost, and its id
 
 # What a line of the list takes from the attempt that opened the failure.
 JOB_FACTS = (
@@ -66,7 +66,7 @@ SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class SearchedWords:
     """The words that are asked for, and the failures that have them; None where no word is, or they are too many."""
 
     words: tuple[str, ...]
@@ -78,18 +78,18 @@ class Sought:
         return bool(self.words) and self.known is None
 
 
-def sought(connection: Connection, filters: FailureFilter) -> Sought:
-    """Look up a filter's words, once for all of its parts."""
-    words = search.asked_for(filters.q or "")
+def look_up_words(connection: Connection, filters: FailureFilter) -> SearchedWords:
+    """RowSearch up a filter's words, once for all of its parts."""
+    words = search.query_words(filters.q or "")
     if words:
-        return Sought(words, search.few(connection, words, most=Q_FEW))
-    return Sought((), [] if (filters.q or "").strip() else None)  # no evidence has a word of nothing but marks
+        return SearchedWords(words, search.find_rare(connection, words, most=Q_FEW))
+    return SearchedWords((), [] if (filters.q or "").strip() else None)  # no evidence has a word of nothing but marks
 
 
 def page(
     connection: Connection,
     filters: FailureFilter,
-    said: Sought,
+    searched: SearchedWords,
     *,
     now: datetime,
     limit: int,
@@ -97,9 +97,9 @@ def page(
     sort: FailureSort,
 ) -> Page[FailureRow]:
     """One part of a filter (service.failures.repository.list_parts), else as `Failures.page`."""
-    looking = look(connection, filters, said, now=now, cursor=cursor, sort=sort)
+    rows_found = row_search(connection, filters, searched, now=now, cursor=cursor, sort=sort)
     # The page's rows are found in one index first; only they are joined with their attempts.
-    found = looking.found(limit + 1)
+    found = rows_found.found(limit + 1)
     rows = connection.execute(
         select(failures, *JOB_FACTS)
         .join(found, found.c.id == failures.c.id)
@@ -108,13 +108,13 @@ def page(
     ).all()
     items = tuple(row_of(row) for row in rows[:limit])
     if len(rows) > limit:
-        return Page(items, cursor_at(sort, *place(items[-1], sort)))
-    edge = looking.edge(connection)
-    return Page(items, None if edge is None else cursor_at(sort, _position(edge.at), edge.id))
+        return Page(items, encode_position(sort, *position_of(items[-1], sort)))
+    edge = rows_found.edge(connection)
+    return Page(items, None if edge is None else encode_position(sort, _position(edge.at), edge.id))
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RowSearch:
     """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked."""
 
     narrowed: Select[Any]
@@ -142,29 +142,29 @@ class Look:
         return connection.execute(self.narrowed.offset(Q_WINDOW - 1).limit(1)).first()
 
 
-def look(
+def row_search(
     connection: Connection,
     filters: FailureFilter,
-    said: Sought,
+    searched: SearchedWords,
     *,
     now: datetime,
     cursor: str | None = None,
     sort: FailureSort = "-ended_at",
-) -> Look:
+) -> RowSearch:
     """How to find the rows of a part of a filter."""
-    narrow = narrowed_to(filters, said.known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
+    narrow = index_scan(filters, searched.known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
     narrowed = narrow.rows
     if cursor is not None:
         narrowed = narrowed.where(_beyond(cursor, sort, narrow.at, narrow.failure_id))
 
     def passes(window: FromClause) -> list[ColumnElement[bool]]:
         own = narrow.passes(window)
-        return [*own, search.has_words(connection, "searched.id", said.words)] if said.common else own
+        return [*own, search.has_words(connection, "searched.id", searched.words)] if searched.common else own
 
-    return Look(
+    return RowSearch(
         narrowed.order_by(*_order(narrow.at, narrow.failure_id, sort)),
         lambda rows: _order(rows.c.at, rows.c.id, sort),
-        passes if said.common or narrow.rest else None,
+        passes if searched.common or narrow.rest else None,
     )
 
 
@@ -182,7 +182,7 @@ def check(limit: int, cursor: str | None, sort: FailureSort) -> None:
         _edge(cursor, sort)
 
 
-def place(row: FailureRow, sort: FailureSort) -> Place:
+def position_of(row: FailureRow, sort: FailureSort) -> Position:
     """Where a row stands in the list."""
     return _position(row.gpu_hours_lost if sort == BY_COST else row.ended_at), row.id
 
@@ -191,7 +191,7 @@ def _position(at: datetime | float) -> str | float:
     return at.isoformat() if isinstance(at, datetime) else at
 
 
-def place_of(cursor: str, sort: FailureSort) -> Place:
+def decode_position(cursor: str, sort: FailureSort) -> Position:
     """Where a cursor stands in the list.
 
     Raises:
@@ -201,8 +201,8 @@ def place_of(cursor: str, sort: FailureSort) -> Place:
     return position, last
 
 
-def cursor_at(sort: FailureSort, position: str | float, failure_id: int) -> str:
-    """The cursor that stands after a place."""
+def encode_position(sort: FailureSort, position: str | float, failure_id: int) -> str:
+    """The cursor that stands after a position_of."""
     return cursors.encode(f"failures{sort}", position, failure_id)
 
 
@@ -211,7 +211,7 @@ def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class IndexScan:
     """What one index gives in the list's order, and what has to be looked at in each of its rows."""
 
     rows: Select[Any]
@@ -224,9 +224,9 @@ class Narrow:
         return [test(window.c[name]) for name, test in self.rest]
 
 
-def narrowed_to(
+def index_scan(
     filters: FailureFilter, known: Sequence[int] | None, *, now: datetime, by_cost: bool, sqlite: bool
-) -> Narrow:
+) -> IndexScan:
     """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
     ended_at: ColumnElement[datetime] = failures.c.ended_at
     at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
@@ -239,7 +239,7 @@ def narrowed_to(
         at = failures.c.gpu_hours_lost + literal_column("0.0")  # those of the time, sorted: no index has both
     conditions: list[ColumnElement[bool]] = []
     tests = _tests(filters)
-    # One filter chooses the index, the first, which leaves fewest rows; a few known rows need none.
+    # One filter chooses the index, the first, which leaves fewest rows; a find_rare known rows need none.
     bounded = known is not None or (by_cost and short)
     driving = [] if by_node or (by_cost and not short) else tests[:1]
     inside = tests if bounded else driving
@@ -262,7 +262,7 @@ def narrowed_to(
             wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)
         conditions.append(failure_nodes.c.node == clean(filters.node))
     rows = wanted.where(and_(*conditions)) if conditions else wanted
-    return Narrow(rows, at, failure_id, tuple((f"own_{name}", test) for name, test in rest))
+    return IndexScan(rows, at, failure_id, tuple((f"own_{name}", test) for name, test in rest))
 
 
 _Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
@@ -300,7 +300,7 @@ def _beyond(
 
 
 def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnElement[int]]:
-    position, last = place_of(cursor, sort)
+    position, last = decode_position(cursor, sort)
     at = literal(cursors.instant(cursor, position), UtcDateTime) if isinstance(position, str) else literal(position)
     return at, literal(last)
 

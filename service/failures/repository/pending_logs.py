@@ -56,7 +56,7 @@ class PendingLogRepository:
         ]
 
     def defer(self, attempt_id: int, *, next_at: datetime) -> None:
-        """Count a try; look again at `next_at`."""
+        """Count a try; row_search again at `next_at`."""
         self._connection.execute(
             update(pending_logs)
             .where(pending_logs.c.attempt_id == attempt_id)

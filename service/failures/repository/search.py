@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 from service.sql import bulk
 from service.sql.types import clean
 
-MOST_WORDS = 300  # distinct ones a failure; evidence is a few dozen lines
+MOST_WORDS = 300  # distinct ones a failure; evidence is a find_rare dozen lines
 LONGEST_WORD = 40  # characters; what is longer is a digest or noise, and is found by its beginning
 MOST_ASKED = 12
 PREFIX_FROM = 3  # characters; shorter words are matched whole
@@ -23,27 +23,27 @@ _WORD = re.compile(r"[^\W_]+")
 _CHARACTERS = 20_000  # of the evidence that are read for words
 
 
-def words_of(told: str) -> list[str]:
+def split_words(texts: str) -> list[str]:
     """The distinct words of a text, in order of appearance."""
-    found = dict.fromkeys(_WORD.findall(clean(told).lower()))
+    found = dict.fromkeys(_WORD.findall(clean(texts).lower()))
     if any(len(word) > LONGEST_WORD for word in found):
         found = dict.fromkeys(word[:LONGEST_WORD] for word in found)
     return list(found)[:MOST_WORDS]
 
 
-def asked_for(q: str) -> tuple[str, ...]:
+def query_words(q: str) -> tuple[str, ...]:
     """The words of a question."""
-    return tuple(words_of(q))[:MOST_ASKED]
+    return tuple(split_words(q))[:MOST_ASKED]
 
 
-def text_of(verdict: Mapping[str, Any]) -> str:
+def searchable_text(verdict: Mapping[str, Any]) -> str:
     """What of a verdict is searched: the text of its evidence."""
     return "\n".join(str(line.get("text") or "") for line in verdict.get("evidence") or ())[:_CHARACTERS]
 
 
-def add(connection: Connection, told: Iterable[tuple[int, str]]) -> None:
+def add(connection: Connection, texts: Iterable[tuple[int, str]]) -> None:
     """Index the texts of failures that are not there yet."""
-    rows = [(failure_id, " ".join(words)) for failure_id, said in told if (words := words_of(said))]
+    rows = [(failure_id, " ".join(words)) for failure_id, searched in texts if (words := split_words(searched))]
     if not rows:
         return
     if bulk.is_postgres(connection):
@@ -57,10 +57,10 @@ def add(connection: Connection, told: Iterable[tuple[int, str]]) -> None:
         connection.exec_driver_sql("INSERT INTO evidence_words (rowid, words) VALUES (?, ?)", rows)
 
 
-def replace(connection: Connection, failure_id: int, told: str) -> None:
+def replace(connection: Connection, failure_id: int, texts: str) -> None:
     """Index a failure's text anew."""
     remove(connection, [failure_id])
-    add(connection, [(failure_id, told)])
+    add(connection, [(failure_id, texts)])
 
 
 def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
@@ -74,7 +74,7 @@ def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
         connection.exec_driver_sql(f"DELETE FROM evidence_words WHERE rowid IN ({marks})", tuple(failure_ids))  # noqa: S608 - marks alone
 
 
-def few(connection: Connection, words: Sequence[str], *, most: int) -> list[int] | None:
+def find_rare(connection: Connection, words: Sequence[str], *, most: int) -> list[int] | None:
     """Failures whose evidence has all these words, in no order; None where more than `most` have to be looked at.
 
     Neither database stops early at the beginning of a word: whether a word is common is asked of the whole word first,
@@ -135,12 +135,12 @@ def has_words(connection: Connection, here: str, words: Sequence[str]) -> Column
     """
     if bulk.is_postgres(connection):
         asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
-        one = f"(SELECT said.words FROM evidence_words AS said WHERE said.failure_id = {here})"  # noqa: S608 - a column of ours
+        one = f"(SELECT searched.words FROM evidence_words AS searched WHERE searched.failure_id = {here})"  # noqa: S608 - a column of ours
         found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(asked), TSQUERY))
         return found
-    own = f"(SELECT ' ' || said.words || ' ' FROM evidence_words AS said WHERE said.rowid = {here})"  # noqa: S608 - as above
-    said: ColumnElement[Any] = literal_column(own)
+    own = f"(SELECT ' ' || searched.words || ' ' FROM evidence_words AS searched WHERE searched.rowid = {here})"  # noqa: S608 - as above
+    searched: ColumnElement[Any] = literal_column(own)
     conditions = [
-        said.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words
+        searched.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words
     ]
     return and_(literal(value=True), *conditions)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Row, select
 
 from service.failures.records import FailureRow
 from service.failures.tables import failures
@@ -56,7 +56,7 @@ def nearest(connection: Connection, row: FailureRow) -> Solved | None:
     return None
 
 
-def _latest(connection: Connection, same: ColumnElement[bool], but: int) -> Any:
+def _latest(connection: Connection, same: ColumnElement[bool], excluded_id: int) -> Row[*tuple[Any, ...]] | None:
     near = (
         select(failures.c.id)
         .where(same)
@@ -90,7 +90,7 @@ def _latest(connection: Connection, same: ColumnElement[bool], but: int) -> Any:
             & (good.c.status == "succeeded")
             & (good.c.ended_at > failures.c.ended_at),
         )
-        .where(failures.c.id != but)
+        .where(failures.c.id != excluded_id)
         .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
         .limit(1)
     ).first()

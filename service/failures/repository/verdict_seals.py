@@ -10,7 +10,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, tuple_
 
 from service.failures.tables import logs, models, seals, verdicts
 from service.people.repository.audit_log import START
@@ -159,7 +159,7 @@ class VerdictSealRepository(VerdictSealReader):
         self._count(found)
         return len(found)
 
-    def _count(self, rows: Sequence[Any]) -> None:
+    def _count(self, rows: Sequence[Row[*tuple[Any, ...]]]) -> None:
         for use in _uses(rows):
             adding = upsert(self._connection, models).values(**asdict(use))
             self._connection.execute(
@@ -170,14 +170,14 @@ class VerdictSealRepository(VerdictSealReader):
             )
 
 
-def _behind(last: Any) -> tuple[ColumnElement[bool], ...]:
+def _behind(last: Row[Any]) -> tuple[ColumnElement[bool], ...]:
     """What was written after a seal."""
     edge = unpack(last.entries)[-1]
     same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge[:2]))
     return or_(verdicts.c.at > last.until, same), verdicts.c.at >= last.until
 
 
-def _uses(rows: Sequence[Any]) -> list[ModelUse]:
+def _uses(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[ModelUse]:
     """Who gave these verdicts, oldest of which come first."""
     found: dict[tuple[str, str], list[datetime]] = {}
     for row in rows:
@@ -185,13 +185,13 @@ def _uses(rows: Sequence[Any]) -> list[ModelUse]:
     return [ModelUse(*key, len(times), times[0], times[-1]) for key, times in sorted(found.items())]
 
 
-def _of_verdict(row: Any) -> str | None:
+def _of_verdict(row: Row[Any]) -> str | None:
     if row.body is None:
         return None
-    told = "\x1f".join(
+    texts = "\x1f".join(
         (str(row.failure_id), str(row.version), utc(row.at).isoformat(), row.source, row.model, row.rules, row.policy)
     )
-    return sha256(told.encode() + b"\x1e" + bytes(row.body)).hexdigest()
+    return sha256(texts.encode() + b"\x1e" + bytes(row.body)).hexdigest()
 
 
 def _chained(before: bytes, number: int, since: datetime, until: datetime, entries: bytes) -> bytes:

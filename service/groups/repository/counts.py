@@ -19,7 +19,7 @@ _KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_
 
 # In SQL of its own, one statement for all rows (PostgreSQL) or prepared once (SQLite): a bite of 2,000 failures of as
 # many kinds is some 16,000 rows here.
-_PRINTS = bulk.Write(
+_PRINTS = bulk.BulkStatement(
     {
         "fingerprint": "text",
         "failures": "bigint",
@@ -33,20 +33,20 @@ _PRINTS = bulk.Write(
     "last_at = {greatest}(group_fingerprints.last_at, given.last_at) "
     "FROM {given} WHERE group_fingerprints.fingerprint = given.fingerprint",
 )
-_HOURS = bulk.Write(
+_HOURS = bulk.BulkStatement(
     {"fingerprint": "text", "hour": "timestamptz", "failures": "bigint", "lost": "float8"},
     "INSERT INTO group_hours (fingerprint, hour, failures, gpu_hours_lost) "
     "SELECT fingerprint, hour, failures, lost FROM {given} WHERE true "
     "ON CONFLICT (fingerprint, hour) DO UPDATE SET failures = group_hours.failures + excluded.failures, "
     "gpu_hours_lost = group_hours.gpu_hours_lost + excluded.gpu_hours_lost",
 )
-_FACETS = bulk.Write(
+_FACETS = bulk.BulkStatement(
     {"fingerprint": "text", "kind": "text", "name": "text", "failures": "bigint"},
     "INSERT INTO group_facets (fingerprint, kind, name, failures) "
     "SELECT fingerprint, kind, name, failures FROM {given} WHERE true "
     "ON CONFLICT (fingerprint, kind, name) DO UPDATE SET failures = group_facets.failures + excluded.failures",
 )
-_GROUPS = bulk.Write(
+_GROUPS = bulk.BulkStatement(
     {
         "id": "bigint",
         "failures": "bigint",
@@ -74,7 +74,7 @@ _GROUPS = bulk.Write(
 )
 
 
-_STATES = bulk.Write(
+_STATES = bulk.BulkStatement(
     {
         "id": "bigint",
         "state": "text",

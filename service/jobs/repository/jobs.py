@@ -7,7 +7,7 @@ from hashlib import blake2b
 from sqlalchemy import Connection, select, update
 
 from service.failures.tables import failure_nodes, failures
-from service.jobs.pod_attempts import Assigned, Member, assign
+from service.jobs.pod_attempts import Assignments, Member, assign
 from service.jobs.records import Attempt, CountedAs, JobOutcome, NewJob
 from service.jobs.repository import insertion
 from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, row_of
@@ -32,7 +32,7 @@ class _Group:
 
     stored: list[Member]
     new: dict[int, int]
-    assigned: Assigned
+    assigned: Assignments
 
 
 class JobReader:
@@ -95,7 +95,7 @@ class JobRepository(JobReader):
                 rows[n] = tuple(row)
         inserted = insertion.insert_new(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
-        rollups.note(
+        rollups.mark_stale(
             connection,
             [
                 *(new[position].ended_at for position in fresh if keys[position] in inserted),

@@ -1,9 +1,9 @@
 """How an attempt becomes a row of `jobs`, and a row an attempt."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from sqlalchemy import RowMapping
 
 from service.jobs.records import Attempt, NewJob
 from service.jobs.tables import jobs
@@ -50,7 +50,7 @@ def nodes_of(text: str | None) -> tuple[str, ...]:
     return tuple(orjson.loads(text)) if text else ()
 
 
-def attempt_of(row: Mapping[Any, Any]) -> Attempt:
+def attempt_of(row: RowMapping) -> Attempt:
     """From a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
     return Attempt(
         id=row["id"],

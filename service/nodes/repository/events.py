@@ -11,7 +11,7 @@ from service.contracts.page import Page
 from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
-from service.sql.key_join import Wanted
+from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
 
@@ -37,7 +37,7 @@ class NodeEventReader:
 
         The latest `most` where there are more: one query.
         """
-        wanted = Wanted(
+        wanted = KeyJoin(
             self._connection,
             {"cluster": "text", "node": "text", "since": "timestamptz", "until": "timestamptz"},
             [(one.cluster, one.name, one.since, one.until) for one in windows],

@@ -12,7 +12,7 @@ from service.jobs.tables import jobs
 from service.nodes.records import Blame, Judged, RanJob, Window
 from service.nodes.tables import blames
 from service.sql import bulk
-from service.sql.key_join import Kind, Wanted
+from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
 from service.sql.upsert import upsert
@@ -135,7 +135,7 @@ class FailureFactReader:
         columns = ", ".join(f"failures.{name}" for name in _COLUMNS)
         joined = "JOIN failures ON failures.id = hit.id JOIN jobs ON jobs.id = hit.id"
         if bulk.is_postgres(self._connection):
-            wanted = Wanted(self._connection, fields, given)
+            wanted = KeyJoin(self._connection, fields, given)
             source = f"{wanted.source} CROSS JOIN LATERAL ({inner.format_map(wanted.fields)}) AS hit"
             condition = where.format_map(wanted.fields)
             sql = f"SELECT {columns}, jobs.nodes, jobs.job_id FROM {source} {joined} WHERE {condition}"  # noqa: S608 - ours
@@ -153,8 +153,8 @@ class FailureFactReader:
                 rows += [tuple(row) for row in self._connection.execute(statement, used)]
         return sorted({row[0]: _near(row) for row in rows}.values(), key=_id)
 
-    def _wanted(self, windows: Sequence[Window]) -> Wanted:
-        return Wanted(
+    def _wanted(self, windows: Sequence[Window]) -> KeyJoin:
+        return KeyJoin(
             self._connection,
             {"cluster": "text", "name": "text", "since": "timestamptz", "until": "timestamptz"},
             [(one.cluster, one.name, one.since, one.until) for one in windows],

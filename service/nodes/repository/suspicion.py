@@ -12,7 +12,7 @@ from service.nodes.records import DaySums, FleetPrior, NodeDay, NodeRow, NodeSor
 from service.nodes.tables import fleet_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
-from service.sql.key_join import Wanted
+from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
 
@@ -134,8 +134,8 @@ class SuspicionReader:
                 return found
             found.append(name)
 
-    def _wanted(self, keys: Collection[Key]) -> Wanted:
-        return Wanted(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
+    def _wanted(self, keys: Collection[Key]) -> KeyJoin:
+        return KeyJoin(self._connection, {"cluster": "text", "node": "text"}, sorted(set(keys)))
 
 
 class SuspicionRepository(SuspicionReader):

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, RowMapping, insert, select
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -35,7 +35,7 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenChain:
     """Where the chain does not hold: the first entry that does not follow from the one before it."""
 
     id: int
@@ -60,19 +60,19 @@ class AuditLogReader:
         items = tuple(_entry(row) for row in rows[:limit])
         return Page(items, str(items[-1].id) if len(rows) > limit else None)
 
-    def verify(self) -> tuple[int, Broken | None]:
+    def verify(self) -> tuple[int, BrokenChain | None]:
         """How many entries hold, and the first that does not."""
         before, number = START, 0
         for row in self._rows():
             if row.id != number + 1:
-                return number, Broken(row.id, f"expected entry {number + 1}: one was removed")
-            values: Mapping[str, Any] = row._mapping  # noqa: SLF001 - SQLAlchemy's documented name
+                return number, BrokenChain(row.id, f"expected entry {number + 1}: one was removed")
+            values = row._mapping  # noqa: SLF001 - SQLAlchemy's documented name
             if chained(before, values) != row.hash:
-                return number, Broken(row.id, "its content, or the entry before it, was changed")
+                return number, BrokenChain(row.id, "its content, or the entry before it, was changed")
             before, number = row.hash, row.id
         return number, None
 
-    def _rows(self) -> Iterator[Any]:
+    def _rows(self) -> Iterator[Row[Any]]:
         last = 0
         while True:
             rows = self._connection.execute(
@@ -108,9 +108,9 @@ class AuditLogRepository(AuditLogReader):
         self._connection.execute(insert(audit_log).values(**row, hash=digest))
 
 
-def chained(before: bytes, row: Mapping[str, Any]) -> bytes:
+def chained(before: bytes, row: RowMapping | Mapping[str, Any]) -> bytes:
     """SHA-256 over the hash before and the row's own values."""
-    told = [
+    values = [
         row["id"],
         utc(row["at"]).isoformat(),
         row["who"],
@@ -119,8 +119,8 @@ def chained(before: bytes, row: Mapping[str, Any]) -> bytes:
         bytes(row["before"]).hex(),
         bytes(row["after"]).hex(),
     ]
-    return sha256(before + orjson.dumps(told)).digest()
+    return sha256(before + orjson.dumps(values)).digest()
 
 
-def _entry(row: Any) -> AuditEntry:
+def _entry(row: Row[Any]) -> AuditEntry:
     return AuditEntry(row.id, row.at, row.who, row.what, row.subject, unpack(row.before), unpack(row.after))

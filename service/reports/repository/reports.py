@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from service.clock import Clock
 from service.reports.tables import reports
@@ -87,5 +87,5 @@ class ReportRepository(ReportReader):
         )
 
 
-def _published(row: Any) -> Published:
+def _published(row: Row[Any]) -> Published:
     return Published(row.week, row.version, row.published_at, row.publisher, unpack(row.body))

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
+    Row,
     and_,
     case,
     cast,
@@ -151,7 +152,7 @@ class WeeklyCountReader:
             .group_by(failures.c.fingerprint)
             .subquery()
         )
-        found: dict[str, Any] = {}
+        found: dict[str, Row[Any]] = {}
         for order in (counted.c.lost.desc(), counted.c.jobs.desc()):
             for row in self._connection.execute(select(counted).order_by(order, counted.c.newest).limit(limit)):
                 found[row.fingerprint] = row
@@ -225,7 +226,7 @@ class WeeklyCountReader:
             ).scalar_one()
         )
 
-    def _group(self, counted: Any, since: datetime) -> GroupCount:
+    def _group(self, counted: Row[Any], since: datetime) -> GroupCount:
         same = failures.c.fingerprint == counted.fingerprint
         newest = self._connection.execute(select(failures).where(failures.c.id == counted.newest)).one()
         first = self._connection.execute(
@@ -263,11 +264,11 @@ def _sums(lost: ColumnElement[float]) -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def _sum(row: Any) -> Sum:
+def _sum(row: Row[Any]) -> Sum:
     return Sum(row.jobs, row.lost, row.squares)
 
 
-def _plus(one: Sum, row: Any) -> Sum:
+def _plus(one: Sum, row: Row[Any]) -> Sum:
     return Sum(one.jobs + row.jobs, one.gpu_hours + row.lost, one.squares + row.squares)
 
 

@@ -49,7 +49,7 @@ SCOPES = ("cluster", "queue", "team")
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PeriodParts:
     """A period in parts: `ranges` are to be read from the rows, the whole hours in [first, last) but `noted` are not.
 
     Of these, the whole days in [first_day, last_day) but `broken` may be read as days.
@@ -76,7 +76,7 @@ class Split:
         return tuple(sorted({day_of(hour) for hour in self.noted}))
 
 
-def note(connection: Connection, ended: Iterable[datetime]) -> None:
+def mark_stale(connection: Connection, ended: Iterable[datetime]) -> None:
     """These hours' counts are no longer true."""
     wanted = sorted({floor(at) for at in ended})
     bulk.append(connection, hour_notes, ("hour",), [(hour,) for hour in wanted])
@@ -92,9 +92,9 @@ def day_of(at: datetime) -> datetime:
     return (at - _EPOCH) // DAY * DAY + _EPOCH
 
 
-def split(connection: Connection, since: datetime, until: datetime) -> Split:
+def split(connection: Connection, since: datetime, until: datetime) -> PeriodParts:
     """How to read a period."""
-    whole = Split(((since, until),), until, until, ())
+    whole = PeriodParts(((since, until),), until, until, ())
     if until - since <= SHORT:
         return whole
     first, last = -(-(since - _EPOCH) // HOUR) * HOUR + _EPOCH, floor(until)
@@ -117,11 +117,11 @@ def split(connection: Connection, since: datetime, until: datetime) -> Split:
             ranges[-1] = (ranges[-1][0], end)
         else:
             ranges.append((begin, end))
-    return Split(tuple(ranges), first, last, noted)
+    return PeriodParts(tuple(ranges), first, last, noted)
 
 
 def rows(
-    connection: Connection, parts: Split, kind: str, scope: Mapping[str, str | None], *by: str
+    connection: Connection, parts: PeriodParts, kind: str, scope: Mapping[str, str | None], *by: str
 ) -> Iterator[Row[Any]]:
     """The counted hours of a period, grouped by columns named `by`: these, `jobs` and `lost`; each may come twice."""
     if parts.first >= parts.last:
@@ -159,7 +159,7 @@ def _summed(table: Table, by: Sequence[str]) -> Select[Any]:
     return select(*keys, jobs_sum, func.sum(table.c.gpu_hours_lost).label("lost")).group_by(*keys)
 
 
-def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
+def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
     """Count noted hours that are over again from their rows; how many hours that were."""
     bulk.lock(connection, [FOLD_LOCK])
     found = connection.execute(
@@ -174,13 +174,13 @@ def fold(connection: Connection, now: datetime, *, limit: int = 24) -> int:
     for start in range(0, len(taken), 500):
         connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(taken[start : start + 500])))
     for hour in wanted:
-        _count(connection, hour)
+        _count_hour(connection, hour)
     for day in sorted({day_of(hour) for hour in wanted}):
-        _add_up(connection, day)
+        _sum_day(connection, day)
     return len(wanted)
 
 
-def _count(connection: Connection, hour: datetime) -> None:
+def _count_hour(connection: Connection, hour: datetime) -> None:
     connection.execute(delete(hours).where(hours.c.hour == hour))
     abstained = failures.c.abstained
     sources = (
@@ -211,7 +211,7 @@ def _count(connection: Connection, hour: datetime) -> None:
             connection.execute(insert(hours), [dict(zip(columns, (hour, kind, *row), strict=True)) for row in counted])
 
 
-def _add_up(connection: Connection, day: datetime) -> None:
+def _sum_day(connection: Connection, day: datetime) -> None:
     connection.execute(delete(days).where(days.c.day == day))
     keys = (hours.c.kind, hours.c.status, hours.c.side, hours.c.cause)
     for scope in ("", *SCOPES):
@@ -239,6 +239,6 @@ class RollupRepository:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def fold(self, now: datetime, *, limit: int = 24) -> int:
-        """See `fold`."""
-        return fold(self._connection, now, limit=limit)
+    def recount(self, now: datetime, *, limit: int = 24) -> int:
+        """See `recount`."""
+        return recount(self._connection, now, limit=limit)

@@ -5,7 +5,21 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Float, case, cast, func, literal_column, select, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Float,
+    Row,
+    Select,
+    Table,
+    case,
+    cast,
+    func,
+    literal_column,
+    select,
+    text,
+)
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.contracts.page import COUNT_LIMIT
@@ -92,13 +106,13 @@ class StatisticsReader:
             outbox_waiting=self._some(select(outbox.c.available_at).where(outbox.c.done_at.is_(None))),
         )
 
-    def _some(self, wanted: Any) -> int:
+    def _some(self, wanted: Select[Any]) -> int:
         return bounded_count.count(self._connection, wanted)
 
-    def _count(self, wanted: Any) -> int:
+    def _count(self, wanted: Select[Any]) -> int:
         return int(self._connection.execute(wanted).scalar_one())
 
-    def _statuses(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+    def _statuses(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
         """Jobs and their GPU-hours by status; a status may come more than once."""
         for since, until in parts.ranges:
             yield from self._connection.execute(
@@ -108,7 +122,7 @@ class StatisticsReader:
             )
         yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
 
-    def _causes(self, parts: rollups.Split, scope: Mapping[str, str | None]) -> Iterator[Any]:
+    def _causes(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
         """Failed jobs and their GPU-hours by side and cause, "unknown" for the undecided; may come more than once."""
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
@@ -127,7 +141,7 @@ class StatisticsReader:
         yield from (row for row in counted if row.status in FAILURE_STATUSES)
 
     def _shares(
-        self, parts: rollups.Split, scope: Mapping[str, str | None], failed: int, lost: float
+        self, parts: rollups.PeriodParts, scope: Mapping[str, str | None], failed: int, lost: float
     ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
         """By side and by cause; what was abstained from, or has no verdict, is unknown."""
         sides: Counter[str] = Counter()
@@ -184,7 +198,9 @@ class StatisticsReader:
         return cast(func.strftime("%s", at), BigInteger) // _SECONDS
 
 
-def _within(table: Any, since: datetime, until: datetime, scope: Mapping[str, str | None]) -> list[ColumnElement[bool]]:
+def _within(
+    table: Table, since: datetime, until: datetime, scope: Mapping[str, str | None]
+) -> list[ColumnElement[bool]]:
     """Of a period, by its index: as expressions, no filter leads a planner to read all that a cluster ever ran."""
     return [
         table.c.ended_at >= since,

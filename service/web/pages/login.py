@@ -88,7 +88,7 @@ def _by_token(services: Services, secret: str) -> str | None:
 def _by_password(services: Services, name: str, password: str) -> str | None:
     with services.store.reading() as reading:
         stored = reading.accounts.password(name)
-    if not passwords.right(stored, password):
+    if not passwords.verify(stored, password):
         return None
     with services.store.unit_of_work() as work:
         return work.accounts.log_in(account_id=work.accounts.named(name).id, lasts=LASTS)

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.errors import Forbidden, InvalidInput, NotFound
 from service.people.config import Provider
-from service.people.identity import admit
+from service.people.identity import log_in_identity
 from service.web.pages.forms import Text
 from service.web.pages.login import entered, here
 from service.web.pages.templating import render
@@ -62,7 +62,7 @@ def callback(
     people = services.people
     claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
-        account = admit(work, "oidc", claims, people.claims, people.roles)
+        account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
         session = work.accounts.log_in(account_id=account.id, lasts=LASTS)
     # A page and not a redirect: the browser sends a strict cookie only with a step that began on this site.
     response = entered(request, services, session, render(request, "entered.html", {"next": here(str(wanted))}))

@@ -8,7 +8,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from service.failures.records import FailureDetail
-from service.formatting import percent, visible, without_colour
+from service.formatting import escape_invisible, percent, strip_colour
 from service.web.pages import display_names
 
 LINE = 300
@@ -42,7 +42,7 @@ def told(detail: FailureDetail) -> Told | None:
     said = str(verdict.get("explanation") or "").partition(" It began with:")[0]
     parts.append(said)
     if first is not None:
-        parts.append(f"It began with this line: {without_colour(str(first['text']))[:LINE]}")
+        parts.append(f"It began with this line: {strip_colour(str(first['text']))[:LINE]}")
     if entry is not None:
         parts.append(f"{entry['says']} Please check:")
         parts += [f"- {question}" for question in entry["check"]]
@@ -52,7 +52,7 @@ def told(detail: FailureDetail) -> Told | None:
     title = taxonomy.load().causes[row.cause].title if row.cause in taxonomy.load().causes else row.cause
     parts.append(f"(Found by Faultline: {title}, {percent(row.confidence, 0)} sure. Contest it if it is wrong.)")
     return Told(
-        "\n".join(str(visible(part)) for part in parts),
+        "\n".join(str(escape_invisible(part)) for part in parts),
         None if entry is None else str(entry["differs"]),
         "" if entry is None else str(entry["says"]),
         () if entry is None else tuple(entry["check"]),

@@ -8,7 +8,7 @@ from service.failures.records import FailureDetail, FailureRow
 from service.failures.repository.solved import Solved
 from service.feedback.records import Label, Said
 from service.feedback.repository.applied_fixes import MendedBy, MendedNear
-from service.formatting import span
+from service.formatting import duration
 from service.groups.records import GroupRow
 from service.web import views
 from service.web.services import Services
@@ -106,7 +106,7 @@ def _others(services: Services, but: int, words: str, filters: dict[str, str]) -
 
 def _fixed(solved: Solved) -> str:
     """What is known to have changed between the failure and the attempt that succeeded."""
-    later = span((solved.succeeded_at - solved.ended_at).total_seconds())
+    later = duration((solved.succeeded_at - solved.ended_at).total_seconds())
     changes = []
     left = [node for node in solved.failed_on if node not in solved.succeeded_on]
     if left and solved.succeeded_on:

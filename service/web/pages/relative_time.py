@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from service.formatting import span
+from service.formatting import duration
 
 
 def beside(at: str | None, end: datetime) -> str:
@@ -12,4 +12,4 @@ def beside(at: str | None, end: datetime) -> str:
     seconds = (datetime.fromisoformat(at) - end).total_seconds()
     if abs(seconds) < 1:
         return "at the end"
-    return f"{span(abs(seconds))} {'before' if seconds < 0 else 'after'} the end"
+    return f"{duration(abs(seconds))} {'before' if seconds < 0 else 'after'} the end"

@@ -38,7 +38,7 @@ def report_pdf(services: Given, week: str, version: Version = None) -> Response:
     report = services.reports.read(weeks.parse(week), version)
     now = services.clock.monotonic()
     printed = services.prints.get(
-        blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, worth=bool
+        blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, cacheable=bool
     )
     return Response(printed, media_type="application/pdf", headers=_named(report.week, "pdf"))
 
@@ -57,7 +57,13 @@ def report(request: Request, services: Given, week: str, version: Version = None
     found = services.reports.read(wanted, version)
     over = services.clock.now() >= wanted.span(services.zone)[1]
     versions = views.report_versions(services, wanted)
-    told = {**html.told(found), "over": over, "versions": versions, "earlier": str(wanted.earlier(1)), "asked": version}
+    told = {
+        **html.template_context(found),
+        "over": over,
+        "versions": versions,
+        "earlier": str(wanted.earlier(1)),
+        "asked": version,
+    }
     return render(request, "report.html", told)
 
 

@@ -31,17 +31,17 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=formatting.visible,
+        finalize=formatting.escape_invisible,
     )
     made.filters |= {
-        "cut": formatting.cut,
+        "cut": formatting.truncate,
         "number": formatting.number,
         "counted": formatting.counted,
         "gpu_hours": formatting.gpu_hours,
         "percent": formatting.percent,
-        "sureness": formatting.sureness,
-        "span": formatting.span,
-        "plain": formatting.without_colour,
+        "sureness": formatting.confidence,
+        "span": formatting.duration,
+        "plain": formatting.strip_colour,
         "segment": lambda text: quote(str(text), safe=""),
         "path": path,
     }
@@ -93,7 +93,7 @@ def render(
     form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
 
     def when(at: datetime) -> str:
-        return formatting.exact(at, zone)
+        return formatting.exact_time(at, zone)
 
     content = (
         environment()
@@ -107,7 +107,7 @@ def render(
                 "now": now,
                 "zone": services.timezone,
                 "when": when,
-                "ago": lambda at: formatting.ago(at, now),
+                "ago": lambda at: formatting.time_ago(at, now),
                 "automation_stands": lambda: standing(services),
             }
         )

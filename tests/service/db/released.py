@@ -1,7 +1,8 @@
 """A database that version 0.1.0 wrote, with rows in nearly every table.
 
 It has failures of three sides on two clusters, jobs that succeeded, requests, incidents, groups, feedback, node events,
-dead letters, deliveries, a report, accounts and tokens. The file is a compressed SQL dump of SQLite. For PostgreSQL its rows are copied into a schema of the same revision.
+dead letters, deliveries, a report, accounts and tokens. The file is a compressed SQL dump of SQLite. For PostgreSQL its
+rows are copied into a schema of the same revision.
 """
 
 import sqlite3

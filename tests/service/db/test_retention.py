@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from service.db import retention
-from service.db.retention import Purged
+from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
@@ -27,12 +27,12 @@ def aged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 def test_nothing_is_removed_unasked(aged: Store) -> None:
-    assert aged.purge() == Purged()
-    assert aged.purge(rows_before=OLD, logs_before=OLD, verdicts_before=OLD, done_before=OLD) == Purged()
+    assert aged.purge() == PurgeResult()
+    assert aged.purge(rows_before=OLD, logs_before=OLD, verdicts_before=OLD, done_before=OLD) == PurgeResult()
 
 
 def test_a_removed_event_stays_known(aged: Store) -> None:
-    assert aged.purge(rows_before=NOON) == Purged(jobs=7, failures=5)
+    assert aged.purge(rows_before=NOON) == PurgeResult(jobs=7, failures=5)
     keys = [*(f"old{n}" for n in range(5)), "good0", "new0"]
     with aged.reading() as reading:
         assert set(reading.jobs.known(keys)) == set(keys)
@@ -61,7 +61,7 @@ def test_ids_are_never_given_twice(aged: Store) -> None:
 
 def test_a_clock_years_behind_loses_no_event(store: Store) -> None:
     put(store, [job("odd", ended_at=OLD - timedelta(days=9_000))])
-    assert store.purge(rows_before=NOON - timedelta(days=30)) == Purged()
+    assert store.purge(rows_before=NOON - timedelta(days=30)) == PurgeResult()
 
 
 def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
@@ -69,8 +69,8 @@ def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
         number = reading.jobs.attempts("orion", "old0")[0].failure_id or 0
     with aged.unit_of_work() as work:
         work.pending_logs.add([PendingLog(number, number, (), NOON, NOON)])
-    assert aged.purge(logs_before=NOON) == Purged(logs=5)
-    assert aged.purge(logs_before=NOON) == Purged()
+    assert aged.purge(logs_before=NOON) == PurgeResult(logs=5)
+    assert aged.purge(logs_before=NOON) == PurgeResult()
     with aged.reading() as reading:
         found = reading.failures.get(number)
         new = reading.failures.get(reading.jobs.attempts("orion", "new0")[0].failure_id or 0)
@@ -81,8 +81,8 @@ def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
 
 
 def test_bodies_go_and_the_searchable_fields_stay(aged: Store) -> None:
-    assert aged.purge(verdicts_before=NOON) == Purged(verdict_bodies=5)
-    assert aged.purge(verdicts_before=NOON) == Purged()
+    assert aged.purge(verdicts_before=NOON) == PurgeResult(verdict_bodies=5)
+    assert aged.purge(verdicts_before=NOON) == PurgeResult()
     with aged.reading() as reading:
         found = reading.failures.get(reading.jobs.attempts("orion", "old0")[0].failure_id or 0)
     assert (found.verdict, found.versions[0].body, found.row.cause) == (None, None, "USER.1")
@@ -96,7 +96,7 @@ def test_messages_told_and_letters_received(store: Store, clock: FixedClock) -> 
         work.outbox.done("a", [leased.id])
         work.dead_letters.add([letter, replace(letter, place="jobs/0/2", at=clock.at + timedelta(hours=2))])
     later = clock.at + timedelta(hours=1)
-    assert store.purge(done_before=later) == Purged(dead_letters=1, outbox=1)
+    assert store.purge(done_before=later) == PurgeResult(dead_letters=1, outbox=1)
     with store.reading() as reading:
         assert reading.statistics.health(clock.at).outbox_waiting == 1
         assert [found.place for found in reading.dead_letters.page().items] == ["jobs/0/2"]

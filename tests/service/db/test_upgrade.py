@@ -92,7 +92,7 @@ def test_lists_of_the_api_show_what_was_stored(client: TestClient) -> None:
     assert len(failures) == 15  # one job has two failures
     assert (failures["884120"]["side"], failures["884120"]["suspect_node"]) == ("hardware", "gpu018")
     assert failures["884130"]["side"] == "system"
-    assert len(items["groups"]) == 9
+    assert len(items["groups"]) == 8
     assert {one["key"] for one in items["incidents"]} == {"orion|file_system|/scratch", "orion|rack|r7"}
     assert len(items["dead-letters"]) == 3
     found = client.get(f"{API}/failures", params={"q": "stale file handle", "limit": 100}).json()["items"]

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from service.db.retention import Purged
+from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.deliveries.records import FailureFacts, NewDelivery, OutboxMessage
 from service.errors import InvalidInput, NotFound
@@ -80,7 +80,7 @@ def test_retention_keeps_what_still_waits(store: Store, clock: FixedClock) -> No
         work.deliveries.lease("e", "a", limit=1, seconds=30)
         work.deliveries.sent("a", "e", ids[:1])
     clock.sleep(10)
-    assert store.purge(done_before=clock.at) == Purged(outbox=1)
+    assert store.purge(done_before=clock.at) == PurgeResult(outbox=1)
     with store.reading() as reading:
         assert reading.deliveries.page(state="sent").items == ()
         assert [one.message_id for one in reading.deliveries.page(state="waiting").items] == ids[1:]

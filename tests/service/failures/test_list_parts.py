@@ -9,12 +9,12 @@ import pytest
 
 from service.db.session import Store
 from service.errors import InvalidInput
-from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure, Visible
+from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure, Visibility
 from service.failures.repository import facets, listing
 from tests.service.made import NOON, job, verdict
 
-ANA_OR_VISION = Visible(users=((None, "ana"), ("vega", "bob"), ("vega", "bob")), teams=("vision",))
-NOBODY = Visible((), ())
+ANA_OR_VISION = Visibility(users=((None, "ana"), ("vega", "bob"), ("vega", "bob")), teams=("vision",))
+NOBODY = Visibility((), ())
 
 
 def seen(row: FailureRow) -> bool:

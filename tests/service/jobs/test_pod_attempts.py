@@ -4,7 +4,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.jobs.pod_attempts import Member, Place, assign
+from service.jobs.pod_attempts import Assignment, Member, assign
 from tests.service.made import NOON
 
 
@@ -16,10 +16,10 @@ def member(number: int, minute: int, *, own: bool = False, diagnosed: bool = Tru
 def test_the_first_failed_pod_opens_and_counts_until_its_controller_ends() -> None:
     pods = [member(1, 0, diagnosed=False), member(2, 1), member(3, 2)]
     said = assign(pods)
-    assert said.places == {1: Place(False, None), 2: Place(True, 2, True), 3: Place(False, 2)}
+    assert said.places == {1: Assignment(False, None), 2: Assignment(True, 2, True), 3: Assignment(False, 2)}
     assert said.stands_for == {2: 2}
     said = assign([*pods, member(4, 3, own=True)])
-    assert said.places[4] == Place(True, 2)
+    assert said.places[4] == Assignment(True, 2)
     assert not said.places[2].counted
 
 

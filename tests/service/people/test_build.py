@@ -2,11 +2,11 @@ import pytest
 
 from service.errors import ConfigurationError
 from service.people.build import build
-from service.people.config import People
+from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
 
 
-def made(**given: object) -> People:
+def made(**given: object) -> LoginMethods:
     nothing = dict.fromkeys(("issuer", "client_id", "client_secret", "public_url", "proxy_secret"))
     return build(**{"roles": ("*=viewer",), "claims": ClaimNames(), **nothing, **given})  # type: ignore[arg-type]  # by name
 

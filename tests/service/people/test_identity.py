@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from service.errors import Forbidden
-from service.people.identity import ClaimNames, admit, listed
+from service.people.identity import ClaimNames, claim_values, log_in_identity
 from service.people.roles import parse_roles
 from tests.service.web.world import World, make_world
 
@@ -24,7 +24,7 @@ def test_first_made_then_changed_to_what_the_claims_say_now(world: World) -> Non
         ({"preferred_username": "ana", "groups": ["sre"]}, "operator"),
     ):
         with world.store.unit_of_work() as work:
-            assert admit(work, "oidc", claims, NAMES, ROLES).role == role
+            assert log_in_identity(work, "oidc", claims, NAMES, ROLES).role == role
     with world.store.reading() as reading:
         assert [entry.what for entry in reading.audit_log.page(limit=9).items] == ["account.changed", "account.made"]
 
@@ -43,9 +43,9 @@ def test_who_may_not_come_in_does_not(world: World) -> None:
         ({"preferred_username": "gone"}, ROLES),
     ):
         with pytest.raises(Forbidden), world.store.unit_of_work() as work:
-            admit(work, "oidc", claims, NAMES, roles)
+            log_in_identity(work, "oidc", claims, NAMES, roles)
 
 
 def test_lists_come_in_many_shapes() -> None:
-    assert listed("a,b c") == listed(["a", "b", "c"]) == ("a", "b", "c")
-    assert listed(None) == listed(7) == ()
+    assert claim_values("a,b c") == claim_values(["a", "b", "c"]) == ("a", "b", "c")
+    assert claim_values(None) == claim_values(7) == ()

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from joserfc.jwk import RSAKey
 
 from service.errors import Unavailable
-from service.people.config import People
+from service.people.config import LoginMethods
 from service.people.oidc import Provider
 from service.people.roles import parse_roles
 from tests.service.people.provider import IdentityProvider, running
@@ -24,7 +24,7 @@ def issuer() -> Iterator[IdentityProvider]:
 @pytest.fixture
 def world(tmp_path: Path, issuer: IdentityProvider) -> Iterator[World]:
     provider = Provider(issuer.issuer, "faultline", "client secret", "http://127.0.0.1:8080/login/oidc/callback")
-    made = make_world(tmp_path, people=People(parse_roles(["sre=operator"]), provider=provider))
+    made = make_world(tmp_path, people=LoginMethods(parse_roles(["sre=operator"]), provider=provider))
     yield made
     made.store.close()
 

@@ -5,16 +5,16 @@ from service.people import passwords
 
 
 def test_only_the_right_password_opens() -> None:
-    stored = passwords.hashed("correct horse battery")
+    stored = passwords.hash_password("correct horse battery")
     assert "correct" not in stored
-    assert passwords.right(stored, "correct horse battery")
-    assert not passwords.right(stored, "correct horse batterY")
-    assert not passwords.right(None, "correct horse battery")
-    assert not passwords.right("no hash", "correct horse battery")
+    assert passwords.verify(stored, "correct horse battery")
+    assert not passwords.verify(stored, "correct horse batterY")
+    assert not passwords.verify(None, "correct horse battery")
+    assert not passwords.verify("no hash", "correct horse battery")
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 201])
 def test_a_bad_length_is_told_without_the_password(password: str) -> None:
     with pytest.raises(InvalidInput, match="12 to 200 characters") as caught:
-        passwords.hashed(password)
+        passwords.hash_password(password)
     assert password not in str(caught.value)

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from service.errors import ConfigurationError
-from service.failures.records import Visible
+from service.failures.records import Visibility
 from service.people.repository.accounts import Account, Role
 from service.people.roles import parse_roles, scopes_of, visible_to
 
@@ -15,12 +15,12 @@ def account(role: Role, users: tuple[str, ...] = (), teams: tuple[str, ...] = ()
 def test_an_owner_sees_their_own_on_the_named_cluster_only() -> None:
     owner = account("owner", ("ana", "orion/a.b"))
     assert scopes_of(owner) == {"own"}
-    assert visible_to(owner) == Visible(((None, "ana"), ("orion", "a.b")), ())
+    assert visible_to(owner) == Visibility(((None, "ana"), ("orion", "a.b")), ())
 
 
 def test_a_team_narrows_viewers_and_operators_but_not_admins() -> None:
     assert "read" not in scopes_of(account("viewer", teams=("vision",)))
-    assert visible_to(account("operator", teams=("vision",))) == Visible((), ("vision",))
+    assert visible_to(account("operator", teams=("vision",))) == Visibility((), ("vision",))
     assert visible_to(account("admin", teams=("vision",))) is None
     assert visible_to(account("viewer")) is None
     assert "read" in scopes_of(account("viewer"))

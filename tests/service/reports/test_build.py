@@ -16,22 +16,22 @@ def rows(report: Report, key: str) -> list[list[str]]:
     return [] if table is None else [[cell.text for cell in row] for row in table.rows]
 
 
-def test_what_happened_and_what_it_cost_in_a_sentence_each() -> None:
+def test_a_sentence_each_for_failures_and_cost() -> None:
     said = " ".join(build(facts()).sentences).replace("\u00a0", " ")
     assert "70 of 1,000 jobs failed (7.0 %" in said
-    assert "No credible change against the 4 weeks before (7.0 %)" in said
+    assert "No significant change from the previous 4 weeks (7.0 %)" in said
     assert "They lost 110 GPU-hours" in said
 
 
-def test_a_credible_rise_is_said_and_a_small_one_is_not() -> None:
+def test_a_significant_rise_is_reported_and_a_small_one_is_not() -> None:
     quiet = [week(number) for number in range(43, 47)]
-    assert "credibly more" in " ".join(build(facts(*quiet, week(47, user=160))).sentences)
-    assert "No credible change" in " ".join(build(facts(*quiet, week(47, user=66))).sentences)
+    assert "significantly more" in " ".join(build(facts(*quiet, week(47, user=160))).sentences)
+    assert "No significant change" in " ".join(build(facts(*quiet, week(47, user=66))).sentences)
 
 
 def test_the_first_week_compares_with_nothing() -> None:
     report = build(facts(week(47)))
-    assert "no week before" in " ".join(report.sentences)
+    assert "no earlier week" in " ".join(report.sentences)
     assert all(not row[4] for row in rows(report, "sides"))
 
 
@@ -48,7 +48,7 @@ def test_a_week_that_is_not_over_says_so() -> None:
     assert "not over" in build(replace(facts(), now=SINCE + timedelta(days=3))).sentences[0]
 
 
-def test_all_22_causes_20_categories_and_30_symptoms_stand_beside_the_papers() -> None:
+def test_all_22_causes_20_categories_and_30_symptoms_are_compared_with_the_papers() -> None:
     report = build(facts())
     assert [len(rows(report, key)) for key in ("causes", "categories", "symptoms")] == [22, 20, 30]
     user_1 = next(row for row in rows(report, "causes") if row[0].startswith("USER.1"))
@@ -56,34 +56,34 @@ def test_all_22_causes_20_categories_and_30_symptoms_stand_beside_the_papers() -
     assert "60.0" in section(report, "categories").paragraphs[0]
 
 
-def test_new_groups_and_those_that_came_back() -> None:
+def test_new_and_regressed_groups() -> None:
     report = build(facts())
     assert [row[0][0] for row in rows(report, "new")] == ["1"]
     assert [row[0][0] for row in rows(report, "regressed")] == ["2"]
     assert [row[0][0] for row in rows(report, "costliest")] == ["1", "2", "3"]
 
 
-def test_three_things_to_do_by_what_they_save() -> None:
+def test_the_three_actions_that_save_most_are_listed() -> None:
     report = build(facts())
     assert [round(todo.gpu_hours) for todo in report.todo] == [300, 40, 30]
     assert "gpu018" in report.todo[0].title
     assert "400 GPU-hours" in report.todo[0].reckoned
 
 
-def test_without_known_gpu_hours_jobs_decide() -> None:
+def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
     report = build(replace(facts(), groups=(group(1, hours=0),), nodes=(), categories={}))
     assert "4 failed jobs" in report.todo[0].gain
 
 
-def test_how_far_to_trust_it() -> None:
+def test_accuracy_and_hours_without_data() -> None:
     said = dict(build(facts()).trust)
     assert "38 of 40" in said["audited accuracy"]
     assert said["hours without data"].startswith("1 of 168")
     unaudited = build(replace(facts(), quality=replace(facts().quality, audited=0, audited_right=0)))
-    assert "not known" in dict(unaudited.trust)["audited accuracy"]
+    assert "accuracy is unknown" in dict(unaudited.trust)["audited accuracy"]
 
 
-def test_it_reads_back_as_it_was_written() -> None:
+def test_a_report_round_trips_through_its_wire_format() -> None:
     report = build(facts())
     assert from_wire(report.to_wire()) == report
     assert build(facts()) == report

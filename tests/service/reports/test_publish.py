@@ -1,4 +1,4 @@
-"""Published reports stay; later versions say what moved; one process publishes."""
+"""Published reports do not change; later versions list the changed figures; one process publishes."""
 
 import threading
 from collections.abc import Iterator
@@ -59,16 +59,16 @@ def test_a_week_that_is_not_over_is_not_published(world: World) -> None:
 def test_of_many_processes_one_publishes_when_the_week_is_six_hours_over(world: World) -> None:
     post(world, "1")
     world.clock.at = MONDAY - timedelta(hours=2)
-    assert reports(world).tend() is None
+    assert reports(world).run_if_due() is None
     world.clock.at = MONDAY
     made: list[object] = []
-    threads = [threading.Thread(target=lambda: made.append(reports(world).tend())) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: made.append(reports(world).run_if_due())) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len([one for one in made if one is not None]) == 1
-    assert reports(world).tend() is None
+    assert reports(world).run_if_due() is None
     with world.store.unit_of_work() as work:
         assert [one.type for one in work.outbox.lease("test", limit=10, seconds=60)].count("report.published") == 1
 

@@ -16,7 +16,7 @@ SINCE, UNTIL = NOON - timedelta(days=20, minutes=17), NOON + timedelta(minutes=5
 
 def fold(store: Store, now: datetime = NOON) -> int:
     with store.unit_of_work() as work:
-        return work.rollups.fold(now, limit=1_000)
+        return work.rollups.recount(now, limit=1_000)
 
 
 def read(store: Store, **scope: str) -> Stats:
@@ -78,7 +78,7 @@ def test_any_period_is_split_without_gap_or_overlap(store: Store, since: int, le
     begin = NOON - timedelta(days=28) + timedelta(minutes=since)
     end = begin + timedelta(minutes=length)
     with store.unit_of_work() as work:
-        rollups.note(work.rollups._connection, [begin + timedelta(minutes=length // 2)])
+        rollups.mark_stale(work.rollups._connection, [begin + timedelta(minutes=length // 2)])
         parts = rollups.split(work.rollups._connection, begin, end)
     whole = (parts.last - parts.first) // timedelta(hours=1) - len(parts.noted) if parts.first < parts.last else 0
     covered = sum((until - since for since, until in parts.ranges), timedelta()) + whole * timedelta(hours=1)

@@ -1,4 +1,4 @@
-"""People log in by password or proxy, see what is theirs, and are let in nowhere else."""
+"""LoginMethods log in by password or proxy, see what is theirs, and are let in nowhere else."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from service.failures.records import FailureDetail
 from service.people import passwords
-from service.people.config import People, Proxy
+from service.people.config import LoginMethods, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 from service.web.auth import PROXY_SECRET
@@ -16,14 +16,14 @@ from tests.service.web.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
 PASSWORD = "correct horse battery"
-PROXY = People(
+PROXY = LoginMethods(
     parse_roles(["sre=operator", "*=owner"]), ClaimNames(), None, Proxy("between us", ClaimNames("X-User", "X-Groups"))
 )
 
 
 def person(world: World, name: str, role: str, **changes: object) -> None:
     with world.store.unit_of_work() as work:
-        work.accounts.create(name, role, password=passwords.hashed(PASSWORD), **changes)  # type: ignore[arg-type]
+        work.accounts.create(name, role, password=passwords.hash_password(PASSWORD), **changes)  # type: ignore[arg-type]
 
 
 def log_in(client: TestClient, name: str, password: str = PASSWORD) -> int:

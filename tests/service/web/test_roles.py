@@ -26,7 +26,7 @@ NOT_SAFE = {"POST", "PUT", "DELETE"}
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made = make_world(Path(tmp_path_factory.mktemp("roles")), host="0.0.0.0")
     with made.store.unit_of_work() as work:
-        hashed = passwords.hashed(PASSWORD)
+        hashed = passwords.hash_password(PASSWORD)
         for role in ("owner", "viewer", "operator", "admin"):
             work.accounts.create(role, role, password=hashed, users=("nobody",) if role == "owner" else ())
         _, sender = work.tokens.create("sender", ["ingest"])
@@ -63,7 +63,7 @@ def test_each_role_gets_what_it_may_and_nothing_else(world: World, role: str) ->
 def test_who_sees_one_team_acts_on_its_failures_only(world: World) -> None:
     with world.store.unit_of_work() as work:
         for team in ("vision", "speech"):
-            work.accounts.create(f"of {team}", "operator", password=passwords.hashed(PASSWORD), teams=(team,))
+            work.accounts.create(f"of {team}", "operator", password=passwords.hash_password(PASSWORD), teams=(team,))
     for team, seen in (("vision", True), ("speech", False)):
         with world.client() as client:
             login = {"name": f"of {team}", "password": PASSWORD, "form_token": form_token(client)}
