@@ -40,6 +40,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources.abc import Traversable
 from typing import Any, get_args
 
@@ -98,6 +99,7 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+@cache
 def _codes(axis: str) -> tuple[str, ...]:
     axes = taxonomy.load()
     known: dict[str, tuple[str, ...]] = {

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from classifiers import signatures
+from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
@@ -94,6 +95,21 @@ def labelled(kind: str, number: int, *, origin: str = "composed") -> LabelledCas
         },
         "test",
     )
+
+
+@pytest.fixture(scope="session")
+def captured_cases() -> list[LabelledCase]:
+    return training_cases.captured()
+
+
+@pytest.fixture(scope="session")
+def composed_cases() -> list[LabelledCase]:
+    return training_cases.composed()
+
+
+@pytest.fixture(scope="session")
+def packaged_cases(captured_cases: list[LabelledCase], composed_cases: list[LabelledCase]) -> list[LabelledCase]:
+    return [*captured_cases, *composed_cases, *training_cases.long_runs()]
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from classifiers import taxonomy
-from classifiers.composition import kinds, training_cases
+from classifiers.composition import kinds
 from classifiers.composition.cases import compose
 from classifiers.composition.made_values import World
 from classifiers.data.labelled_cases import LabelledCase, check_ids
@@ -19,11 +19,6 @@ UNFILLED = re.compile(
     r"\$\(\d+-\d+\)|\$(?:ts|iso|kts|glog|node|pid|job|rank|user|wd|pkg|ln)\b|^>>|^~(?:progress|noise)|^@(?:log|node|rank)\b",
     re.MULTILINE,
 )
-
-
-@pytest.fixture(scope="module")
-def cases() -> list[LabelledCase]:
-    return training_cases.composed()
 
 
 def _texts(case: LabelledCase) -> list[str]:
@@ -38,11 +33,11 @@ def test_the_seed_decides_the_cases() -> None:
 
 
 @pytest.mark.slow
-def test_every_label_has_three_kinds_and_more(cases: list[LabelledCase]) -> None:
-    check_ids(cases)
+def test_every_label_has_three_kinds_and_more(composed_cases: list[LabelledCase]) -> None:
+    check_ids(composed_cases)
     axes = taxonomy.load()
     seen: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for case in cases:
+    for case in composed_cases:
         for axis in ("cause", "category", "symptom"):
             for code in case.labels.allowed[axis]:
                 seen[axis, code].add(case.kind)
@@ -52,8 +47,8 @@ def test_every_label_has_three_kinds_and_more(cases: list[LabelledCase]) -> None
     assert poor == {}
 
 
-def test_a_case_holds_its_first_line_and_names_its_origin(cases: list[LabelledCase]) -> None:
-    for case in cases:
+def test_a_case_holds_its_first_line_and_names_its_origin(composed_cases: list[LabelledCase]) -> None:
+    for case in composed_cases:
         assert case.provenance["origin"] == "composed"
         assert case.provenance["program"].startswith("kinds/")
         assert case.provenance["medium"] in kinds.MEDIA
@@ -61,9 +56,13 @@ def test_a_case_holds_its_first_line_and_names_its_origin(cases: list[LabelledCa
             assert any(case.labels.root_line in text for text in _texts(case)), case.id
 
 
-def test_no_value_is_left_unfilled(cases: list[LabelledCase]) -> None:
+def test_no_value_is_left_unfilled(composed_cases: list[LabelledCase]) -> None:
     left = {
-        (case.id, found[0]) for case in cases for text in _texts(case) for found in [UNFILLED.search(text)] if found
+        (case.id, found[0])
+        for case in composed_cases
+        for text in _texts(case)
+        for found in [UNFILLED.search(text)]
+        if found
     }
     assert left == set()
 

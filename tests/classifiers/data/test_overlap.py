@@ -1,4 +1,4 @@
-"""Nothing of the measured set is in the corpus: measuring on what one trains on proves nothing."""
+"""Nothing of a set used for measuring is in the training data: measuring on what one trains on proves nothing."""
 
 import json
 import os

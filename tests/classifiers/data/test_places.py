@@ -1,4 +1,4 @@
-"""The corpus tells of no real place: not of a superuser's home, of a package registry, or of this machine."""
+"""No training case names a real place: not a superuser's home, a package registry, or this machine."""
 
 import re
 import socket
@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from classifiers.composition import training_cases
 from classifiers.data.labelled_cases import LabelledCase
 
 # A build's own folder (/src/x.cc) says nothing of a place; a home or a registry does.
 PLACES = re.compile(r"(?<!\w)/root\b|/work/|\bpypi\.org|pythonhosted|npmjs\.|crates\.io|repo\d?\.maven|deb\.debian")
 
 
-def told(case: LabelledCase) -> str:
-    """All that a case's streams and nodes say."""
+def text_of(case: LabelledCase) -> str:
+    """All texts of a case's streams and node events."""
     return "\n".join(
         [stream.text for stream in case.raw.streams]
         + [event.text for event in case.raw.node_events]
@@ -28,14 +27,14 @@ def test_a_real_place_is_seen(line: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_case_tells_of_a_real_place() -> None:
-    found = {(case.id, place[0]) for case in training_cases.packaged() if (place := PLACES.search(told(case)))}
+def test_no_case_names_a_real_place(packaged_cases: list[LabelledCase]) -> None:
+    found = {(case.id, place[0]) for case in packaged_cases if (place := PLACES.search(text_of(case)))}
     assert not found
 
 
 @pytest.mark.slow
-def test_no_case_tells_of_this_machine() -> None:
+def test_no_case_names_this_machine(packaged_cases: list[LabelledCase]) -> None:
     name = socket.gethostname()
     words = [str(Path(__file__).parents[3]) + "/"] + ([name] if len(name) > 5 else [])
-    found = {(case.id, word) for case in training_cases.packaged() for word in words if word in told(case)}
+    found = {(case.id, word) for case in packaged_cases for word in words if word in text_of(case)}
     assert not found
