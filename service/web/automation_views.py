@@ -77,7 +77,7 @@ def overview(services: Services, *, rates: bool = True) -> Overview:
 
 
 def _tallies(services: Services) -> Tallies:
-    """How resubmits ended; many are counted once a minute."""
+    """Outcomes of resubmissions; many are counted once a minute."""
 
     def count() -> Tallies:
         now = services.clock.now()
@@ -261,7 +261,7 @@ def incident(services: Services, incident_id: int) -> IncidentDetail:
 def open_incident(
     services: Services, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None
 ) -> Incident:
-    """Open one by hand.
+    """Open an incident manually.
 
     Raises:
         Conflict: it is open already.

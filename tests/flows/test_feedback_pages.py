@@ -67,8 +67,8 @@ def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> Non
     page.goto("/feedback")
     assert "it is in the image" in page.locator("table.queue").inner_text()
     assert fits(page)
-    page.get_by_role("button", name="Verdict is right").click()
-    assert "Nothing waits" in page.locator("main").inner_text()
+    page.get_by_role("button", name="Confirm verdict").click()
+    assert "No failure is waiting" in page.locator("main").inner_text()
 
 
 def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> None:
@@ -82,10 +82,10 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.goto("/groups?state=resolved")
     expect(rows).to_have_count(2)
     page.get_by_role("link", name="flash_attn").first.click()
-    page.get_by_role("button", name="Open again").click()
-    page.get_by_text("Give to…").click()
-    page.get_by_label("whom").fill("ana")
-    page.get_by_role("button", name="Give", exact=True).click()
+    page.get_by_role("button", name="Reopen").click()
+    page.get_by_text("Assign…").click()
+    page.get_by_label("assignee").fill("ana")
+    page.get_by_role("button", name="Assign", exact=True).click()
     assert "with ana" in page.locator(".jobline").inner_text()
     page.get_by_label("comment").fill("seen <b>before</b>")
     page.get_by_role("button", name="Say").click()
@@ -125,7 +125,7 @@ def test_a_user_s_own_failure_is_told_so_that_it_can_be_sent(page: Page) -> None
     open_failure(page, "flash_attn")
     owner = page.locator(".owner")
     assert "differ in libraries" in owner.inner_text()
-    owner.get_by_text("a text to send").click()
+    owner.get_by_text("Message to send").click()
     said = owner.locator("pre").inner_text()
     assert "Your job orion / module" in said
     assert "No module named 'flash_attn'" in said
@@ -141,8 +141,8 @@ def test_the_audit_shows_no_verdict_before_it_is_judged(page: Page, world: World
     assert "sure" not in text
     assert page.locator(".initiating").count() == 0
     page.locator("select[name=cause]").select_option("USER.1")
-    page.get_by_role("button", name="Judge").click()
-    assert "Kept. Thank you." in page.locator("[role=status]").inner_text()
+    page.get_by_role("button", name="Submit").click()
+    assert "Audit answer saved. Thank you." in page.locator("[role=status]").inner_text()
     page.goto("/feedback")
     assert "1 of 9 judged" in page.locator("main").inner_text()
 

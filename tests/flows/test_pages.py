@@ -86,7 +86,7 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
 def test_filters_live_in_the_url_and_are_kept_from_page_to_page(page: Page) -> None:
     page.goto("/failures")
     page.get_by_label("side").select_option("user")
-    page.get_by_label("words of the log").fill("flash_attn")
+    page.get_by_label("words in the log").fill("flash_attn")
     page.get_by_role("button", name="Show").click()
     assert "side=user" in page.url
     assert "q=flash_attn" in page.url
@@ -157,7 +157,7 @@ def test_hostile_content_that_arrives_live_is_text(browser: Browser, site: str) 
         asked = made.request.post(f"/api/v1/failures/{number}:resubmit", data={"comment": HOSTILE})
         assert asked.ok
         stands = made.locator("#automation p[aria-live]")
-        expect(stands).to_contain_text("waits for its time", timeout=10_000)
+        expect(stands).to_contain_text("waiting", timeout=10_000)
         made.request.post(f"/api/v1/failures/{number}:never", data={"comment": HOSTILE})
         expect(stands).to_contain_text("Never resubmitted", timeout=10_000)
         made.locator("#automation summary").last.click()
@@ -168,7 +168,7 @@ def test_hostile_content_that_arrives_live_is_text(browser: Browser, site: str) 
 
 def test_a_failure_is_found_by_words_of_its_log(page: Page) -> None:
     page.goto("/failures")
-    page.get_by_label("words of the log").fill("fallen off the BUS")
+    page.get_by_label("words in the log").fill("fallen off the BUS")
     page.get_by_role("button", name="Show").click()
     rows = page.locator("table.failures tbody tr")
     expect(rows).to_have_count(10)
@@ -191,14 +191,14 @@ def test_filters_are_saved_under_a_name_and_forgotten(page: Page) -> None:
     page.goto("/failures")
     page.get_by_role("link", name="lost GPUs").click()
     assert page.url.endswith("/failures?side=hardware")
-    page.get_by_role("button", name="forget").click()
+    page.get_by_role("button", name="delete").click()
     assert page.get_by_role("link", name="lost GPUs").count() == 0
 
 
 def test_the_whole_log_opens_as_text(page: Page) -> None:
     page.goto("/failures?side=hardware")
     page.locator("table.failures a").first.click()
-    page.get_by_role("link", name="all of it as text").first.click()
+    page.get_by_role("link", name="Full log as text").first.click()
     shown = page.locator("body").inner_text()
     assert "step 0" in shown
     assert FIRST in shown
@@ -206,7 +206,7 @@ def test_the_whole_log_opens_as_text(page: Page) -> None:
 
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
-    page.locator("tr", has_text="{broken").get_by_role("button", name="Send again").click()
+    page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()
     assert "still can't be read" in page.locator("[role=status]").inner_text()
     assert page.locator("tr", has_text="{broken").get_by_role("button").count() == 1
 

@@ -44,8 +44,8 @@ def said(page: Page) -> str:
 def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: Variant) -> None:
     [number] = site.tell(event(f"correct {variant}"))
     page.goto(f"/failures/{number}")
-    page.get_by_role("button", name="Right", exact=True).click()
-    assert "the verdict is right" in said(page)
+    page.get_by_role("button", name="Confirm", exact=True).click()
+    assert "Verdict confirmed" in said(page)
     assert "A person set this verdict" in page.locator(".sure").inner_text()
     page.get_by_text("Correct…").click()
     form = page.locator(".judge details.act").first
@@ -56,7 +56,7 @@ def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: V
     assert "Software Incompatibility" in page.locator(".sure").inner_text()
     notes = page.locator(".notes").first.inner_text()
     assert "needs a newer CUDA" in notes
-    assert "it said Buggy Code" in notes
+    assert "verdict was Buggy Code" in notes
     assert fits(page)
     page.get_by_text("versions of the verdict").click()
     expect(page.locator("table.versions tbody tr")).to_have_count(3)
@@ -106,9 +106,9 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
     page.goto(f"/failures/{number}")
     page.get_by_label("comment", exact=True).press("Enter")
     page.wait_for_load_state()
-    assert "Would have" in page.locator("#automation").inner_text(), "Enter alone does none of the deeds"
+    assert "Shadow mode" in page.locator("#automation").inner_text(), "Enter alone triggers none of the actions"
     page.get_by_role("button", name="Resubmit now").click()
-    assert "Asked for: the next hook that looks takes it." in said(page)
+    assert "Requested. The next hook takes it." in said(page)
     stands = page.locator("#automation p[aria-live]")
 
     def arrives(words: str) -> None:
@@ -116,11 +116,11 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
             page.reload()
         expect(stands).to_contain_text(words, timeout=10_000)
 
-    arrives("waits for its time")
+    arrives("waiting")
     if variant.scripts:
         page.get_by_label("comment", exact=True).fill("being typed")
     given = site.lease(job)
-    arrives("in a hook's hands")
+    arrives("leased to a hook")
     site.done(given, f"{job}-2")
     arrives(f"resubmitted as job {job}-2")
     site.ends_well(f"{job}-2", job)
@@ -135,11 +135,11 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
 def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant) -> None:
     share = f"scratch-{variant}"
     page.goto("/incidents")
-    page.get_by_text("Open one by hand").click()
+    page.get_by_text("Open an incident manually").click()
     page.get_by_label("cluster").fill("orion")
-    page.get_by_label("its name").fill(f"/{share}")
-    page.get_by_role("button", name="Hold what fails over it").click()
-    assert "What fails over it from now on is held." in said(page)
+    page.get_by_label("name", exact=True).fill(f"/{share}")
+    page.get_by_role("button", name="Open and hold affected jobs").click()
+    assert "Failures over this resource are held from now on." in said(page)
     address = page.url.partition("?")[0]
     labels = {"faultline/resubmit": "auto"}
     stale = [
@@ -154,17 +154,17 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     ]
     site.tell(*stale)
     page.goto(address)
-    assert "3 resubmits are held." in page.locator(".sure").inner_text()
-    page.get_by_role("button", name="Release: try one job").click()
-    assert "one job is let go next" in said(page)
+    assert "3 resubmissions are held." in page.locator(".sure").inner_text()
+    page.get_by_role("button", name="Release one probe job").click()
+    assert "One probe job runs next" in said(page)
     page.get_by_label("comment").fill("storage looks")
-    page.get_by_role("button", name="Hold by hand").click()
-    assert "Held by a person: no job is let go to see." in page.locator(".sure").inner_text()
+    page.get_by_role("button", name="Hold manually").click()
+    assert "Held by a person: no probe job is released." in page.locator(".sure").inner_text()
     assert "storage looks" in page.locator("table.notes").inner_text()
     page.get_by_label("comment").fill("failed over")
-    page.get_by_role("button", name="Close, let 3 go").click()
+    page.get_by_role("button", name="Close and release 3").click()
     assert "Closed by ola" in page.locator(".sure").inner_text()
-    assert page.locator("table.jobs").inner_text().count("waits for its time") == 3
+    assert page.locator("table.jobs").inner_text().count("waiting") == 3
     assert fits(page)
     page.goto("/incidents")
     row = page.locator("table.incidents tr", has_text=f"/{share}")
@@ -190,7 +190,7 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
         assert mine in shown
         assert other not in shown
         own.locator("table.failures tr", has_text=mine).get_by_role("link").first.click()
-        assert own.get_by_role("button", name="Right", exact=True).count() == 0
+        assert own.get_by_role("button", name="Confirm", exact=True).count() == 0
         own.get_by_text("Contest…").click()
         own.get_by_label("why it is wrong").fill(f"it is in the image {variant}")
         own.get_by_role("button", name="Contest", exact=True).click()
@@ -202,7 +202,7 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
     row = page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}")
     assert mine in row.inner_text()
     assert fits(page)
-    row.get_by_role("button", name="Verdict is right").click()
+    row.get_by_role("button", name="Confirm verdict").click()
     assert page.locator("table.queue tbody tr", has_text=f"it is in the image {variant}").count() == 0
     page.goto(f"/failures/{number}")
     assert "A person set this verdict" in page.locator(".sure").inner_text()

@@ -88,7 +88,7 @@ def put_golden(services: Given, failure_id: FailureId, wanted: Protected) -> Pro
 
 @router.get("/audits/{week}", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_audit(services: Given, week: Week) -> AuditAnswer:
-    """A week's random sample of failures to be judged without having seen the verdict."""
+    """A week's random sample of failures, labelled before the verdict is shown."""
     with services.store.reading() as reading:
         return AuditAnswer(week=week, items=list(reading.feedback.audit(week)))
 

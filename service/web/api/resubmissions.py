@@ -74,7 +74,7 @@ def ack_resubmission(services: Given, request_id: RequestId, asked: Ack) -> Requ
 
 @router.post("/resubmissions/{request_id}:fail", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
 def fail_resubmission(services: Given, request_id: RequestId, asked: Fail) -> Request:
-    """Say that it could not be done; 409 as with `:ack`."""
+    """Report that the request could not be carried out; 409 as with `:ack`."""
     return views.fail(services, request_id, asked.lease_token, asked.error, asked.retry_after_s)
 
 

@@ -58,7 +58,7 @@ def open_incident(
     kind: Annotated[IncidentKind, Form()],
     value: Annotated[str, Form(min_length=1, max_length=200)],
 ) -> RedirectResponse:
-    """Open one by hand."""
+    """Open an incident manually."""
     opened = views.open_incident(asked.services, cluster.strip(), kind, value.strip(), asked.who, asked.comment)
     return then(f"/incidents/{opened.id}?said=opened")
 

@@ -48,7 +48,7 @@ def told(detail: FailureDetail) -> Told | None:
         parts += [f"- {question}" for question in entry["check"]]
     advice = [str(found["text"]) for found in verdict.get("mitigations") or ()][:2]
     if advice:
-        parts.append("What may help: " + " ".join(advice))
+        parts.append("Possible mitigations: " + " ".join(advice))
     title = taxonomy.load().causes[row.cause].title if row.cause in taxonomy.load().causes else row.cause
     parts.append(f"(Found by Faultline: {title}, {percent(row.confidence, 0)} sure. Contest it if it is wrong.)")
     return Told(

@@ -25,7 +25,7 @@
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
     const off = stored(OFF) === "1";
-    const lines = [["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["?", "this help"]];
+    const lines = [["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["?", "this help"]];
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
@@ -60,7 +60,7 @@
     const count = () => {
       const ticked = boxes.filter((box) => box.checked).length;
       told.textContent = ticked + " ticked:";
-      if (all) all.textContent = ticked === boxes.length ? "tick none" : "tick all " + boxes.length;
+      if (all) all.textContent = ticked === boxes.length ? "select none" : "select all " + boxes.length;
       return ticked;
     };
     boxes.forEach((box) => box.addEventListener("change", count));

@@ -33,7 +33,7 @@ def test_the_switch_is_on_every_page_and_stops_everything(hook: TestClient) -> N
     for path in ("/", "/failures", "/incidents", "/automation"):
         assert 'action="/automation/stop"' in hook.get(path).text
     page = post(hook, "/automation/stop", reason="storage work")
-    assert "Automation is stopped: nothing is resubmitted by itself." in page
+    assert "Automation is stopped: no job is resubmitted automatically." in page
     assert "storage work" in page
     assert lease(hook) == []
     page = post(hook, "/automation/start")
@@ -44,11 +44,11 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
     tell(hook, job("1", XID))
     [failure] = [one["id"] for one in hook.get("/api/v1/failures").json()["items"]]
     page = words(hook.get(f"/failures/{failure}").text)
-    assert "Automation: start it again without gpu018 – waits for its time" in page
+    assert "Automation: requeue without gpu018 – waiting" in page
     page = post(hook, f"/failures/{failure}/hold", comment="I look at it")
     assert "held by a person" in words(page)
     page = post(hook, f"/failures/{failure}/resubmit")
-    assert "Asked for: the next hook that looks takes it." in page
+    assert "Requested. The next hook takes it." in page
     [given] = lease(hook)
     page = hook.get(f"/failures/{failure}").text
     assert "in a hook&#39;s hands" in page
@@ -63,8 +63,8 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
 def test_what_would_have_been_done_is_said_so(client: TestClient) -> None:
     tell(client, job("1", "NVRM: Xid 79"))
     [failure] = [one["id"] for one in client.get("/api/v1/failures").json()["items"]]
-    assert "Would have: start it again without" in words(client.get(f"/failures/{failure}").text)
-    assert "would have been asked for" in client.get("/automation?state=shadow").text
+    assert "Shadow mode: would requeue without" in words(client.get(f"/failures/{failure}").text)
+    assert "shadow mode" in client.get("/automation?state=shadow").text
 
 
 def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook: TestClient) -> None:
@@ -74,7 +74,7 @@ def test_an_incident_s_page_shows_its_jobs_and_lets_them_go(acting: World, hook:
     assert "File system /scratch fails jobs" in page
     page = words(hook.get("/incidents/1").text)
     assert "6 jobs of 6 users" in page
-    assert "6 resubmits are held" in page
+    assert "6 resubmissions are held" in page
     assert "Held by a person" in post(hook, "/incidents/1/hold", comment="team storage")
     assert "team storage" in post(hook, "/incidents/1/release")
     assert "Closed by" in post(hook, "/incidents/1/close", comment="failed over")

@@ -73,7 +73,7 @@ def test_a_group_that_is_resolved_counts_once_for_its_newest_failure(stocked: Te
 def test_forms_say_it_and_pages_show_it(stocked: TestClient, world: World) -> None:
     first, newest = ids(stocked)
     page = words(post(stocked, f"/failures/{first}/fixed", fixed_by="M8"))
-    assert "Advice on failures of this cause counts it from now on." in page
+    assert "Later advice on failures of this cause takes it into account." in page
     assert "Fixed by M8 Node De-commission" in page
     other = words(stocked.get(f"/failures/{newest}").text)
     assert "What fixed one of the same kind, orion / x0 : M8 Node De-commission" in other

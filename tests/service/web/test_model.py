@@ -21,7 +21,7 @@ def test_every_model_that_gave_verdicts_is_listed_with_its_figures(client: TestC
     assert (people["verdicts"], people["in_use"], people["person"]) == (1, False, True)
     page = words(client.get("/model").text)
     assert "by hand 1 in use by hand 1 3 verdicts" in page
-    assert "people, by correcting or confirming 1 verdict" in page
+    assert "people (corrected or confirmed) 1 verdict" in page
     newer = create_app(replace(world.services, model=ModelInfo(HOSTILE, "by hand 2")))
     with TestClient(newer, base_url="http://127.0.0.1:8080") as later:
         items = later.get("/api/v1/models").json()["items"]
@@ -36,4 +36,4 @@ def test_without_a_model_the_page_says_so(world: World) -> None:
     bare = create_app(replace(world.services, model=None))
     with TestClient(bare, base_url="http://127.0.0.1:8080") as client:
         assert client.get("/api/v1/models").json()["items"] == []
-        assert "No model is loaded, and none gave a verdict." in client.get("/model").text
+        assert "No model is loaded, and no verdict has been stored." in client.get("/model").text

@@ -145,7 +145,7 @@ def test_strange_names_make_links_that_work(world: World) -> None:
 
 
 def test_an_empty_fleet_says_so(world: World) -> None:
-    assert "No node is known yet" in world.client().get("/nodes").text
+    assert "No nodes are known yet" in world.client().get("/nodes").text
 
 
 def test_the_published_schema_takes_what_the_service_takes(world: World) -> None:
@@ -163,8 +163,8 @@ def test_a_failure_s_page_shows_both_sides_of_a_dispute(world: World) -> None:
     client.post("/api/v1/events", content=lines(event("7")))
     failure = client.get("/api/v1/failures").json()["items"][0]
     page = client.get(f"/failures/{failure['id']}").text
-    assert "The log and the nodes disagree" in page
-    assert "By its log alone" in page
+    assert "Log and node events disagree" in page
+    assert "From the log alone" in page
     assert "60\u00a0s before the end" in page or "1\u00a0min before the end" in page
     assert "fallen off the bus. &lt;b&gt;" in page
     assert 'href="/nodes/orion/gpu018"' in page

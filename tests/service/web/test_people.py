@@ -93,7 +93,7 @@ def test_guessing_is_slowed_down(guarded: World) -> None:
 
 def test_a_server_without_accounts_is_called_open(world: World) -> None:
     with world.client() as client:
-        assert "may do everything" in client.get("/settings").text
+        assert "has full access" in client.get("/settings").text
 
 
 def test_a_server_with_accounts_and_no_token_is_not_called_open(guarded: World) -> None:
@@ -102,7 +102,7 @@ def test_a_server_with_accounts_and_no_token_is_not_called_open(guarded: World) 
         assert log_in(client, "root") == 303
         page = client.get("/settings")
         assert page.status_code == 200
-        assert "may do everything" not in page.text
+        assert "has full access" not in page.text
 
 
 def test_a_cookie_of_a_login_that_nobody_began_is_told(world: World) -> None:
