@@ -51,7 +51,7 @@ def test_a_failure_s_page_says_what_automation_does_and_a_person_may_change_it(h
     assert "Requested. The next hook takes it." in page
     [given] = lease(hook)
     page = hook.get(f"/failures/{failure}").text
-    assert "in a hook&#39;s hands" in page
+    assert "leased to a hook" in page
     assert f"/failures/{failure}/hold" not in page
     hook.post(
         f"/api/v1/resubmissions/{given['request_id']}:ack",

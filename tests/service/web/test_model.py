@@ -20,7 +20,7 @@ def test_every_model_that_gave_verdicts_is_listed_with_its_figures(client: TestC
     assert model["first_at"] == model["last_at"]
     assert (people["verdicts"], people["in_use"], people["person"]) == (1, False, True)
     page = words(client.get("/model").text)
-    assert "by hand 1 in use by hand 1 3 verdicts" in page
+    assert "by hand 1 active by hand 1 3 verdicts" in page
     assert "people (corrected or confirmed) 1 verdict" in page
     newer = create_app(replace(world.services, model=ModelInfo(HOSTILE, "by hand 2")))
     with TestClient(newer, base_url="http://127.0.0.1:8080") as later:
