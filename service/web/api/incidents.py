@@ -38,7 +38,7 @@ def get_incident(services: Given, incident_id: IncidentId) -> IncidentAnswer:
 
 @router.post("/incidents", status_code=201, responses=answers(401, 403, 409, 422, 503))
 def open_incident(services: Given, asked: IncidentOpened, principal: Principal = ACT) -> Incident:
-    """Open an incident manually: everything over this shared thing is held from now on; 409 where it is open already."""
+    """Open an incident manually; failures over the resource are held from now on. 409: it is open already."""
     return views.open_incident(services, asked.cluster, asked.kind, asked.value, principal.name, comment=asked.comment)
 
 
