@@ -115,7 +115,7 @@ class Services:
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
         advisor = Advisor(self.policy, self.clock)
-        return Feedback(self.store, self.clock, advisor, self.automation.revised, zone=self.zone)
+        return Feedback(self.store, self.clock, advisor, self.automation.withdraw_unsupported, zone=self.zone)
 
     @cached_property
     def reports(self) -> Reports:

@@ -1,1 +1,1 @@
-"""From advice to action: requests, leases, outcomes, incidents, the switch."""
+"""Use cases that act on failures: requests, leases, outcomes, incidents, and the kill switch."""

@@ -1,4 +1,4 @@
-"""Decisions as they were made, read back from the store: for explaining one, and for replaying many."""
+"""Reads stored decisions: to explain one, or to replay many."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -15,10 +15,10 @@ from service.requests.repository.decision_history import StoredDecision
 
 
 def decision(reading: ReadSession, failure_id: int, version: int | None = None) -> PastDecision:
-    """The decision on a failure: the newest, or that on one version of its verdict.
+    """The decision on a failure: the newest one, or the one on a given version of its verdict.
 
     Raises:
-        NotFound: no such failure, no advice on it, or retention has removed what it stood on.
+        NotFound: no such failure, no advice on it, or its verdict was removed by retention.
     """
     detail = reading.failures.get(failure_id)
     bodies = {one.version: one.body for one in detail.versions}
@@ -38,22 +38,22 @@ def decision(reading: ReadSession, failure_id: int, version: int | None = None) 
             verdict=verdict_of(body),
             job=event.facts(),
             facts=facts_wire.from_wire(facts),
-            decision=decided,  # type: ignore[arg-type] # as it was stored
-            mode=mode,  # type: ignore[arg-type] # as it was stored
+            decision=decided,  # type: ignore[arg-type] # as stored
+            mode=mode,  # type: ignore[arg-type] # as stored
         )
-    raise NotFound(f"failure {failure_id}: no advice is stored of it" + (f" for version {version}" if version else ""))
+    raise NotFound(f"failure {failure_id}: no advice is stored" + (f" for version {version}" if version else ""))
 
 
 def _event(body: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> JobCompletion:
-    """The event that a verdict is of; the last one where none has its key."""
+    """The event of a verdict; the last event if none has its key."""
     read = [JobCompletion.model_validate(event) for event in events]
     if not read:
-        raise NotFound("the event that the verdict is of is not stored any more")
+        raise NotFound("the event of the verdict is not stored any more")
     return next((event for event in read if event.key() == body["event_id"]), read[-1])
 
 
-def past(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
-    """Decisions for a replay, with what the rules read of verdict and job; rows without a body are left out."""
+def past_decisions(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
+    """The decisions for a replay, with what the rules read of verdict and job; rows without body are skipped."""
     for row in rows:
         if row.body is None or row.facts is None:
             continue
@@ -78,16 +78,16 @@ def past(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
                 user=event.get("user"),
             ),
             facts=facts_wire.from_wire(row.facts),
-            decision=row.decision,  # type: ignore[arg-type] # as it was stored
-            mode=row.mode,  # type: ignore[arg-type] # as it was stored
+            decision=row.decision,  # type: ignore[arg-type] # as stored
+            mode=row.mode,  # type: ignore[arg-type] # as stored
             made=row.made,
-            outcome=row.outcome,  # type: ignore[arg-type] # as it was stored
+            outcome=row.outcome,  # type: ignore[arg-type] # as stored
             gpu_hours=row.gpu_hours,
         )
 
 
 def _verdict(body: Mapping[str, Any]) -> Verdict:
-    """What the rules read of a verdict; the rest is left out, as a million of them are made."""
+    """The parts of a verdict that the rules read; the rest is left out, because a replay reads a million of them."""
     suspect, progress = body["suspect"], body["progress"]
     at = None if progress is None else progress["at"]
     return Verdict(

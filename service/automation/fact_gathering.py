@@ -1,4 +1,4 @@
-"""The facts of a batch of failures, by a handful of reads however many they are."""
+"""Gathers the facts for the advice on a batch of failures, with a fixed number of queries for the whole batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.automation.lineage import LineageAssignment, LineageHistories
 from service.automation.success_rates import SuccessRates
 from service.contracts.event import JobCompletion
+from service.contracts.resubmission import FAILED, HELPED
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
 from service.incidents.shared_resources import SharedResource, storm_resource
@@ -27,144 +28,142 @@ from service.recommend.facts import (
 from service.recommend.policy import Policy
 from service.requests.records import HeldStorm, Mark, RecentResubmit
 
-_HELPED = frozenset({"succeeded", "got_past"})
-_FAILED = frozenset({"failed_same", "failed_otherwise"})
 DEPENDENTS_SHOWN = 20
 _NO_RATE = ActionRate()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterActivity:
-    """What is known cluster_activity the jobs of one cluster: what was let go lately, and what the brake holds."""
+    """Recent automatic resubmits on one cluster, and the keys that its storm brake holds."""
 
-    acted: Sequence[RecentResubmit]
+    resubmits: Sequence[RecentResubmit]
     storms: Mapping[str, HeldStorm]
 
-    def storm(self, key: str, cause: str, thing: str, since: datetime) -> StormState:
-        """The state of one key of the brake."""
+    def storm(self, key: str, cause: str, resource: str, since: datetime) -> StormState:
+        """The state of one key of the storm brake."""
         held = self.storms.get(key)
-        if held is None and not self.acted:
+        if held is None and not self.resubmits:
             return StormState(key=key)
-        mine = [
-            one
-            for one in self.acted
-            if one.cause == cause and one.resource == thing and one.at > (since if held is None else held.held_since)
-        ]
+        start = since if held is None else held.held_since
+        counted = [one for one in self.resubmits if one.cause == cause and one.resource == resource and one.at > start]
         return StormState(
             key=key,
-            resubmits=len(mine),
-            helped=sum(one.outcome in _HELPED for one in mine),
-            failed=sum(one.outcome in _FAILED for one in mine),
+            resubmits=len(counted),
+            helped=sum(one.outcome in HELPED for one in counted),
+            failed=sum(one.outcome in FAILED for one in counted),
             held_since=None if held is None else held.held_since,
             trial=held is not None and held.trial is not None,
         )
 
     def rate(self, user: str | None, since: datetime) -> ActionRate:
-        """What was let go on the cluster, and of one user there."""
-        if not self.acted:
+        """The number of resubmits on the cluster, and of one user on it."""
+        if not self.resubmits:
             return _NO_RATE
-        mine = [one for one in self.acted if one.at > since]
-        return ActionRate(len(mine), sum(one.user == user for one in mine) if user is not None else 0)
+        recent = [one for one in self.resubmits if one.at > since]
+        return ActionRate(len(recent), sum(one.user == user for one in recent) if user is not None else 0)
 
 
-def storm_key(cluster: str, cause: str, thing: str) -> str:
-    """What the brake counts by."""
-    return f"{cause}|{cluster}|{thing}"
+def storm_key(cluster: str, cause: str, resource: str) -> str:
+    """The key by which the storm brake counts."""
+    return f"{cause}|{cluster}|{resource}"
 
 
 def cluster_activity(work: UnitOfWork, cluster: str, policy: Policy, now: datetime) -> ClusterActivity:
-    """What advice on failures of a cluster reads of it."""
+    """The recent activity of a cluster, as far back as the policy's windows reach."""
     span = max(policy.storm.window_minutes, policy.limits.rate_minutes)
-    return ClusterActivity(work.leases.acted(cluster, now - timedelta(minutes=span)), work.storms.held(cluster))
+    since = now - timedelta(minutes=span)
+    return ClusterActivity(work.leases.recent_resubmits(cluster, since), work.storms.held(cluster))
 
 
 def gather_facts(
     work: UnitOfWork,
-    subjects: Sequence[DiagnosedAttempt],
+    attempts: Sequence[DiagnosedAttempt],
     *,
-    kin: LineageAssignment,
+    lineages: LineageAssignment,
     histories: LineageHistories,
-    things: Mapping[int, tuple[SharedResource, ...]],
+    resources: Mapping[int, tuple[SharedResource, ...]],
     incidents: IncidentAssignment,
     success_rates: SuccessRates,
     marks: Mapping[str, tuple[Mark, str, datetime]],
     policy: Policy,
     now: datetime,
 ) -> dict[int, Facts]:
-    """What is known beside verdict and job of each subject, by attempt id."""
-    turned = work.kill_switch.get()
-    switch = SwitchState(turned.stopped, turned.by, turned.at, turned.reason)
-    clusters = {one.event.cluster for one in subjects}
-    near = {cluster: cluster_activity(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters}
-    suspicion = _suspicion(work, subjects)
+    """The facts of each attempt besides its verdict and job, by attempt id."""
+    position = work.kill_switch.get()
+    switch = SwitchState(position.stopped, position.by, position.at, position.reason)
+    clusters = {one.event.cluster for one in attempts}
+    activity = {
+        cluster: cluster_activity(work, cluster, policy.effective(cluster=cluster), now) for cluster in clusters
+    }
+    suspicion = _suspicion(work, attempts)
 
     @cache
-    def rules(cluster: str, queue: str | None, team: str | None) -> tuple[Policy, datetime, datetime]:
-        own = policy.effective(cluster=cluster, queue=queue, team=team)
-        storm, rate = timedelta(minutes=own.storm.window_minutes), timedelta(minutes=own.limits.rate_minutes)
-        return own, now - storm, now - rate
+    def windows(cluster: str, queue: str | None, team: str | None) -> tuple[Policy, datetime, datetime]:
+        effective = policy.effective(cluster=cluster, queue=queue, team=team)
+        storm_window = timedelta(minutes=effective.storm.window_minutes)
+        return effective, now - storm_window, now - timedelta(minutes=effective.limits.rate_minutes)
 
     found: dict[int, Facts] = {}
-    for one in subjects:
+    for one in attempts:
         event, cause = one.event, one.verdict.cause
-        own, storm_since, rate_since = rules(event.cluster, event.queue, event.team)
-        thing = storm_resource(things[one.attempt_id])
-        lineage = histories.of.get(one.attempt_id, Lineage())
-        known = suspicion[event.cluster]
-        suspected = {node: known[node] for node in event.nodes if node in known} if known else {}
-        mark = marks.get(kin.of[one.attempt_id].lineage)
+        effective, storm_since, rate_since = windows(event.cluster, event.queue, event.team)
+        resource = storm_resource(resources[one.attempt_id])
+        on_cluster = suspicion[event.cluster]
+        suspected = {node: on_cluster[node] for node in event.nodes if node in on_cluster} if on_cluster else {}
+        nearby = activity[event.cluster]
         facts = event_facts.facts_of(
             event,
             now,
-            own,
-            lineage=lineage,
+            effective,
+            lineage=histories.by_attempt.get(one.attempt_id, Lineage()),
             history=success_rates.history(event.cluster, cause, policy.version),
             suspicion=suspected,
-            incident=_incident(one, incidents.by_attempt.get(one.attempt_id), own, suspected),
-            storm=near[event.cluster].storm(storm_key(event.cluster, cause, thing), cause, thing, storm_since),
-            rate=near[event.cluster].rate(event.user, rate_since),
+            incident=_open_incident(one, incidents.by_attempt.get(one.attempt_id), effective, suspected),
+            storm=nearby.storm(storm_key(event.cluster, cause, resource), cause, resource, storm_since),
+            rate=nearby.rate(event.user, rate_since),
             switch=switch,
             dependents=dependents(event),
         )
+        mark = marks.get(lineages.by_attempt[one.attempt_id].lineage)
         if mark is not None and mark[0] == "never":
-            facts = replace(facts, opt_in=OptIn("never", f"{mark[1]} said never"))
+            facts = replace(facts, opt_in=OptIn("never", f"excluded by {mark[1]}"))
         found[one.attempt_id] = facts
     return found
 
 
 def dependents(event: JobCompletion) -> tuple[str, ...]:
-    """Jobs that wait on this one, where the event tells them (`dependents`: a list of job ids)."""
-    told = (event.model_extra or {}).get("dependents")
-    if not isinstance(told, list | tuple):
+    """Jobs that wait for this one, from the event's field `dependents` (a list of job ids)."""
+    job_ids = (event.model_extra or {}).get("dependents")
+    if not isinstance(job_ids, list | tuple):
         return ()
-    return tuple(str(one)[:200] for one in told[:DEPENDENTS_SHOWN] if isinstance(one, str | int))
+    return tuple(str(job_id)[:200] for job_id in job_ids[:DEPENDENTS_SHOWN] if isinstance(job_id, str | int))
 
 
-def _suspicion(work: UnitOfWork, subjects: Sequence[DiagnosedAttempt]) -> dict[str, dict[str, Suspicion]]:
-    """Of the nodes of failures that somebody but the user can mend; elsewhere it decides nothing."""
-    wanted: dict[str, set[str]] = {one.event.cluster: set() for one in subjects}
-    for one in subjects:
+def _suspicion(work: UnitOfWork, attempts: Sequence[DiagnosedAttempt]) -> dict[str, dict[str, Suspicion]]:
+    """The suspicion of the nodes of platform-side failures; for user-side failures it decides nothing."""
+    nodes: dict[str, set[str]] = {one.event.cluster: set() for one in attempts}
+    for one in attempts:
         if one.verdict.side != "user":
-            wanted[one.event.cluster].update(one.event.nodes)
+            nodes[one.event.cluster].update(one.event.nodes)
     found: dict[str, dict[str, Suspicion]] = {}
-    for cluster, names in wanted.items():
-        known = work.suspicion.of(cluster, names) if names else {}
+    for cluster, names in nodes.items():
+        stored = work.suspicion.of(cluster, names) if names else {}
         found[cluster] = {
             node: Suspicion(one.rate_ratio, one.low, one.high, one.exposure_h, one.failures)
-            for node, one in known.items()
+            for node, one in stored.items()
         }
     return found
 
 
-def _incident(
-    one: DiagnosedAttempt, incident: Incident | None, policy: Policy, suspicion: Mapping[str, Suspicion]
+def _open_incident(
+    attempt: DiagnosedAttempt, incident: Incident | None, policy: Policy, suspicion: Mapping[str, Suspicion]
 ) -> OpenIncident | None:
-    """What holds this job; an incident of one node holds nobody who leaves that node out."""
+    """The incident that holds this job; an incident of one node does not hold a job that excludes the node."""
     if incident is None:
         return None
     if incident.kind == "node":
-        left_out = node_exclusion.nodes_to_exclude(one.verdict, one.event.facts(), suspicion, policy.suspicion)
-        if incident.value in left_out:
+        excluded = node_exclusion.nodes_to_exclude(attempt.verdict, attempt.event.facts(), suspicion, policy.suspicion)
+        if incident.value in excluded:
             return None
     return OpenIncident(
         id=incident.id,

@@ -1,43 +1,42 @@
-"""What time alone brings: requests expire, probes run for long, incidents go quiet, ends never come."""
+"""Periodic work: requests expire, long probes succeed, quiet incidents close, missing ends become unknown."""
 
 from datetime import timedelta
-from typing import Any
 
-from service.automation import incident_detection, incident_probes, leasing, notifications, outcome_matching
+from service.automation import hook_answers, incident_detection, incident_probes, notifications, outcome_matching
 from service.automation.success_rates import SuccessRateCache
-from service.automation.time_limits import INCIDENT_FAILURE_AGE, QUIET_AFTER, SILENT_AFTER
+from service.automation.time_limits import INCIDENT_FAILURE_AGE, OUTCOME_WAIT, QUIET_TIME
 from service.clock import Clock
 from service.db.session import ReadSession, Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.policy import Policy
-from service.requests.records import AwaitedRequest, Request
+from service.requests.records import AwaitedRequest, Request, StoredRequest
 
-_NOTHING_CAME = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
-# Held for something that passes by itself; asked again when it may have passed.
-_ASKED_AGAIN = ("rate", "window", "not yet", "policy")
+_ENDED_WITHOUT_JOB = frozenset({"expired", "withdrawn", "failed", "refused", "unknown"})
+# Reasons of holds that end with time; these requests are evaluated again.
+_TEMPORARY_HOLDS = ("rate", "window", "not yet", "policy")
+_EXPIRED = "it expired before it was carried out"
 
 
 def tick(store: Store, policy: Policy, clock: Clock, success_rates: SuccessRateCache) -> int:
-    """Do what is due; how many things were. Safe to call from any number of processes at once."""
+    """Do the periodic work that is due; returns how many changes were made. Safe in several processes at once."""
     with store.reading() as reading:
-        if not _due(reading, clock):
+        if not _anything_due(reading, clock):
             return 0
     with store.unit_of_work() as work:
-        gone = work.requests.expire()
-        work.outbox.add(notifications.of_requests("resubmission.suppressed", gone, "it was not done in time"))
-        for one in gone:
-            row = work.requests.row(one.request_id)
-            leasing.nothing_came(work, row, "it was not done in time", clock)
-        count = len(gone) + _silent(work, policy, clock, success_rates)
+        expired = work.requests.expire()
+        work.outbox.add(notifications.of_requests("resubmission.suppressed", expired, _EXPIRED))
+        for request in expired:
+            hook_answers.handle_no_job(work, work.requests.stored(request.request_id), _EXPIRED, clock)
+        count = len(expired) + _end_waiting_for_outcomes(work, policy, clock, success_rates)
         for incident in work.incidents.opened():
-            count += _incident(work, incident, policy, clock)
-        count += _asked_again(work, policy, clock)
-        count += work.incident_signals.forget(clock.now() - 2 * INCIDENT_FAILURE_AGE)
+            count += _check_incident(work, incident, policy, clock)
+        count += _release_temporary_holds(work, policy, clock)
+        count += work.incident_signals.delete_before(clock.now() - 2 * INCIDENT_FAILURE_AGE)
         return count
 
 
-def _due(reading: ReadSession, clock: Clock) -> bool:
-    """Whether there is anything to look at: most of the time there is not, and nobody should wait for a writer."""
+def _anything_due(reading: ReadSession, clock: Clock) -> bool:
+    """Whether there is anything to check: usually there is not, and then no write transaction is needed."""
     return (
         reading.requests.any_open()
         or reading.outcomes.any_awaited()
@@ -46,72 +45,74 @@ def _due(reading: ReadSession, clock: Clock) -> bool:
     )
 
 
-def _silent(work: UnitOfWork, policy: Policy, clock: Clock, success_rates: SuccessRateCache) -> int:
-    done: list[tuple[AwaitedRequest, Request]] = []
-    for awaited in work.outcomes.silent(clock.now() - SILENT_AFTER):
+def _end_waiting_for_outcomes(work: UnitOfWork, policy: Policy, clock: Clock, success_rates: SuccessRateCache) -> int:
+    recorded: list[tuple[AwaitedRequest, Request]] = []
+    for awaited in work.outcomes.without_end_since(clock.now() - OUTCOME_WAIT):
         request = work.outcomes.record(awaited, "unknown")
         if request is not None:
-            done.append((awaited, request))
-    if done:
-        outcome_matching.settle(work, done, policy=policy, clock=clock)
-        success_rates.forget()
-    return len(done)
+            recorded.append((awaited, request))
+    if recorded:
+        outcome_matching.apply_outcomes(work, recorded, policy=policy, clock=clock)
+        success_rates.clear()
+    return len(recorded)
 
 
-def _incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
+def _check_incident(work: UnitOfWork, incident: Incident, policy: Policy, clock: Clock) -> int:
     now = clock.now()
     settings = policy.effective(cluster=incident.cluster).incident
-    added = incident_detection.add_missed_failures(
-        work, incident, incident.opened_at - timedelta(minutes=settings.window_minutes)
-    )
+    window = timedelta(minutes=settings.window_minutes)
+    added = incident_detection.add_missed_failures(work, incident, incident.opened_at - window)
     if incident.by_hand or added:
         return added
     if incident.state == "probing" and incident.probe_row is not None:
-        held = work.incidents.hold(incident.id)
-        row = work.requests.by_number(incident.probe_row)
-        if held.state != "probing" or held.probe_row != incident.probe_row:
+        locked = work.incidents.get_locked(incident.id)
+        probe = work.requests.by_row_id(incident.probe_row)
+        if locked.state != "probing" or locked.probe_row != incident.probe_row:
             return 0
-        if row is None or (row.state in _NOTHING_CAME and row.outcome is None):
-            name = "?" if row is None else row.public_id
-            incident_probes.hold_on(work, incident, name, "nothing came of it", now)
+        if probe is None or (probe.state in _ENDED_WITHOUT_JOB and probe.outcome is None):
+            name = "?" if probe is None else probe.request_id
+            incident_probes.keep_holding(work, incident, name, "no job was started", now)
             return 1
-        return _long_run(work, held, row, timedelta(minutes=settings.probe_wait_minutes), policy, clock)
-    quiet = now - max(incident.last_at, incident.opened_at) >= max(
-        QUIET_AFTER, timedelta(minutes=2 * settings.window_minutes)
-    )
+        return _check_running_probe(work, locked, probe, timedelta(minutes=settings.probe_wait_minutes), policy, clock)
+    quiet = now - max(incident.last_at, incident.opened_at) >= max(QUIET_TIME, 2 * window)
     if quiet and not work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=1):
-        incident_probes.close(
-            work, incident, "nothing is held and nothing new failed", "quiet", policy=policy, clock=clock
-        )
+        why = "no requests are held and no new failures occurred"
+        incident_probes.close(work, incident, why, "quiet", policy=policy, clock=clock)
         return 1
     return 0
 
 
-def _long_run(work: UnitOfWork, incident: Incident, row: Any, wait: timedelta, policy: Policy, clock: Clock) -> int:
-    """A probe that was started long ago and has not failed has got through, unless others failed meanwhile."""
-    if row.state != "done" or row.outcome is not None or clock.now() - row.ended_at < wait:
+def _check_running_probe(
+    work: UnitOfWork, incident: Incident, probe: StoredRequest, wait: timedelta, policy: Policy, clock: Clock
+) -> int:
+    """A probe that has run for `wait` without failing has succeeded, unless other jobs failed meanwhile."""
+    if probe.state != "done" or probe.outcome is not None or probe.ended_at is None:
         return 0
-    if incident.last_at > row.ended_at:
-        why = "it has not ended, and others failed over the same thing meanwhile"
-        incident_probes.hold_on(work, incident, row.public_id, why, clock.now())
+    if clock.now() - probe.ended_at < wait:
+        return 0
+    if incident.last_at > probe.ended_at:
+        why = "it has not ended, and other jobs of this incident failed meanwhile"
+        incident_probes.keep_holding(work, incident, probe.request_id, why, clock.now())
     else:
         minutes = round(wait.total_seconds() / 60)
-        why = f"probe {row.public_id} has run for {minutes} minutes without failing, and nothing else failed"
+        why = f"probe {probe.request_id} has run for {minutes} minutes without failing, and no other job failed"
         incident_probes.close(work, incident, why, "probe", policy=policy, clock=clock)
     return 1
 
 
-def _asked_again(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
-    """Let go what was held only for a while: the lease looks at rate and storm itself, and at the very moment."""
+def _release_temporary_holds(work: UnitOfWork, policy: Policy, clock: Clock) -> int:
+    """Release requests that were held for a limited time; rates and storms are checked again when they are leased."""
     now = clock.now()
     count = 0
-    for row in work.leases.held_for_a_while(_ASKED_AGAIN, before=now):
-        own = policy.effective(cluster=row.cluster, queue=row.queue, team=row.team)
-        since = now - timedelta(hours=own.limits.window_hours)
-        most = own.limits.user_per_window if row.side == "user" else own.limits.infra_per_window
-        if row.held_by == "window" and work.leases.of_lineage_since(row.lineage, row.side, since) >= most:
-            continue
-        gone = work.requests.let_go({row.public_id: now}, expires_at=row.expires_at)
-        work.outbox.add(notifications.of_requests("resubmission.requested", gone))
-        count += len(gone)
+    for request in work.leases.held_temporarily(_TEMPORARY_HOLDS, before=now):
+        limits = policy.effective(cluster=request.cluster, queue=request.queue, team=request.team).limits
+        since = now - timedelta(hours=limits.window_hours)
+        most = limits.user_per_window if request.side == "user" else limits.infra_per_window
+        if request.held_by == "window":
+            resubmits = work.leases.count_of_lineage(request.lineage, request.side, since)
+            if resubmits >= most:
+                continue
+        released = work.requests.release({request.request_id: now}, expires_at=request.expires_at)
+        work.outbox.add(notifications.of_requests("resubmission.requested", released))
+        count += len(released)
     return count

@@ -154,7 +154,10 @@ def _detected(
         )
         for resource in ordered
     ]
-    found = {one.key: set(one.failure_ids) for one in detect_incidents(candidates, work.incidents.folded(failure_ids))}
+    found = {
+        one.key: set(one.failure_ids)
+        for one in detect_incidents(candidates, work.incidents.open_incident_of(failure_ids))
+    }
     return [
         (resource, [signal for signal in signals[resource] if signal.failure_id in found[resource.key]])
         for resource in ordered
@@ -179,7 +182,7 @@ def _store_assignment(
         for signal in signals:
             members.setdefault(incident_id, {}).setdefault(signal.failure_id, (signal.at, signal.user or None))
     for incident_id in sorted(members):
-        work.incidents.fold(incident_id, members[incident_id])
+        work.incidents.add_failures(incident_id, members[incident_id])
     for incident_id, signals in sorted(earlier.items()):
         _hold_requests(work, incident_id, {signal.failure_id for signal in signals})
     if assignment.opened:
@@ -198,18 +201,18 @@ def _hold_requests(work: UnitOfWork, incident_id: int, failure_ids: set[int]) ->
         if one.origin == "policy"
         and (one.state == "waiting" or (one.state == "held" and one.held_by in _REPLACED_HOLDS))
     ]
-    held = work.requests.shelve(waiting, "incident", incident_id=incident_id)
+    held = work.requests.hold(waiting, "incident", incident_id=incident_id)
     work.outbox.add(notifications.of_requests("resubmission.suppressed", held, f"held by incident {incident_id}"))
 
 
 def add_missed_failures(work: UnitOfWork, incident: Incident, since: datetime) -> int:
     """Add failures that another transaction stored while the incident was being opened; returns their number."""
     signals = work.incident_signals.latest({incident.key: since})[incident.key]
-    assigned = work.incidents.folded({signal.failure_id for signal in signals})
+    assigned = work.incidents.open_incident_of({signal.failure_id for signal in signals})
     missed = {one.failure_id: (one.at, one.user or None) for one in signals if one.failure_id not in assigned}
     if not missed:
         return 0
-    work.incidents.fold(incident.id, missed)
+    work.incidents.add_failures(incident.id, missed)
     _hold_requests(work, incident.id, set(missed))
     return len(missed)
 

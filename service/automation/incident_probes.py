@@ -1,85 +1,85 @@
-"""Probes and trials: one is let go first, and its outcome decides over all that waits behind it."""
+"""Probes of incidents and trials of storms: the outcome of one job decides about the held ones."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from service.automation import notifications
 from service.automation.fact_gathering import storm_key
-from service.automation.time_limits import HELD_FOR
+from service.automation.time_limits import HOLD_TIME
 from service.clock import Clock
+from service.contracts.resubmission import HELPED
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.incident_rules import release_times
 from service.recommend.policy import Policy
-from service.requests.records import AwaitedRequest, Request
+from service.requests.records import AwaitedRequest, Request, StoredRequest
 
-_GOOD = frozenset({"succeeded", "got_past"})
+_ALL = 100_000  # more than can be held at one time
 
 
-def answered(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
-    """An outcome is known: where it was a probe's or a trial's, it decides."""
-    _trial_answered(work, awaited, request, policy=policy, clock=clock)
+def apply_outcome(work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock) -> None:
+    """Act on an outcome if it is that of a probe or a trial."""
+    _apply_trial_outcome(work, awaited, request, policy=policy, clock=clock)
     for incident in work.incidents.opened(awaited.cluster):
         if incident.probe_row != awaited.id or incident.state != "probing":
             continue
         settings = policy.effective(cluster=incident.cluster).incident
-        if request.outcome in _GOOD:
-            close(work, incident, f"probe {request.request_id}: {request.outcome}", "probe", policy=policy, clock=clock)
+        if request.outcome in HELPED:
+            why = f"probe {request.request_id}: {request.outcome}"
+            close(work, incident, why, "probe", policy=policy, clock=clock)
         else:
             failed = request.outcome == "failed_same"
-            why = "it failed the same way" if failed else f"its outcome says nothing ({request.outcome})"
-            hold_on(work, incident, request.request_id, why, clock.now() + timedelta(minutes=settings.probe_minutes))
+            why = "it failed the same way" if failed else f"its outcome is inconclusive ({request.outcome})"
+            next_at = clock.now() + timedelta(minutes=settings.probe_minutes)
+            keep_holding(work, incident, request.request_id, why, next_at)
 
 
-def hold_on(work: UnitOfWork, incident: Incident, probe: str, why: str, again_at: datetime) -> None:
-    """The probe opened no way: everything stays held until the next one."""
-    work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=again_at)
-    work.incidents.note(incident.id, "policy", "probe failed", f"probe {probe}: {why}; another is let go later")
+def keep_holding(work: UnitOfWork, incident: Incident, probe: str, why: str, next_probe_at: datetime) -> None:
+    """The probe did not succeed: all jobs stay held until the next probe."""
+    work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=next_probe_at)
+    work.incidents.note(incident.id, "policy", "probe failed", f"probe {probe}: {why}; another job is tried later")
 
 
 def close(work: UnitOfWork, incident: Incident, why: str, by: str, *, policy: Policy, clock: Clock) -> Incident:
-    """It is over: let what it held go, one after the other."""
+    """Close an incident and release its held requests one by one."""
     now = clock.now()
     closed = work.incidents.change(
         incident.id, state="closed", closed_at=now, closed_by=by[:200], probe_at=None, by_hand=False
     )
-    rows = []
-    for held_by in ("incident",):
-        rows += work.leases.held_by(incident.cluster, held_by, incident_id=incident.id, limit=100_000)
-    let_go = release(work, rows, incident.cluster, policy=policy, now=now)
-    work.incidents.note(incident.id, by, "closed", f"{why}; {let_go} held resubmits are let go one by one")
+    held = work.leases.held_by(incident.cluster, "incident", incident_id=incident.id, limit=_ALL)
+    released = release(work, held, incident.cluster, policy=policy, now=now)
+    work.incidents.note(incident.id, by, "closed", f"{why}; {released} held resubmits are released one by one")
     work.outbox.add([notifications.of_incident("incident.closed", closed, why)])
     return closed
 
 
-def release(work: UnitOfWork, rows: Sequence[Any], cluster: str, *, policy: Policy, now: datetime) -> int:
-    """Let held requests go at the policy's pace, each at a time of its own; how many that were."""
+def release(work: UnitOfWork, held: Sequence[StoredRequest], cluster: str, *, policy: Policy, now: datetime) -> int:
+    """Release held requests at the policy's pace; returns how many."""
     settings = policy.effective(cluster=cluster).incident
-    planned = release_times([row.lineage for row in rows], settings, now)
-    times = {row.public_id: at for row, at in zip(rows, planned, strict=True)}
+    planned = release_times([request.lineage for request in held], settings, now)
+    times = {request.request_id: at for request, at in zip(held, planned, strict=True)}
     latest = max(times.values(), default=now)
-    gone = work.requests.let_go(times, expires_at=latest + HELD_FOR)
-    work.outbox.add(notifications.of_requests("resubmission.requested", gone))
-    return len(gone)
+    released = work.requests.release(times, expires_at=latest + HOLD_TIME)
+    work.outbox.add(notifications.of_requests("resubmission.requested", released))
+    return len(released)
 
 
-def _trial_answered(
+def _apply_trial_outcome(
     work: UnitOfWork, awaited: AwaitedRequest, request: Request, *, policy: Policy, clock: Clock
 ) -> None:
     key = storm_key(awaited.cluster, awaited.cause, awaited.resource)
-    held = work.storms.held(awaited.cluster).get(key)
-    if held is None or held.trial != awaited.id:
+    storm = work.storms.held(awaited.cluster).get(key)
+    if storm is None or storm.trial != awaited.id:
         return
-    if request.outcome in _GOOD:
+    if request.outcome in HELPED:
         work.storms.clear(key)
-        rows = [
-            row
-            for row in work.leases.held_by(awaited.cluster, "storm", limit=100_000)
-            if storm_key(row.cluster, row.cause, row.resource) == key
+        held = [
+            one
+            for one in work.leases.held_by(awaited.cluster, "storm", limit=_ALL)
+            if storm_key(one.cluster, one.cause, one.resource) == key
         ]
-        release(work, rows, awaited.cluster, policy=policy, now=clock.now())
+        release(work, held, awaited.cluster, policy=policy, now=clock.now())
     elif request.outcome == "unknown":
-        work.storms.trial(key, None, None)
+        work.storms.set_trial(key, None, None)
     else:
-        work.storms.hold_on(key, "the one that was let go to see failed again")
+        work.storms.restart(key, "the trial resubmit failed again")

@@ -1,4 +1,4 @@
-"""What others are told of requests and incidents, in the transaction that changed them."""
+"""Outbox messages about requests and incidents, added in the transaction that changes them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -20,7 +20,7 @@ MessageKind = Literal[
 
 
 def of_request(kind: MessageKind, request: Request, why: str | None = None) -> OutboxMessage:
-    """What became of one request; `why` in plain words."""
+    """The message about one request; `why` is the reason as text."""
     return OutboxMessage(
         kind,
         f"{request.cluster}/{request.job_id}",
@@ -40,12 +40,12 @@ def of_request(kind: MessageKind, request: Request, why: str | None = None) -> O
 
 
 def of_requests(kind: MessageKind, requests: Iterable[Request], why: str | None = None) -> list[OutboxMessage]:
-    """The same of several."""
+    """The messages about several requests."""
     return [of_request(kind, one, why) for one in requests]
 
 
 def of_incident(kind: MessageKind, incident: Incident, why: str | None = None) -> OutboxMessage:
-    """That one was opened or closed."""
+    """The message that an incident was opened or closed."""
     return OutboxMessage(
         kind,
         f"{incident.cluster}/incident/{incident.id}",
@@ -68,8 +68,8 @@ def of_incident(kind: MessageKind, incident: Incident, why: str | None = None) -
     )
 
 
-def of_demotion(cluster: str, cause: str, plan: str, policy: str, success_rates: Mapping[str, Any]) -> OutboxMessage:
-    """That resubmits of a kind are advice only from now on."""
+def of_demotion(cluster: str, cause: str, plan: str, policy: str, tally: Mapping[str, Any]) -> OutboxMessage:
+    """The message that resubmits of this kind are advice only from now on."""
     return OutboxMessage(
         "resubmission.demoted",
         f"{cluster}/{cause}/{plan}",
@@ -77,14 +77,14 @@ def of_demotion(cluster: str, cause: str, plan: str, policy: str, success_rates:
             "cause": cause,
             "plan": plan,
             "policy": policy,
-            **success_rates,
+            **tally,
             "verdict": {"cluster": cluster, "cause": cause},
         },
     )
 
 
 def request_to_wire(request: Request) -> dict[str, Any]:
-    """A request as messages carry it."""
+    """A request as JSON data of a message."""
     return {
         "request_id": request.request_id,
         "state": request.state,

@@ -1,4 +1,4 @@
-"""How resubmitted jobs ended: each end finds the request it came of, and the request learns its outcome."""
+"""Matches the ends of resubmitted jobs to their requests, and stores the outcome of each request."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,138 +6,136 @@ from service.automation import incident_probes, notifications
 from service.automation.job_ends import EndedAttempt
 from service.automation.lineage import LineageAssignment, furthest_step, label_of
 from service.automation.success_rates import SuccessRateCache
-from service.automation.time_limits import OUTCOMES_COUNT
+from service.automation.time_limits import OUTCOME_AGE
 from service.clock import Clock
 from service.contracts.event import Status
+from service.contracts.resubmission import FAILED, HELPED, Outcome
 from service.db.session import UnitOfWork
 from service.recommend import success_odds
-from service.recommend.facts import Tally
 from service.recommend.policy import Policy
-from service.requests.records import AwaitedRequest, Demotion, PastAttempt, Request, RequestOutcome, TallyRow
+from service.requests.records import AwaitedRequest, Demotion, PastAttempt, Request, TallyRow
 from service.requests.repository.leases import REQUEST_LABEL
 
-GOOD = frozenset({"succeeded", "got_past"})
-BAD = frozenset({"failed_same", "failed_otherwise"})
+_RAN_AGAIN = "the job ran again meanwhile"
 
 
-def ended(
+def match_ends(
     work: UnitOfWork,
     ends: Sequence[EndedAttempt],
-    kin: LineageAssignment,
+    lineages: LineageAssignment,
     *,
     policy: Policy,
     clock: Clock,
     success_rates: SuccessRateCache,
 ) -> None:
-    """Match ends to requests, write down the outcomes, and let what hung on them go on.
+    """Match ends to requests, store the outcomes, and act on them.
 
-    A request that still waits while its job has ended again (somebody else resubmitted it) is withdrawn.
+    A waiting request whose job has ended again (another system resubmitted it) is withdrawn.
     """
-    matched = _matched(work, ends, kin)
-    # Incidents before requests: everybody takes them in this order.
-    for incident_id in sorted({one.incident_id for one, _ in matched if one.incident_id is not None}):
-        work.incidents.hold(incident_id)
-    done: list[tuple[AwaitedRequest, Request]] = []
+    matched = _matched(work, ends, lineages)
+    # Incidents are locked before requests, in every transaction.
+    for incident_id in sorted({request.incident_id for request, _ in matched if request.incident_id is not None}):
+        work.incidents.get_locked(incident_id)
+    recorded: list[tuple[AwaitedRequest, Request]] = []
     for awaited, end in matched:
         request = work.outcomes.record(
             awaited,
-            outcome(awaited, end),
+            outcome_of_end(awaited, end),
             attempt_id=end.attempt_id,
             failure_id=end.failure_id,
             new_job_id=end.event.job_id if end.event.job_id != awaited.job_id else None,
         )
         if request is not None:
-            done.append((awaited, request))
-    _overtaken(work, ends, kin)
-    if done:
-        settle(work, done, policy=policy, clock=clock)
-        success_rates.forget()
+            recorded.append((awaited, request))
+    _withdraw_superseded(work, ends, lineages)
+    if recorded:
+        apply_outcomes(work, recorded, policy=policy, clock=clock)
+        success_rates.clear()
 
 
-def settle(work: UnitOfWork, done: Sequence[tuple[AwaitedRequest, Request]], *, policy: Policy, clock: Clock) -> None:
-    """Tell of outcomes that were just written down; probes and trials decide, credibly bad actions are demoted."""
-    for awaited, request in done:
-        if request.outcome in GOOD:
+def apply_outcomes(
+    work: UnitOfWork, recorded: Sequence[tuple[AwaitedRequest, Request]], *, policy: Policy, clock: Clock
+) -> None:
+    """Announce outcomes that were just stored, decide incidents and storms, and demote unsuccessful actions."""
+    for awaited, request in recorded:
+        if request.outcome in HELPED:
             work.outbox.add([notifications.of_request("resubmission.succeeded", request, request.outcome)])
-        elif request.outcome in BAD:
+        elif request.outcome in FAILED:
             work.outbox.add([notifications.of_request("resubmission.failed", request, request.outcome)])
-        incident_probes.answered(work, awaited, request, policy=policy, clock=clock)
-    demote(work, policy, clock)
+        incident_probes.apply_outcome(work, awaited, request, policy=policy, clock=clock)
+    update_demotions(work, policy, clock)
 
 
-def ended_before_the_answer(work: UnitOfWork, request: Request, *, policy: Policy, clock: Clock) -> None:
-    """The job may have ended before the hook told which one it is: its end is stored then."""
+def match_stored_end(work: UnitOfWork, request: Request, *, policy: Policy, clock: Clock) -> None:
+    """Match an end that arrived before the hook reported which job it started."""
     job = request.new_job_id or request.job_id
     found = [one for one in work.outcomes.awaited([(request.cluster, job)]) if one.request_id == request.request_id]
     if not found:
         return
     [awaited] = found
-    for attempt in work.lineages.attempts([(request.cluster, job)], besides=[awaited.attempt_id]):
-        own = job == awaited.job_id
-        if own and (attempt.started_at is None or awaited.began is None or attempt.started_at <= awaited.began):
+    for attempt in work.lineages.attempts([(request.cluster, job)], except_ids=[awaited.attempt_id]):
+        same_job = job == awaited.job_id
+        if same_job and (attempt.started_at is None or awaited.began is None or attempt.started_at <= awaited.began):
             continue
-        told = stored_outcome(awaited, attempt)
-        recorded = work.outcomes.record(awaited, told, attempt_id=attempt.id, failure_id=attempt.failure_id)
+        outcome = outcome_of_attempt(awaited, attempt)
+        recorded = work.outcomes.record(awaited, outcome, attempt_id=attempt.id, failure_id=attempt.failure_id)
         if recorded is not None:
-            settle(work, [(awaited, recorded)], policy=policy, clock=clock)
+            apply_outcomes(work, [(awaited, recorded)], policy=policy, clock=clock)
         return
 
 
-def stored_outcome(request: AwaitedRequest, attempt: PastAttempt) -> RequestOutcome:
-    """As `outcome`, of an attempt that was stored before. Pure."""
-    if attempt.status == Status.SUCCEEDED:
-        return "succeeded"
-    if attempt.status in {Status.CANCELLED, Status.PREEMPTED}:
-        return "unknown"
-    if attempt.step is not None and request.step is not None and attempt.step > request.step:
-        return "got_past"
-    return "failed_same" if attempt.fingerprint == request.fingerprint else "failed_otherwise"
+def outcome_of_attempt(request: AwaitedRequest, attempt: PastAttempt) -> Outcome:
+    """The outcome of a request from a stored attempt of its job. Pure."""
+    return _outcome(request, Status(attempt.status), attempt.step, attempt.fingerprint)
 
 
-def outcome(request: AwaitedRequest, end: EndedAttempt) -> RequestOutcome:
-    """How a resubmitted job ended, next to the failure that it answers. Pure."""
-    if end.event.status is Status.SUCCEEDED:
-        return "succeeded"
-    if end.event.status in {Status.CANCELLED, Status.PREEMPTED}:
-        return "unknown"  # a person or a more urgent job ended it: that says nothing of what was wrong
+def outcome_of_end(request: AwaitedRequest, end: EndedAttempt) -> Outcome:
+    """The outcome of a request from the end of its job. Pure."""
     progress = end.verdict.progress if end.verdict is not None else None
     step = furthest_step(end.event, progress.step if progress is not None else None)
+    fingerprint = end.verdict.fingerprint if end.verdict is not None else None
+    return _outcome(request, end.event.status, step, fingerprint)
+
+
+def _outcome(request: AwaitedRequest, status: Status, step: int | None, fingerprint: str | None) -> Outcome:
+    if status is Status.SUCCEEDED:
+        return "succeeded"
+    if status in {Status.CANCELLED, Status.PREEMPTED}:
+        return "unknown"  # a person or a job of higher priority ended it, so the fault may be there or not
     if step is not None and request.step is not None and step > request.step:
         return "got_past"
-    if end.verdict is not None and end.verdict.fingerprint == request.fingerprint:
-        return "failed_same"
-    return "failed_otherwise"
+    return "failed_same" if fingerprint == request.fingerprint else "failed_otherwise"
 
 
 def _matched(
-    work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment
+    work: UnitOfWork, ends: Sequence[EndedAttempt], lineages: LineageAssignment
 ) -> list[tuple[AwaitedRequest, EndedAttempt]]:
     if not work.outcomes.any_awaited():
         return []
     jobs: set[tuple[str, str]] = set()
-    told: set[str] = set()
-    lineages: set[str] = set()
+    request_ids: set[str] = set()
+    keys: set[str] = set()
     for end in ends:
         event = end.event
         jobs.add((event.cluster, event.job_id))
         if event.resubmit_of:
             jobs.add((event.cluster, event.resubmit_of[:200]))
         if REQUEST_LABEL in event.labels:
-            told.add(event.labels[REQUEST_LABEL][:40])
+            request_ids.add(event.labels[REQUEST_LABEL][:40])
         if label_of(event) is not None:
-            lineages.add(kin.of[end.attempt_id].lineage)
-    waiting = work.outcomes.awaited(jobs, request_ids=told, lineages=lineages)
-    taken: dict[int, tuple[AwaitedRequest, EndedAttempt]] = {}
+            keys.add(lineages.by_attempt[end.attempt_id].lineage)
+    awaited = work.outcomes.awaited(jobs, request_ids=request_ids, lineages=keys)
+    matched: dict[int, tuple[AwaitedRequest, EndedAttempt]] = {}
     used: set[int] = set()
     for end in sorted(ends, key=lambda one: (one.event.ended_at, one.attempt_id)):
-        for request in sorted(waiting, key=lambda one: -one.id):  # the latest request of a job first
-            if request.id not in taken and end.attempt_id not in used and answers(request, end, kin):
-                taken[request.id] = (request, end)
+        for request in sorted(awaited, key=lambda one: -one.id):  # the latest request of a job first
+            if request.id not in matched and end.attempt_id not in used and belongs_to(request, end, lineages):
+                matched[request.id] = (request, end)
                 used.add(end.attempt_id)
-    return [taken[number] for number in sorted(taken)]
+    return [matched[number] for number in sorted(matched)]
 
 
-def answers(request: AwaitedRequest, end: EndedAttempt, kin: LineageAssignment) -> bool:
+def belongs_to(request: AwaitedRequest, end: EndedAttempt, lineages: LineageAssignment) -> bool:
     """Whether this end is of the job that the request started."""
     event = end.event
     if event.cluster != request.cluster or end.attempt_id == request.attempt_id:
@@ -146,78 +144,76 @@ def answers(request: AwaitedRequest, end: EndedAttempt, kin: LineageAssignment) 
         return True
     if REQUEST_LABEL in event.labels:
         return event.labels[REQUEST_LABEL] == request.request_id
-    return _later(request, end) and _named(request, end, kin)
+    return _is_later(request, end) and _is_same_job(request, end, lineages)
 
 
-def _named(request: AwaitedRequest, end: EndedAttempt, kin: LineageAssignment) -> bool:
+def _is_same_job(request: AwaitedRequest, end: EndedAttempt, lineages: LineageAssignment) -> bool:
     event = end.event
     if event.job_id == request.job_id:
         return request.kind == "requeue" or request.new_job_id == event.job_id
     if request.new_job_id is not None:
-        return False  # it is known as what it was started, and that is another job
+        return False  # the started job is known, and it is another one
     if event.resubmit_of == request.job_id:
         return True
-    return label_of(event) is not None and kin.of[end.attempt_id].lineage == request.lineage
+    return label_of(event) is not None and lineages.by_attempt[end.attempt_id].lineage == request.lineage
 
 
-def _later(request: AwaitedRequest, end: EndedAttempt) -> bool:
-    """Whether an attempt began after the one that failed; where no start is told, whether it ended after the lease."""
+def _is_later(request: AwaitedRequest, end: EndedAttempt) -> bool:
+    """Whether an attempt started after the failed one; if a start is missing, whether it ended after the lease."""
     event = end.event
     if event.started_at is not None and request.began is not None:
         return event.started_at > request.began
     return event.ended_at >= request.leased_at
 
 
-def _overtaken(work: UnitOfWork, ends: Sequence[EndedAttempt], kin: LineageAssignment) -> None:
-    """Withdraw what still waits of work that has ended again meanwhile."""
+def _withdraw_superseded(work: UnitOfWork, ends: Sequence[EndedAttempt], lineages: LineageAssignment) -> None:
+    """Withdraw waiting requests of lineages whose job ran again meanwhile."""
     if not work.requests.any_open():
         return
     by_lineage: dict[str, list[EndedAttempt]] = {}
     for end in ends:
-        by_lineage.setdefault(kin.of[end.attempt_id].lineage, []).append(end)
-    gone: list[str] = []
-    for lineage, row in work.requests.open_rows(by_lineage).items():
+        by_lineage.setdefault(lineages.by_attempt[end.attempt_id].lineage, []).append(end)
+    superseded: list[str] = []
+    for lineage, request in work.requests.open_by_lineage(by_lineage).items():
         later = [
             end
             for end in by_lineage[lineage]
-            if end.attempt_id != row.attempt_id
-            and end.failure_id != row.failure_id
+            if end.attempt_id != request.attempt_id
+            and end.failure_id != request.failure_id
             and end.event.started_at is not None
-            and (row.started_at is None or end.event.started_at > row.started_at)
+            and (request.started_at is None or end.event.started_at > request.started_at)
         ]
-        if later and row.state != "leased":
-            gone.append(row.public_id)
-    withdrawn = work.requests.end(gone, "withdrawn", detail="the job ran again meanwhile", only=("held", "waiting"))
-    work.outbox.add(notifications.of_requests("resubmission.suppressed", withdrawn, "the job ran again meanwhile"))
+        if later and request.state != "leased":
+            superseded.append(request.request_id)
+    withdrawn = work.requests.end(superseded, "withdrawn", detail=_RAN_AGAIN, only=("held", "waiting"))
+    work.outbox.add(notifications.of_requests("resubmission.suppressed", withdrawn, _RAN_AGAIN))
 
 
-def demote(work: UnitOfWork, policy: Policy, clock: Clock) -> None:
-    """Demote actions whose success rate is credibly below the floor; promote those that have recovered."""
+def update_demotions(work: UnitOfWork, policy: Policy, clock: Clock) -> None:
+    """Demote actions whose success rate is credibly below the minimum; promote those that have recovered."""
     now = clock.now()
-    rows = work.outcomes.tallies(now - OUTCOMES_COUNT)
-    standing = {(one.cluster, one.cause, one.plan, one.policy): one for one in work.outcomes.demotions()}
-    bad: Mapping[tuple[str, str, str, str], TallyRow] = {
-        (row.cluster, row.cause, row.plan, row.policy): row for row in rows if under_floor(row, policy)
+    rows = work.outcomes.tallies(now - OUTCOME_AGE)
+    demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in work.outcomes.demotions()}
+    below: Mapping[tuple[str, str, str, str], TallyRow] = {
+        (row.cluster, row.cause, row.plan, row.policy): row for row in rows if below_minimum(row, policy)
     }
-    for key, row in bad.items():
-        if key in standing:
+    for key, row in below.items():
+        if key in demoted:
             continue
         floor = policy.effective(cluster=row.cluster).demotion.floor
-        one = Demotion(row.cluster, row.cause, row.plan, row.policy, now, row.helped, row.failed, floor)
-        if work.outcomes.demote(one):
-            told = {"helped": row.helped, "failed": row.failed, "floor": floor}
-            work.outbox.add([notifications.of_demotion(row.cluster, row.cause, row.plan, row.policy, told)])
-    for key, one in standing.items():
-        if key not in bad:
-            work.outcomes.promote(one)
+        demotion = Demotion(row.cluster, row.cause, row.plan, row.policy, now, row.helped, row.failed, floor)
+        if work.outcomes.demote(demotion):
+            tally = {"helped": row.helped, "failed": row.failed, "floor": floor}
+            work.outbox.add([notifications.of_demotion(row.cluster, row.cause, row.plan, row.policy, tally)])
+    for key, demotion in demoted.items():
+        if key not in below:
+            work.outcomes.promote(demotion)
 
 
-def under_floor(row: TallyRow, policy: Policy) -> bool:
-    """Whether an action's success rate is credibly below what the policy asks for."""
+def below_minimum(row: TallyRow, policy: Policy) -> bool:
+    """Whether an action's success rate is credibly below the minimum of the policy."""
     settings = policy.effective(cluster=row.cluster).demotion
-    tally = Tally(row.helped, row.failed)
-    ends = tally.helped + tally.failed
     return (
-        ends >= settings.at_least
-        and success_odds.below(tally.helped, tally.failed, settings.floor) >= settings.credible
+        row.helped + row.failed >= settings.at_least
+        and success_odds.below(row.helped, row.failed, settings.floor) >= settings.credible
     )

@@ -1,4 +1,4 @@
-"""Asks another policy about the stored decisions, in several processes: each reads a part of them by itself."""
+"""Replays stored decisions under another policy, in several processes that each read a part of them."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +13,7 @@ from service.recommend import policy
 from service.recommend.policy import Policy
 from service.recommend.replay import ReplayComparison, compare, merged
 
-PART = 50_000  # failures a part: enough to be worth a process's while
+PART = 50_000  # failures per part, enough to outweigh starting a process
 
 
 def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
@@ -25,15 +25,15 @@ def _part(database_url: str, file: Path | None, since: datetime, bounds: tuple[i
     store = Store(database_url)
     try:
         with store.reading() as reading:
-            return compare(decision_records.past(reading.decision_history.read(*bounds, since)), policy.load(file))
+            return compare(
+                decision_records.past_decisions(reading.decision_history.read(*bounds, since)), policy.load(file)
+            )
     finally:
         store.close()
 
 
-def replayed(
-    database_url: str, other: Policy, file: Path | None, since: datetime, workers: int = 1
-) -> ReplayComparison:
-    """What `other` (read from `file`, which each process reads again) changes in the decisions since a time.
+def replay(database_url: str, other: Policy, file: Path | None, since: datetime, workers: int = 1) -> ReplayComparison:
+    """Compare the decisions since a time with those of another policy (each process reads it from `file`).
 
     Raises:
         Unavailable: the database does not answer.
@@ -46,10 +46,10 @@ def replayed(
         store.close()
     if span is None:
         return ReplayComparison(other.version)
-    ask = partial(_part, database_url, file, since)
+    replay_part = partial(_part, database_url, file, since)
     parts = list(_parts(*span))
     if workers <= 1 or len(parts) == 1:
-        return merged(map(ask, parts))
-    # Started afresh: a database's connections do not survive a fork.
+        return merged(map(replay_part, parts))
+    # Spawned, because database connections do not survive a fork.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return merged(pool.map(ask, parts))
+        return merged(pool.map(replay_part, parts))

@@ -1,4 +1,4 @@
-"""Automation as others use it: advice with all that is known, requests, leases, outcomes, incidents, the switch."""
+"""The automation service: advice with all facts, requests, leases, outcomes, incidents, and the kill switch."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -6,17 +6,18 @@ from functools import cache
 from typing import Any
 
 from service.automation import (
+    fact_gathering,
+    hook_answers,
     housekeeping,
     incident_detection,
     leasing,
+    lineage,
     manual_actions,
     notifications,
     outcome_matching,
+    request_creation,
     verdict_revision,
 )
-from service.automation import lineage as kin
-from service.automation import request_creation as act
-from service.automation.fact_gathering import gather_facts
 from service.automation.job_ends import DiagnosedAttempt, EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.automation.success_rates import SuccessRateCache
@@ -27,17 +28,17 @@ from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import shared_resources_of
 from service.recommend.advise import advise
 from service.recommend.policy import Policy
-from service.requests.records import AckResult, Lease, Request, Switch
+from service.requests.records import AckResult, Lease, NewRequest, Request, Switch
 from service.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
 
 class Automation:
-    """Everything that is done, or would have been, about failures by itself.
+    """All automatic and manual actions on failures.
 
-    What takes a `UnitOfWork` belongs into the transaction of whoever calls it; the rest makes its own. All of it may be
-    called from any number of threads and processes at once.
+    Methods with a `UnitOfWork` run in the caller's transaction, the others in their own. All of them may be called from
+    any number of threads and processes at once.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Automation:
         self._policy = policy
         self._clock = clock
         self._telemetry = telemetry
-        self._figures = SuccessRateCache(clock)
+        self._success_rates = SuccessRateCache(clock)
 
     @property
     def policy(self) -> Policy:
@@ -59,137 +60,135 @@ class Automation:
         return self._policy
 
     def advise(self, work: UnitOfWork, ends: Sequence[EndedAttempt]) -> dict[int, AdvisedFailure]:
-        """Match these ends to what was resubmitted before, and advise on those that were diagnosed, by attempt id.
+        """Match ends to earlier resubmits, open incidents, and advise on the diagnosed ends, by attempt id.
 
-        Opens incidents. A failure whose advice can't be made gets a person's decision, and is not lost.
+        If the advice on a failure cannot be made, a person decides; the failure is not lost.
         """
         if not ends:
             return {}
-        related = kin.resolve(work, {end.attempt_id: end.event for end in ends})
-        if related.joins:
-            work.lineages.join(related.joins)
-        outcome_matching.ended(work, ends, related, policy=self._policy, clock=self._clock, success_rates=self._figures)
-        subjects = [
-            DiagnosedAttempt(end.attempt_id, end.failure_id, end.event, end.verdict)
-            for end in ends
-            if end.verdict is not None and end.failure_id is not None
-        ]
-        return self._advised(work, subjects, related) if subjects else {}
+        lineages = lineage.assign(work, {end.attempt_id: end.event for end in ends})
+        if lineages.new_members:
+            work.lineages.join(lineages.new_members)
+        outcome_matching.match_ends(
+            work, ends, lineages, policy=self._policy, clock=self._clock, success_rates=self._success_rates
+        )
+        attempts = [attempt for end in ends if (attempt := end.diagnosed()) is not None]
+        return self._advise(work, attempts, lineages) if attempts else {}
 
-    def advise_again(self, work: UnitOfWork, end: EndedAttempt) -> AdvisedFailure | None:
-        """Advice on a failure whose verdict is another one now; its end was told before."""
-        if end.verdict is None or end.failure_id is None:
+    def advise_revised(self, work: UnitOfWork, end: EndedAttempt) -> AdvisedFailure | None:
+        """Advice on a failure whose verdict was revised; its end was matched before."""
+        attempt = end.diagnosed()
+        if attempt is None:
             return None
-        subject = DiagnosedAttempt(end.attempt_id, end.failure_id, end.event, end.verdict)
-        related = kin.resolve(work, {end.attempt_id: end.event})
-        return self._advised(work, [subject], related, again=True)[end.attempt_id]
+        lineages = lineage.assign(work, {end.attempt_id: end.event})
+        return self._advise(work, [attempt], lineages, revised=True)[end.attempt_id]
 
-    def _advised(
+    def _advise(
         self,
         work: UnitOfWork,
-        subjects: Sequence[DiagnosedAttempt],
-        related: kin.LineageAssignment,
+        attempts: Sequence[DiagnosedAttempt],
+        lineages: lineage.LineageAssignment,
         *,
-        again: bool = False,
+        revised: bool = False,
     ) -> dict[int, AdvisedFailure]:
         now = self._clock.now()
-        histories = kin.histories(work, subjects, related)
-        things = {one.attempt_id: shared_resources_of(one.event, one.verdict) for one in subjects}
-        incidents = incident_detection.assign_incidents(work, subjects, things, self._policy, now, revised=again)
-        spoken = {joined.lineage for joined in related.of.values()} if work.lineages.any_marks() else set()
-        marks = work.lineages.marks(spoken)
-        facts = gather_facts(
+        histories = lineage.histories(work, attempts, lineages)
+        resources = {one.attempt_id: shared_resources_of(one.event, one.verdict) for one in attempts}
+        incidents = incident_detection.assign_incidents(work, attempts, resources, self._policy, now, revised=revised)
+        keys = {member.lineage for member in lineages.by_attempt.values()} if work.lineages.any_marks() else set()
+        marks = work.lineages.marks(keys)
+        facts = fact_gathering.gather_facts(
             work,
-            subjects,
-            kin=related,
+            attempts,
+            lineages=lineages,
             histories=histories,
-            things=things,
+            resources=resources,
             incidents=incidents,
-            success_rates=self._figures.get(work),
+            success_rates=self._success_rates.get(work),
             marks=marks,
             policy=self._policy,
             now=now,
         )
 
         @cache
-        def effective(cluster: str, queue: str | None, team: str | None) -> Policy:
+        def effective_policy(cluster: str, queue: str | None, team: str | None) -> Policy:
             return self._policy.effective(cluster=cluster, queue=queue, team=team)
 
-        found: dict[int, AdvisedFailure] = {}
-        for one in subjects:
-            event, lineage = one.event, related.of[one.attempt_id].lineage
-            own = effective(event.cluster, event.queue, event.team)
+        advised: dict[int, AdvisedFailure] = {}
+        for one in attempts:
+            event, key = one.event, lineages.by_attempt[one.attempt_id].lineage
+            effective = effective_policy(event.cluster, event.queue, event.team)
             known = facts[one.attempt_id]
-            found[one.attempt_id] = AdvisedFailure(
-                subject=one,
-                advice=self._safely(
-                    lambda one=one, known=known, own=own: advise(  # type: ignore[misc]  # bound at once
-                        one.verdict, one.event.facts(), known, own
+            advised[one.attempt_id] = AdvisedFailure(
+                attempt=one,
+                advice=self._advise_safely(
+                    lambda one=one, known=known, effective=effective: advise(  # type: ignore[misc]  # bound at once
+                        one.verdict, one.event.facts(), known, effective
                     ),
                     one,
                 ),
                 facts=known,
-                lineage=lineage,
-                things=things[one.attempt_id],
-                policy=own,
+                lineage=key,
+                resources=resources[one.attempt_id],
+                policy=effective,
                 superseded=one.attempt_id in histories.superseded,
-                person_holds=lineage in marks and marks[lineage][0] == "hold",
+                person_holds=key in marks and marks[key][0] == "hold",
             )
-        return found
+        return advised
 
-    def _safely(self, make: Callable[[], Advice], one: DiagnosedAttempt) -> Advice:
+    def _advise_safely(self, make: Callable[[], Advice], attempt: DiagnosedAttempt) -> Advice:
         try:
             return make()
-        except Exception:  # a rule that fails on one failure must not lose the batch: a person decides on this one
-            log.exception("no advice could be made on job %s", one.event.job_id)
+        except Exception:  # a rule that fails for one failure must not lose the batch: a person decides on this one
+            log.exception("no advice could be made on job %s", attempt.event.job_id)
             return Advice(
                 mitigations=(),
                 decision="ask",
                 resubmit=False,
-                reasons=("policy: the rules could not be asked; it is in the service's log",),
+                reasons=("policy: the rules could not be evaluated; see the log of the service",),
                 policy=self._policy.version,
             )
 
-    def act(
-        self, work: UnitOfWork, advised: Sequence[tuple[AdvisedFailure, int]], *, again: bool = False
+    def store_advice(
+        self, work: UnitOfWork, advised: Sequence[tuple[AdvisedFailure, int]], *, revised: bool = False
     ) -> list[Request]:
-        """Store the advice beside its verdict's version, and ask for what it says; the requests that were made.
+        """Store advice and the requests that follow from it; returns the new requests.
 
         Args:
             work: the transaction that stores the verdicts.
-            advised: advice and the version of the verdict that it is on.
-            again: the verdict was revised: nothing is asked for where a hook was at it already.
+            advised: advice with the version of its verdict.
+            revised: the verdicts were revised: no request is added for failures that a hook has handled already.
         """
-        work.advice_history.add([act.stored(one, version) for one, version in advised])
+        work.advice_history.add([request_creation.advice_record(one, version) for one, version in advised])
         now = self._clock.now()
-        wanted = {}
-        for one, version in sorted(advised, key=lambda pair: pair[0].subject.event.ended_at):
-            asked = act.request(one, version, now)
-            if asked is not None:
-                wanted[asked.lineage] = asked
-        new = list(wanted.values())
-        if again and new:
-            before = work.requests.of_failures({one.failure_id for one in new})
-            touched = {one.failure_id for one in before if one.leases or one.state in {"done", "unknown"}}
-            new = [one for one in new if one.failure_id not in touched]
-        made = work.requests.add(new)
+        by_lineage: dict[str, NewRequest] = {}
+        for one, version in sorted(advised, key=lambda pair: pair[0].attempt.event.ended_at):
+            request = request_creation.new_request(one, version, now)
+            if request is not None:
+                by_lineage[request.lineage] = request
+        new = list(by_lineage.values())
+        if revised and new:
+            earlier = work.requests.of_failures({one.failure_id for one in new})
+            handled = {one.failure_id for one in earlier if one.leases or one.state in {"done", "unknown"}}
+            new = [one for one in new if one.failure_id not in handled]
+        added = work.requests.add(new)
         work.outbox.add(
             [
                 notifications.of_request("resubmission.requested", one)
                 if one.state == "waiting"
                 else notifications.of_request("resubmission.suppressed", one, f"held: {one.held_by}")
-                for one in made
+                for one in added
                 if one.state != "shadow"
             ]
         )
-        return made
+        return added
 
-    def revised(self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> None:
-        """A verdict was revised (by late logs, other evidence or a person): see `verdict_revision`."""
-        verdict_revision.revised(work, failure_id, wire)
+    def withdraw_unsupported(self, work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> None:
+        """Withdraw the requests that a revised verdict no longer supports; see `verdict_revision`."""
+        verdict_revision.withdraw_unsupported(work, failure_id, wire)
 
     def lease(self, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
-        """Give a hook what may go now."""
+        """Lease the requests that may start now to a hook."""
         return leasing.lease(
             self._store, self._policy, self._clock, hook=hook, cluster=cluster, limit=limit, seconds=seconds
         )
@@ -203,8 +202,8 @@ class Automation:
         new_job_id: str | None = None,
         detail: str | None = None,
     ) -> Request:
-        """Take a hook's answer; see `leasing.ack` for what is raised."""
-        return leasing.ack(
+        """Record a hook's answer; see `hook_answers.acknowledge` for the errors."""
+        return hook_answers.acknowledge(
             self._store,
             request_id,
             token,
@@ -216,11 +215,11 @@ class Automation:
         )
 
     def fail(self, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
-        """A hook could not act; see `leasing.fail` for what is raised."""
-        return leasing.fail(self._store, request_id, token, error, retry_after_s, clock=self._clock)
+        """Record that a hook could not act; see `hook_answers.fail` for the errors."""
+        return hook_answers.fail(self._store, request_id, token, error, retry_after_s, clock=self._clock)
 
-    def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
-        """Stop everything, or let it go on."""
+    def set_stopped(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
+        """Stop all automatic actions, or start them again."""
         with self._store.unit_of_work() as work:
             before = work.kill_switch.get().stopped
             work.audit_log.append(
@@ -233,37 +232,37 @@ class Automation:
             return work.kill_switch.turn(stopped=stopped, by=by, reason=reason)
 
     def resubmit(self, failure_id: int, by: str, comment: str | None = None) -> Request:
-        """A person asks for a resubmit now."""
+        """Request a resubmit for a person."""
         return manual_actions.resubmit(self._store, failure_id, by, comment, clock=self._clock)
 
     def hold(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
-        """A person holds a piece of work."""
+        """Hold a lineage for a person."""
         return manual_actions.hold(self._store, failure_id, by, comment, clock=self._clock)
 
     def never(self, failure_id: int, by: str, comment: str | None = None) -> list[Request]:
-        """A person forbids a piece of work to automation."""
+        """Exclude a lineage from automation for a person."""
         return manual_actions.never(self._store, failure_id, by, comment)
 
     def open_incident(
         self, cluster: str, kind: IncidentKind, value: str, by: str, comment: str | None = None
     ) -> Incident:
-        """A person opens an incident."""
+        """Open an incident for a person."""
         return manual_actions.open_incident(self._store, cluster, kind, value, by, comment)
 
     def close_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """A person closes one: what it held is let go, paced."""
+        """Close an incident; its held requests are released one by one."""
         return manual_actions.close_incident(
             self._store, incident_id, by, comment, policy=self._policy, clock=self._clock
         )
 
     def hold_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """A person holds one: no probe goes."""
+        """Stop the probes of an incident."""
         return manual_actions.hold_incident(self._store, incident_id, by, comment)
 
     def release_incident(self, incident_id: int, by: str, comment: str | None = None) -> Incident:
-        """A person ends a hold: a probe goes next."""
+        """End a person's hold on an incident: the next probe is released."""
         return manual_actions.release_incident(self._store, incident_id, by, comment, clock=self._clock)
 
     def tick(self) -> int:
-        """Do what time alone brings; called every few seconds."""
-        return housekeeping.tick(self._store, self._policy, self._clock, self._figures)
+        """Do the periodic work; called every few seconds."""
+        return housekeeping.tick(self._store, self._policy, self._clock, self._success_rates)

@@ -1,21 +1,21 @@
-"""Spans that no policy sets: how long things are looked at, kept and waited for."""
+"""Durations that no policy sets: maximum ages and waiting times."""
 
 from datetime import timedelta
 
-# An end told so late is history: it opens no incident and asks for no resubmit by itself. A day, as the scheduler's own
-# record of the job is long gone then (Slurm forgets after MinJobAge, five minutes by default; judgement).
-TOO_OLD = timedelta(hours=24)
-# Failures told later than this are no news of an outage now (judgement: half a day's backlog of a stopped consumer).
+# An end that is reported later opens no incident and requests no automatic resubmit. One day, because the scheduler's
+# own record of the job is gone then (Slurm forgets after MinJobAge, five minutes by default; judgement).
+MAX_END_AGE = timedelta(hours=24)
+# Failures that are reported later do not count for incidents (judgement: half a day's backlog of a stopped consumer).
 INCIDENT_FAILURE_AGE = timedelta(hours=6)
-# How long a request waits for an incident, a storm or a person before it is given up (judgement: a weekend and more).
-HELD_FOR = timedelta(days=7)
-# A hook that can't act is asked again so often (judgement).
-MOST_TRIES = 10
-# A resubmitted job whose end nobody tells for so long: unknown (longer than usual time limits; judgement).
-SILENT_AFTER = timedelta(days=14)
-# Outcomes older than this no longer count, so that what was demoted can earn its trust again (judgement).
-OUTCOMES_COUNT = timedelta(days=90)
-# An open incident with nothing held and nothing new for so long is over (judgement).
-QUIET_AFTER = timedelta(hours=2)
-# How long success_rates of outcomes may be kept in a process before they are read again.
+# How long a request is held for an incident, a storm or a person before it expires (judgement: more than a weekend).
+HOLD_TIME = timedelta(days=7)
+# How often a request is leased again after its hook could not act (judgement).
+MAX_TRIES = 10
+# A resubmitted job without a reported end gets the outcome "unknown" (longer than usual time limits; judgement).
+OUTCOME_WAIT = timedelta(days=14)
+# Older outcomes do not count, so that a demoted action can recover (judgement).
+OUTCOME_AGE = timedelta(days=90)
+# An open incident without held requests and new failures is closed (judgement).
+QUIET_TIME = timedelta(hours=2)
+# How long the success rates are cached in a process.
 SUCCESS_RATES_FOR_S = 15.0

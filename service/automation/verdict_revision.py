@@ -1,4 +1,4 @@
-"""A verdict was revised: what stood on it is withdrawn, or marked as done on a verdict that no longer stands."""
+"""Withdraws or marks the requests of a verdict that was revised."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from service.requests.records import Request
 _OPEN = frozenset({"held", "waiting", "leased"})
 
 
-def revised(work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[Request]:
-    """Withdraw what a revised verdict no longer supports; call it in the transaction that stores the revision.
+def withdraw_unsupported(work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[Request]:
+    """Withdraw the requests that a revised verdict no longer supports, in the transaction that stores the revision.
 
-    A request that still stands on the same side, cause and nodes goes on. One that waits or is held is withdrawn, a
-    leased one too (its hook is answered 409), one that was done is marked. What a person asked for is left alone.
+    Requests with the same side, cause and nodes remain. Waiting, held and leased requests are withdrawn (the hook of a
+    leased one gets status 409), completed ones are marked as retracted. Requests of people are not changed.
 
     Args:
         work: the open transaction.
-        failure_id: whose verdict was revised.
+        failure_id: the failure with the revised verdict.
         wire: the new verdict/1.
 
     Returns:
@@ -27,21 +27,22 @@ def revised(work: UnitOfWork, failure_id: int, wire: Mapping[str, Any]) -> list[
     found = [
         one
         for one in work.requests.of_failures_for_update([failure_id])
-        if one.origin == "policy" and not one.retracted and not stands(one, wire)
+        if one.origin == "policy" and not one.retracted and not supports(wire, one)
     ]
     why = f"the verdict was revised: {wire['side']}, {wire['cause']}" + (", undecided" if wire["abstained"] else "")
-    waiting = [one.request_id for one in found if one.state in _OPEN or one.state == "shadow"]
+    pending = [one.request_id for one in found if one.state in _OPEN or one.state == "shadow"]
     withdrawn = work.requests.end(
-        waiting, "withdrawn", detail=why, retracted=True, only=("held", "waiting", "leased", "shadow")
+        pending, "withdrawn", detail=why, retracted=True, only=("held", "waiting", "leased", "shadow")
     )
-    told = [one for one in withdrawn if one.request_id in {was.request_id for was in found if was.state in _OPEN}]
-    work.outbox.add(notifications.of_requests("resubmission.suppressed", told, why))
-    acted = work.requests.retract([one.request_id for one in found if one.state in {"done", "unknown"}])
-    return [*withdrawn, *acted]
+    were_open = {one.request_id for one in found if one.state in _OPEN}
+    announced = [one for one in withdrawn if one.request_id in were_open]
+    work.outbox.add(notifications.of_requests("resubmission.suppressed", announced, why))
+    completed = work.requests.retract([one.request_id for one in found if one.state in {"done", "unknown"}])
+    return [*withdrawn, *completed]
 
 
-def stands(request: Request, wire: Mapping[str, Any]) -> bool:
-    """Whether a verdict still says what the request was made for. Pure."""
+def supports(wire: Mapping[str, Any], request: Request) -> bool:
+    """Whether a verdict still supports a request. Pure."""
     action = wire.get("action")
     return (
         request.side == wire["side"]

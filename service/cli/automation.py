@@ -35,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         services.store.check()
         if args.action == "stop":
-            services.automation.turn(stopped=True, by=_who(), reason=args.reason)
+            services.automation.set_stopped(stopped=True, by=_who(), reason=args.reason)
             print("stopped: hooks get no requests")
         elif args.action == "start":
-            services.automation.turn(stopped=False, by=_who())
+            services.automation.set_stopped(stopped=False, by=_who())
             print("started: waiting requests that have not expired continue")
         else:
             _show(services.store, as_json=args.format == "json")

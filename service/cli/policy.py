@@ -9,7 +9,7 @@ import orjson
 
 from service import compose, settings
 from service.automation import decision_records
-from service.automation.policy_replay import replayed
+from service.automation.policy_replay import replay
 from service.cli.files import check_writable, write_output
 from service.clock import SystemClock
 from service.db.session import Store
@@ -93,7 +93,7 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
 def _replay(args: argparse.Namespace, database_url: str) -> None:
     check_writable(args.output)
     since: datetime = SystemClock().now() - args.since
-    found = replayed(database_url, policy.load(args.policy), args.policy, since, args.workers)
+    found = replay(database_url, policy.load(args.policy), args.policy, since, args.workers)
     if args.format == "json":
         text = orjson.dumps(replay_report.as_json(found), option=orjson.OPT_INDENT_2).decode() + "\n"
     elif args.format == "html":

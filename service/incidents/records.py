@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from service.requests.records import RequestOutcome, RequestState
-
-IncidentState = Literal["holding", "probing", "releasing", "closed"]
-
+from service.contracts.resubmission import IncidentState, Outcome
+from service.requests.records import RequestState
 
 IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", "registry", "image", "fingerprint"]
 
@@ -54,7 +52,7 @@ class IncidentJob:
     cluster: str
     request_id: str | None = None
     request_state: RequestState | None = None
-    outcome: RequestOutcome | None = None
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,8 @@ class Diagnose:
         if added:
             work.failures.add(added)
             if self._automation is not None:
-                self._automation.act(work, [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised])
+                first_advice = [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised]
+                self._automation.store_advice(work, first_advice)
         for outcome, item, wire in joined:
             told = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
             if told is not None:
@@ -250,7 +251,7 @@ class Diagnose:
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
         if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
             said = verdict_of(standing.verdict)
-            advised = self._automation.advise_again(work, EndedAttempt(outcome.id, item.event, said, failure_id))
+            advised = self._automation.advise_revised(work, EndedAttempt(outcome.id, item.event, said, failure_id))
             told = self._wire(item, said, advised)
             better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
             wire = told
@@ -270,9 +271,9 @@ class Diagnose:
     ) -> bool:
         """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
         if version is not None and self._automation is not None:
-            self._automation.revised(work, failure_id, wire)
+            self._automation.withdraw_unsupported(work, failure_id, wire)
             if advised is not None:
-                self._automation.act(work, [(advised, version)], again=True)
+                self._automation.store_advice(work, [(advised, version)], revised=True)
         return version is not None
 
     def _again(
@@ -280,7 +281,7 @@ class Diagnose:
     ) -> tuple[dict[str, Any], AdvisedFailure | None]:
         """A verdict made again, as it is told, with the advice on it."""
         end = EndedAttempt(attempt_id, event, verdict, failure_id)
-        advised = None if self._automation is None else self._automation.advise_again(work, end)
+        advised = None if self._automation is None else self._automation.advise_revised(work, end)
         return self._wire(_Item(event.key(), event, b""), verdict, advised), advised
 
     def _wire(self, item: _Item, verdict: Verdict, advised: AdvisedFailure | None = None) -> dict[str, Any]:

@@ -10,11 +10,9 @@ from datetime import datetime
 from typing import Literal
 
 from classifiers.taxonomy import Side
+from service.contracts.resubmission import IncidentState, Outcome, Plan
 
-Outcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwise", "unknown"]
-Plan = Literal["elsewhere", "again"]
 OptInMode = Literal["auto", "shadow", "advise", "never", "scheduler"]
-IncidentState = Literal["holding", "probing", "releasing", "closed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,15 @@ from datetime import datetime
 
 from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import Decision
+from service.contracts.resubmission import FAILED, HELPED, Outcome
 from service.contracts.verdict import Mode
 from service.recommend.advise import advise, decide
-from service.recommend.facts import Facts, OptIn, Outcome
+from service.recommend.facts import Facts, OptIn
 from service.recommend.policy import Policy
 from service.recommend.rule_chain import RESUBMITTING, RuleContext
 
 SHOWN = 200
 _BY_POLICY = frozenset({"policy", "nobody opted in"})
-_GAINED: frozenset[Outcome] = frozenset({"failed_same", "failed_otherwise"})
-_LOST: frozenset[Outcome] = frozenset({"succeeded", "got_past"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +152,10 @@ def _note(found: ReplayComparison, past: PastDecision, decision: Decision, mode:
 def _fewer(found: ReplayComparison, past: PastDecision) -> None:
     if not past.made or past.outcome is None or past.outcome == "unknown" or past.gpu_hours is None:
         found.unknown_fewer += 1
-    elif past.outcome in _GAINED:
+    elif past.outcome in FAILED:
         found.failed_avoided += 1
         found.saved_gpu_hours += past.gpu_hours
-    elif past.outcome in _LOST:
+    elif past.outcome in HELPED:
         found.helped_lost += 1
         found.lost_gpu_hours += past.gpu_hours
 

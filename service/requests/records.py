@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from classifiers.taxonomy import Side
+from service.contracts.resubmission import Outcome, Plan
+
 RequestState = Literal[
     "shadow", "held", "waiting", "leased", "done", "failed", "refused", "unknown", "withdrawn", "expired"
 ]
@@ -13,16 +16,10 @@ RequestState = Literal[
 RequestKind = Literal["requeue", "submit"]
 
 
-RequestPlan = Literal["elsewhere", "again"]
-
-
 Origin = Literal["policy", "person"]
 
 
 AckResult = Literal["done", "already_done", "refused", "unknown"]
-
-
-RequestOutcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwise", "unknown"]
 
 
 Mark = Literal["never", "hold"]
@@ -54,7 +51,7 @@ class NewRequest:
     state: RequestState
     origin: Origin
     kind: RequestKind
-    plan: RequestPlan
+    plan: Plan
     policy: str
     not_before: datetime
     expires_at: datetime
@@ -92,12 +89,12 @@ class Request:
     queue: str | None
     gpus: int | None
     lineage: str
-    side: str
+    side: Side
     cause: str
     state: RequestState
     origin: Origin
     action: RequestKind
-    plan: RequestPlan
+    plan: Plan
     policy: str
     exclude_nodes: tuple[str, ...]
     resume_from: str | None
@@ -118,9 +115,26 @@ class Request:
     detail: str | None = None
     new_job_id: str | None = None
     retracted: bool = False
-    outcome: RequestOutcome | None = None
+    outcome: Outcome | None = None
     outcome_at: datetime | None = None
     outcome_failure_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRequest(Request):
+    """A request with the columns that only the automation reads. `id` is its row number.
+
+    `resource` and `keys` are the shared resources of its failure, `started_at` the start of the attempt that failed.
+    """
+
+    id: int
+    attempt_id: int
+    resource: str
+    keys: tuple[str, ...]
+    ask_scheduler: bool
+    started_at: datetime | None
+    lease_token: str | None
+    leased_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +190,7 @@ class Rate:
 
     cluster: str
     cause: str
-    plan: RequestPlan
+    plan: Plan
     policy: str
     helped: int
     failed: int
@@ -242,7 +256,7 @@ class AwaitedRequest:
     new_job_id: str | None
     lineage: str
     kind: RequestKind
-    plan: RequestPlan
+    plan: Plan
     cause: str
     policy: str
     fingerprint: str
@@ -262,7 +276,7 @@ class TallyRow:
 
     cluster: str
     cause: str
-    plan: RequestPlan
+    plan: Plan
     policy: str
     helped: int
     failed: int
@@ -276,7 +290,7 @@ class Demotion:
 
     cluster: str
     cause: str
-    plan: RequestPlan
+    plan: Plan
     policy: str
     at: datetime
     helped: int
@@ -293,7 +307,7 @@ class RecentResubmit:
     resource: str
     user: str | None
     at: datetime
-    outcome: RequestOutcome | None
+    outcome: Outcome | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from service.automation.time_limits import OUTCOMES_COUNT
+from service.automation.time_limits import OUTCOME_AGE
 from service.contracts.page import Page
 from service.incidents.records import Incident, IncidentDetail, IncidentKind
 from service.reports import intervals
@@ -82,7 +82,7 @@ def _tallies(services: Services) -> Tallies:
     def count() -> Tallies:
         now = services.clock.now()
         with services.store.reading() as reading:
-            return now, tuple(reading.outcomes.tallies(now - OUTCOMES_COUNT))
+            return now, tuple(reading.outcomes.tallies(now - OUTCOME_AGE))
 
     def many(found: Tallies) -> bool:
         return sum(row.helped + row.failed + row.unknown + row.pending for row in found[1]) >= MANY
@@ -117,12 +117,12 @@ def switch(services: Services) -> Switch:
 
 def stop(services: Services, by: str, reason: str | None) -> Switch:
     """Stop everything."""
-    return services.acts.turn(stopped=True, by=by, reason=reason)
+    return services.acts.set_stopped(stopped=True, by=by, reason=reason)
 
 
 def start(services: Services, by: str) -> Switch:
     """Let it go on."""
-    return services.acts.turn(stopped=False, by=by)
+    return services.acts.set_stopped(stopped=False, by=by)
 
 
 def requests(

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, select
 
 from service.clock import Clock
+from service.contracts.resubmission import HELPED
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.feedback.tables import mended
@@ -15,7 +16,6 @@ from service.sql.types import clean, utc
 from service.sql.upsert import upsert
 
 NEAR = 200  # failures of the kind, or of the cause, that are looked at, newest first
-_HELPED = ("succeeded", "got_past")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class AppliedFixReader:
         A resubmit whose good end is known as such is counted there, and left out here.
         """
         known = exists().where(
-            requests.c.failure_id == mended.c.failure_id, requests.c.outcome.in_(_HELPED), mended.c.code == "M1"
+            requests.c.failure_id == mended.c.failure_id, requests.c.outcome.in_(HELPED), mended.c.code == "M1"
         )
         found = self._connection.execute(
             select(failures.c.cluster, failures.c.cause, mended.c.code, func.count().label("many"))

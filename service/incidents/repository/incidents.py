@@ -11,7 +11,7 @@ from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import NotFound
 from service.failures.tables import failures
-from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, IncidentState, NewIncident
+from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, NewIncident
 from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
 from service.requests.tables import requests
@@ -36,7 +36,7 @@ class IncidentReader:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
 
-    def folded(self, failure_ids: Collection[int]) -> dict[int, int]:
+    def open_incident_of(self, failure_ids: Collection[int]) -> dict[int, int]:
         """The open incident of each of these failures that is in one."""
         if not failure_ids:
             return {}
@@ -179,7 +179,7 @@ class IncidentRepository(IncidentReader):
         ).one()
         return _incident(there), False
 
-    def hold(self, incident_id: int) -> Incident:
+    def get_locked(self, incident_id: int) -> Incident:
         """One incident, which nobody else changes before this transaction ends.
 
         Raises:
@@ -197,15 +197,15 @@ class IncidentRepository(IncidentReader):
         ).one()
         return _incident(row)
 
-    def fold(self, incident_id: int, folded: Mapping[int, tuple[datetime, str | None]]) -> int:
+    def add_failures(self, incident_id: int, failures_by_id: Mapping[int, tuple[datetime, str | None]]) -> int:
         """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
         rows = [
             {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
-            for failure, (at, user) in sorted(folded.items())
+            for failure, (at, user) in sorted(failures_by_id.items())
         ]
         if not rows:
             return 0
-        self.hold(incident_id)  # so that the counts are of all who came before
+        self.get_locked(incident_id)  # so that the counts are of all who came before
         before = self._count(incident_id)
         for start in range(0, len(rows), 500):
             self._connection.execute(
@@ -247,7 +247,6 @@ def _unknown(incident_id: int) -> NotFound:
 
 
 def _incident(row: Row[Any]) -> Incident:
-    state: IncidentState = row.state
     return Incident(
         id=row.id,
         key=row.fold_key,
@@ -256,7 +255,7 @@ def _incident(row: Row[Any]) -> Incident:
         cluster=row.cluster,
         cause=row.cause,
         title=row.title,
-        state=state,
+        state=row.state,
         by_hand=row.by_hand,
         opened_at=row.opened_at,
         last_at=row.last_at,

@@ -71,7 +71,7 @@ class IncidentSignalRepository(IncidentSignalReader):
             named = dict(zip(_COLUMNS, row, strict=True))
             self._connection.execute(upsert(self._connection, signals).values(**named).on_conflict_do_nothing())
 
-    def forget(self, before: datetime, *, limit: int = 5_000) -> int:
+    def delete_before(self, before: datetime, *, limit: int = 5_000) -> int:
         """Remove old ones; how many that were."""
         old = select(signals.c.fold_key, signals.c.failure_id).where(signals.c.at < utc(before)).limit(limit)
         rows = self._connection.execute(old).all()

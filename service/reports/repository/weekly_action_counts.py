@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, case, func, or_, select
 
+from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import audits, feedback
 from service.incidents.tables import incidents
@@ -74,7 +75,7 @@ class WeeklyActionCountReader:
             {row.state: row.many for row in states},
             {row.outcome: row.many for row in ended},
             sum(row.held for row in ended if row.outcome == "succeeded"),
-            sum(row.lost for row in ended if row.outcome in {"failed_same", "failed_otherwise"}),
+            sum(row.lost for row in ended if row.outcome in FAILED),
             sum(int(row.retracted) for row in states if row.state == "done"),
         )
 

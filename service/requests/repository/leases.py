@@ -8,16 +8,14 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
 from service.clock import Clock
-from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState
-from service.requests.repository.requests import DETAIL, OPEN, request_of
+from service.requests.records import AckResult, Lease, RecentResubmit, Request, RequestState, StoredRequest
+from service.requests.repository.request_rows import DETAIL_CHARACTERS, OPEN, request_of, stored_request_of
 from service.requests.tables import requests
 from service.sql import bulk
-from service.sql.packing import unpack
 from service.sql.types import short, utc
 
 LINEAGE_LABEL = "faultline/lineage"
@@ -37,14 +35,14 @@ class LeaseReader:
         self._connection = connection
         self._clock = clock
 
-    def tried(self, incident_id: int) -> set[str]:
+    def probed_lineages(self, incident_id: int) -> set[str]:
         """The lineages that an incident let go first already."""
         wanted = select(requests.c.lineage).where(
             requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
         )
         return set(self._connection.execute(wanted).scalars())
 
-    def of_lineage_since(self, lineage: str, side: str, since: datetime) -> int:
+    def count_of_lineage(self, lineage: str, side: str, since: datetime) -> int:
         """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
         of_user = requests.c.side == "user"
         wanted = select(func.count()).where(
@@ -56,7 +54,7 @@ class LeaseReader:
         )
         return int(self._connection.execute(wanted).scalar_one())
 
-    def acted(self, cluster: str, since: datetime) -> list[RecentResubmit]:
+    def recent_resubmits(self, cluster: str, since: datetime) -> list[RecentResubmit]:
         """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
         wanted = (
             select(
@@ -81,15 +79,15 @@ class LeaseReader:
 class LeaseRepository(LeaseReader):
     """Reads and writes leases."""
 
-    def alone_on(self, cluster: str) -> None:
+    def lock_cluster(self, cluster: str) -> None:
         """Wait until nobody else leases on this cluster, and keep others waiting until this transaction ends."""
         digest = blake2b(f"lease\0{short(cluster)}".encode(), digest_size=8).digest()
         bulk.lock(self._connection, [int.from_bytes(digest, "big", signed=True)])
 
-    def due(self, cluster: str, *, limit: int, resting: Collection[str] = ()) -> list[Row[Any]]:
+    def due(self, cluster: str, *, limit: int, paused_users: Collection[str] = ()) -> list[StoredRequest]:
         """Rows that may go now by their own time: waiting ones, and leased ones whose lease ran out; oldest first.
 
-        Of users who are `resting` only what a person asked for.
+        Of users who are `paused_users` only what a person asked for.
         """
         now = self._clock.now()
         free = or_(
@@ -107,16 +105,18 @@ class LeaseRepository(LeaseReader):
                 or_(
                     requests.c.origin != "policy",
                     requests.c.user_name.is_(None),
-                    requests.c.user_name.not_in([short(user) for user in resting]),
+                    requests.c.user_name.not_in([short(user) for user in paused_users]),
                 ),
             )
             .order_by(requests.c.not_before, requests.c.id)
             .limit(limit)
             .with_for_update(skip_locked=True)
         )
-        return list(self._connection.execute(wanted))
+        return [stored_request_of(row) for row in self._connection.execute(wanted)]
 
-    def held_by(self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50) -> list[Row[Any]]:
+    def held_by(
+        self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50
+    ) -> list[StoredRequest]:
         """Held rows that have not expired, the least costly to try (GPUs) first."""
         wanted = select(requests).where(
             OPEN,
@@ -128,33 +128,29 @@ class LeaseRepository(LeaseReader):
         if incident_id is not None:
             wanted = wanted.where(requests.c.incident_id == incident_id)
         cheapest = func.coalesce(requests.c.gpus, 0)
-        return list(
-            self._connection.execute(
-                wanted.order_by(cheapest, requests.c.id).limit(limit).with_for_update(skip_locked=True)
-            )
-        )
+        ordered = wanted.order_by(cheapest, requests.c.id).limit(limit).with_for_update(skip_locked=True)
+        return [stored_request_of(row) for row in self._connection.execute(ordered)]
 
-    def held_for_a_while(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[Row[Any]]:
+    def held_temporarily(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[StoredRequest]:
         """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
         wanted = (
             select(requests)
             .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
             .where(requests.c.not_before <= utc(before), requests.c.expires_at > utc(before))
         )
-        return list(
-            self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
-        )
+        rows = self._connection.execute(wanted.order_by(requests.c.id).limit(limit).with_for_update(skip_locked=True))
+        return [stored_request_of(row) for row in rows]
 
-    def give(self, rows: Sequence[Row[Any]], hook: str, seconds: float) -> list[Lease]:
+    def grant(self, granted: Sequence[StoredRequest], hook: str, seconds: float) -> list[Lease]:
         """Lease these rows, held by this transaction, to a hook."""
         now = self._clock.now()
         until = utc(now + timedelta(seconds=seconds))
-        given = []
-        for row in rows:
+        leases = []
+        for request in granted:
             token = secrets.token_urlsafe(24)
             self._connection.execute(
                 update(requests)
-                .where(requests.c.id == row.id)
+                .where(requests.c.id == request.id)
                 .values(
                     state="leased",
                     held_by=None,
@@ -165,12 +161,12 @@ class LeaseRepository(LeaseReader):
                     leases=requests.c.leases + 1,
                 )
             )
-            given.append(_lease(row, token, until))
-        return given
+            leases.append(_lease(request, token, until))
+        return leases
 
-    def settle(
+    def record_result(
         self,
-        row: Row[Any],
+        request: StoredRequest,
         result: AckResult,
         *,
         new_job_id: str | None = None,
@@ -180,12 +176,12 @@ class LeaseRepository(LeaseReader):
         """Write down what a hook answered; `state` where it is another than the answer's own."""
         changed = self._connection.execute(
             update(requests)
-            .where(requests.c.id == row.id)
+            .where(requests.c.id == request.id)
             .values(
                 state=state or _STATE_OF[result],
                 result=result,
                 new_job_id=short(new_job_id),
-                detail=short(detail, DETAIL) if detail is not None else row.detail,
+                detail=short(detail, DETAIL_CHARACTERS) if detail is not None else request.detail,
                 ended_at=self._clock.now(),
                 leased_until=None,
             )
@@ -193,16 +189,16 @@ class LeaseRepository(LeaseReader):
         ).one()
         return request_of(changed)
 
-    def put_back(self, row: Row[Any], *, not_before: datetime, detail: str) -> Request:
+    def return_to_queue(self, request: StoredRequest, *, not_before: datetime, detail: str) -> Request:
         """A hook could not do it now: it waits until `not_before`, in nobody's hands."""
         changed = self._connection.execute(
             update(requests)
-            .where(requests.c.id == row.id)
+            .where(requests.c.id == request.id)
             .values(
                 state="waiting",
                 not_before=utc(not_before),
                 tries=requests.c.tries + 1,
-                detail=short(detail, DETAIL),
+                detail=short(detail, DETAIL_CHARACTERS),
                 leased_until=None,
                 lease_token=None,
             )
@@ -211,27 +207,26 @@ class LeaseRepository(LeaseReader):
         return request_of(changed)
 
 
-def _lease(row: Row[Any], token: str, until: datetime) -> Lease:
-    body = unpack(row.body)
+def _lease(request: StoredRequest, token: str, until: datetime) -> Lease:
     return Lease(
-        request_id=row.public_id,
+        request_id=request.request_id,
         lease_token=token,
         expires_at=until,
-        cluster=row.cluster,
-        job_id=row.job_id,
-        attempt=row.attempt,
-        action=row.kind,
-        exclude_nodes=tuple(body["exclude_nodes"]),
-        resume_from=body["resume_from"],
-        changes=body["changes"],
-        not_before=row.not_before,
-        reasons=tuple(body["reasons"]),
-        valid_until=row.expires_at,
-        lease_count=row.leases + 1,
-        labels={LINEAGE_LABEL: row.lineage, REQUEST_LABEL: row.public_id},
-        ask_scheduler=row.ask_scheduler,
-        failure_id=row.failure_id,
-        user=row.user_name,
-        queue=row.queue,
-        ended_before=row.created_at,
+        cluster=request.cluster,
+        job_id=request.job_id,
+        attempt=request.attempt,
+        action=request.action,
+        exclude_nodes=request.exclude_nodes,
+        resume_from=request.resume_from,
+        changes=request.changes,
+        not_before=request.not_before,
+        reasons=request.reasons,
+        valid_until=request.expires_at,
+        lease_count=request.leases + 1,
+        labels={LINEAGE_LABEL: request.lineage, REQUEST_LABEL: request.request_id},
+        ask_scheduler=request.ask_scheduler,
+        failure_id=request.failure_id,
+        user=request.user,
+        queue=request.queue,
+        ended_before=request.created_at,
     )

@@ -68,13 +68,13 @@ class LineageReader:
                 found.setdefault(row.lineage, []).append((row.cluster, row.job_id))
         return found
 
-    def attempts(self, wanted: Collection[Job], *, besides: Collection[int] = ()) -> list[PastAttempt]:
-        """Every stored run of these jobs but the rows `besides`, by their end.
+    def attempts(self, wanted: Collection[Job], *, except_ids: Collection[int] = ()) -> list[PastAttempt]:
+        """Every stored run of these jobs but the rows `except_ids`, by their end.
 
         Of a run of several pods that is the one that opened its failure.
         """
         found: list[PastAttempt] = []
-        leave = set(besides)
+        leave = set(except_ids)
         columns = (
             *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpus),
             *(failures.c.id.label("failure"), failures.c.side, failures.c.fingerprint),

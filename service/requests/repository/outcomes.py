@@ -8,8 +8,9 @@ from typing import Any, cast
 from sqlalchemy import Connection, Row, and_, delete, func, literal_column, or_, select, text, update
 
 from service.clock import Clock
-from service.requests.records import AwaitedRequest, Demotion, Request, RequestOutcome, RequestPlan, TallyRow
-from service.requests.repository.requests import request_of
+from service.contracts.resubmission import FAILED, HELPED, Outcome, Plan
+from service.requests.records import AwaitedRequest, Demotion, Request, TallyRow
+from service.requests.repository.request_rows import request_of
 from service.requests.tables import demotions, requests
 from service.sql import bulk
 from service.sql.types import clean, utc
@@ -20,8 +21,6 @@ AWAITED = and_(
     literal_column("outcome").is_(None),
     literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
 )
-_HELPED = ("succeeded", "got_past")
-_FAILED = ("failed_same", "failed_otherwise")
 _CHUNK = 500
 
 
@@ -87,10 +86,10 @@ class OutcomeReader:
             TallyRow(
                 cluster,
                 cause,
-                cast("RequestPlan", plan),
+                cast("Plan", plan),
                 policy,
-                helped=sum(counts[one] for one in _HELPED),
-                failed=sum(counts[one] for one in _FAILED),
+                helped=sum(counts[one] for one in HELPED),
+                failed=sum(counts[one] for one in FAILED),
                 unknown=counts["unknown"],
                 pending=counts[None],
             )
@@ -120,7 +119,7 @@ class OutcomeRepository(OutcomeReader):
     def record(
         self,
         request: AwaitedRequest,
-        outcome: RequestOutcome,
+        outcome: Outcome,
         *,
         attempt_id: int | None = None,
         failure_id: int | None = None,
@@ -146,7 +145,7 @@ class OutcomeRepository(OutcomeReader):
         ).first()
         return None if row is None else request_of(row)
 
-    def silent(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
+    def without_end_since(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
         """AwaitedRequest since before a time without any end."""
         wanted = (
             select(requests)

@@ -1,27 +1,27 @@
 """Requests to resubmit: written with the verdict they stand on, read by pages, withdrawn when it is revised."""
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast, get_args
 
-import orjson
-from sqlalchemy import Connection, Row, Select, func, literal_column, select, update
+from sqlalchemy import Connection, Row, Select, func, select, update
 
 from service.clock import Clock
 from service.contracts.page import Page
 from service.errors import FieldError, NotFound
-from service.requests.records import NewRequest, Request, RequestState
+from service.requests.records import NewRequest, Request, RequestState, StoredRequest
+from service.requests.repository.request_rows import (
+    DETAIL_CHARACTERS,
+    OPEN,
+    insert_values,
+    inserted_request,
+    request_of,
+    stored_request_of,
+)
 from service.requests.tables import requests
 from service.sql import bounded_count, bulk
 from service.sql import paging as cursors
-from service.sql.packing import pack, unpack
 from service.sql.types import short, utc
-
-DETAIL = 1_000  # characters
-_PREFIX = "r"
-# Written out: a partial index is of no use to values that come as parameters.
-OPEN = literal_column("state").in_([literal_column(f"'{state}'") for state in ("held", "waiting", "leased")])
 
 
 class RequestReader:
@@ -37,19 +37,20 @@ class RequestReader:
         Raises:
             NotFound: no such request.
         """
-        return request_of(self.row(request_id))
+        return request_of(_found(self._connection.execute(_by_public_id(request_id)).first(), request_id))
 
-    def row(self, request_id: str) -> Row[Any]:
-        """The stored row of a request.
+    def stored(self, request_id: str) -> StoredRequest:
+        """One request with all its columns.
 
         Raises:
             NotFound: no such request.
         """
-        return _found(self._connection.execute(_by_public_id(request_id)).first(), request_id)
+        return stored_request_of(_found(self._connection.execute(_by_public_id(request_id)).first(), request_id))
 
-    def by_number(self, number: int) -> Row[Any] | None:
-        """The row with the store's own number."""
-        return self._connection.execute(select(requests).where(requests.c.id == number)).first()
+    def by_row_id(self, row_id: int) -> StoredRequest | None:
+        """The request with this row number."""
+        row = self._connection.execute(select(requests).where(requests.c.id == row_id)).first()
+        return None if row is None else stored_request_of(row)
 
     def of_failures(self, failure_ids: Collection[int]) -> list[Request]:
         """All requests that answer these failures, oldest first."""
@@ -59,22 +60,22 @@ class RequestReader:
         """Whether anything is held, waits or is leased."""
         return self._connection.execute(select(requests.c.id).where(OPEN).limit(1)).first() is not None
 
-    def open_rows(self, lineages: Collection[str]) -> dict[str, Row[Any]]:
-        """The stored row of the open request of each piece of work that has one."""
-        found: dict[str, Row[Any]] = {}
+    def open_by_lineage(self, lineages: Collection[str]) -> dict[str, StoredRequest]:
+        """The open request of each lineage that has one."""
+        found: dict[str, StoredRequest] = {}
         wanted = sorted(lineages)
         for start in range(0, len(wanted), 500):
             part = wanted[start : start + 500]
             for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
-                found[row.lineage] = row
+                found[row.lineage] = stored_request_of(row)
         return found
 
-    def of_lineages(self, lineages: Collection[str]) -> list[Row[Any]]:
-        """Stored rows of these pieces of work, oldest first: what was done and how it ended."""
+    def of_lineages(self, lineages: Collection[str]) -> list[StoredRequest]:
+        """All requests of these lineages, oldest first."""
         if not lineages:
             return []
         wanted = select(requests).where(requests.c.lineage.in_(sorted(lineages))).order_by(requests.c.id)
-        return list(self._connection.execute(wanted))
+        return [stored_request_of(row) for row in self._connection.execute(wanted)]
 
     def count_by_state(self) -> dict[RequestState, int]:
         """How many are in each state, counted as far as `service.sql.bounded_count` does."""
@@ -120,14 +121,14 @@ class RequestReader:
 class RequestRepository(RequestReader):
     """Reads and writes requests."""
 
-    def row_for_update(self, request_id: str) -> Row[Any]:
-        """The stored row of a request, locked: nobody else changes it before this transaction ends.
+    def stored_for_update(self, request_id: str) -> StoredRequest:
+        """One request with all its columns, locked until this transaction ends.
 
         Raises:
             NotFound: no such request.
         """
         wanted = _by_public_id(request_id).with_for_update()
-        return _found(self._connection.execute(wanted).first(), request_id)
+        return stored_request_of(_found(self._connection.execute(wanted).first(), request_id))
 
     def of_failures_for_update(self, failure_ids: Collection[int]) -> list[Request]:
         """All requests that answer these failures, oldest first, locked until this transaction ends."""
@@ -138,11 +139,9 @@ class RequestRepository(RequestReader):
         if not new:
             return []
         now = utc(self._clock.now())
-        rows = [_values(one, now) for one in _sorted(new)]
+        rows = [insert_values(request, now) for request in _in_lock_order(new)]
         stored = self._insert(rows)
-        return [
-            _made(values, one) for values, one in zip(rows, _sorted(new), strict=True) if values["public_id"] in stored
-        ]
+        return [inserted_request(values) for values in rows if values["public_id"] in stored]
 
     def _insert(self, rows: list[dict[str, Any]]) -> set[str]:
         """Insert what hits no open request of the same work; the public ids of what went in."""
@@ -153,7 +152,7 @@ class RequestRepository(RequestReader):
             )
             return {row[0] for row in found}
         # A unit of work holds SQLite's only writer's lock: nobody can come between these two statements.
-        taken = set(self.open_rows({row["lineage"] for row in rows if row["state"] != "shadow"}))
+        taken = set(self.open_by_lineage({row["lineage"] for row in rows if row["state"] != "shadow"}))
         free: list[dict[str, Any]] = []
         for row in rows:
             if row["state"] == "shadow" or row["lineage"] not in taken:
@@ -177,7 +176,7 @@ class RequestRepository(RequestReader):
             return []
         values: dict[str, Any] = {
             "state": state,
-            "detail": short(detail, DETAIL),
+            "detail": short(detail, DETAIL_CHARACTERS),
             "ended_at": self._clock.now(),
             "leased_until": None,
         }
@@ -185,7 +184,7 @@ class RequestRepository(RequestReader):
             values["retracted"] = True
         return self._change(request_ids, only, values)
 
-    def shelve(
+    def hold(
         self, request_ids: Collection[str], held_by: str, *, incident_id: int | None = None, leased: bool = False
     ) -> list[Request]:
         """Hold waiting ones (or those held for less, and `leased` ones) until somebody or something lets them go."""
@@ -193,7 +192,7 @@ class RequestRepository(RequestReader):
         only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
         return self._change(request_ids, only, values)
 
-    def take_over(self, request_id: str, by: str, *, expires_at: datetime) -> Request:
+    def release_for_person(self, request_id: str, by: str, *, expires_at: datetime) -> Request:
         """A person asks for what is held or waits: it may go at once."""
         values = {
             "state": "waiting",
@@ -206,7 +205,7 @@ class RequestRepository(RequestReader):
         [taken] = self._change([request_id], ("held", "waiting"), values)
         return taken
 
-    def let_go(self, times: Mapping[str, datetime], *, expires_at: datetime) -> list[Request]:
+    def release(self, times: Mapping[str, datetime], *, expires_at: datetime) -> list[Request]:
         """Let held ones wait for their time only, each from the given time on, valid until `expires_at`."""
         changed: list[Request] = []
         for request_id, at in times.items():
@@ -256,143 +255,6 @@ def _found(row: Row[Any] | None, request_id: str) -> Row[Any]:
     return row
 
 
-def request_of(row: Row[Any]) -> Request:
-    """A stored request."""
-    body = unpack(row.body)
-    return Request(
-        request_id=row.public_id,
-        failure_id=row.failure_id,
-        verdict_version=row.verdict_version,
-        cluster=row.cluster,
-        job_id=row.job_id,
-        attempt=row.attempt,
-        user=row.user_name,
-        team=row.team,
-        queue=row.queue,
-        gpus=row.gpus,
-        lineage=row.lineage,
-        side=row.side,
-        cause=row.cause,
-        state=row.state,
-        origin=row.origin,
-        action=row.kind,
-        plan=row.plan,
-        policy=row.policy,
-        exclude_nodes=tuple(body["exclude_nodes"]),
-        resume_from=body["resume_from"],
-        changes=body["changes"],
-        reasons=tuple(body["reasons"]),
-        created_at=row.created_at,
-        not_before=row.not_before,
-        expires_at=row.expires_at,
-        held_by=row.held_by,
-        incident_id=row.incident_id,
-        asked_by=row.asked_by,
-        leased_by=row.leased_by,
-        leased_until=row.leased_until,
-        leases=row.leases,
-        tries=row.tries,
-        ended_at=row.ended_at,
-        result=row.result,
-        detail=row.detail,
-        new_job_id=row.new_job_id,
-        retracted=row.retracted,
-        outcome=row.outcome,
-        outcome_at=row.outcome_at,
-        outcome_failure_id=row.outcome_failure_id,
-    )
-
-
-def keys_of(row: Row[Any]) -> tuple[str, ...]:
-    """The shared things that an incident may fold a request under."""
-    return tuple(orjson.loads(row.fold_keys))
-
-
-def new_id() -> str:
-    """A request's public name: 20 random hexadecimal digits, so that two installations never share one."""
-    return _PREFIX + secrets.token_hex(10)
-
-
-def _sorted(new: Sequence[NewRequest]) -> list[NewRequest]:
-    """In one order for all, so that two who add the same wait for each other in turn."""
-    return sorted(new, key=lambda one: (one.lineage, one.failure_id))
-
-
-def _made(values: Mapping[str, Any], one: NewRequest) -> Request:
-    return Request(
-        request_id=values["public_id"],
-        failure_id=one.failure_id,
-        verdict_version=one.verdict_version,
-        cluster=values["cluster"],
-        job_id=values["job_id"],
-        attempt=one.attempt,
-        user=values["user_name"],
-        team=values["team"],
-        queue=values["queue"],
-        gpus=one.gpus,
-        lineage=one.lineage,
-        side=one.side,
-        cause=one.cause,
-        state=one.state,
-        origin=one.origin,
-        action=one.kind,
-        plan=one.plan,
-        policy=values["policy"],
-        exclude_nodes=one.exclude_nodes,
-        resume_from=one.resume_from,
-        changes=one.changes,
-        reasons=one.reasons,
-        created_at=values["created_at"],
-        not_before=values["not_before"],
-        expires_at=values["expires_at"],
-        held_by=one.held_by,
-        incident_id=one.incident_id,
-        asked_by=values["asked_by"],
-    )
-
-
-def _values(one: NewRequest, now: datetime) -> dict[str, Any]:
-    body = {
-        "exclude_nodes": one.exclude_nodes,
-        "resume_from": one.resume_from,
-        "changes": dict(one.changes),
-        "reasons": one.reasons,
-    }
-    return {
-        "public_id": new_id(),
-        "failure_id": one.failure_id,
-        "attempt_id": one.attempt_id,
-        "verdict_version": one.verdict_version,
-        "cluster": short(one.cluster),
-        "job_id": short(one.job_id),
-        "attempt": one.attempt,
-        "user_name": short(one.user),
-        "team": short(one.team),
-        "queue": short(one.queue),
-        "gpus": one.gpus,
-        "gpu_hours": one.gpu_hours,
-        "lineage": one.lineage,
-        "side": one.side,
-        "cause": one.cause,
-        "fingerprint": short(one.fingerprint),
-        "resource": short(one.resource, 300),
-        "step": one.step,
-        "started_at": one.started_at,
-        "state": one.state,
-        "origin": one.origin,
-        "kind": one.kind,
-        "plan": one.plan,
-        "policy": short(one.policy, 100),
-        "ask_scheduler": one.ask_scheduler,
-        "body": pack(body),
-        "fold_keys": orjson.dumps([short(key, 300) for key in one.keys]).decode(),
-        "incident_id": one.incident_id,
-        "held_by": one.held_by,
-        "asked_by": short(one.asked_by),
-        "created_at": now,
-        "not_before": utc(one.not_before),
-        "expires_at": utc(one.expires_at),
-        "leases": 0,
-        "tries": 0,
-        "retracted": False,
-    }
+def _in_lock_order(new: Sequence[NewRequest]) -> list[NewRequest]:
+    """The same order in every transaction, so that two that add the same requests cannot deadlock."""
+    return sorted(new, key=lambda request: (request.lineage, request.failure_id))

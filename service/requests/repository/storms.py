@@ -47,13 +47,13 @@ class StormRepository(StormReader):
         )
         return made.first() is not None
 
-    def trial(self, key: str, request: int | None, at: datetime | None) -> None:
+    def set_trial(self, key: str, request: int | None, at: datetime | None) -> None:
         """Remember the one that was let go, or that there is none any more."""
         self._connection.execute(
             update(storms).where(storms.c.storm_key == short(key, 600)).values(trial_id=request, trial_at=at)
         )
 
-    def hold_on(self, key: str, reason: str) -> None:
+    def restart(self, key: str, reason: str) -> None:
         """The trial failed again: it begins anew."""
         self._connection.execute(
             update(storms)

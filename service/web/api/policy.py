@@ -112,5 +112,6 @@ def replay_policy(services: Given, asked: ReplayAsked) -> ReplayAnswer:
         found = replay.ReplayComparison(other.version)
         if span is not None:
             low = max(span[0], span[1] - asked.failures + 1)
-            found = replay.compare(decision_records.past(reading.decision_history.read(low, span[1], since)), other)
+            stored = reading.decision_history.read(low, span[1], since)
+            found = replay.compare(decision_records.past_decisions(stored), other)
     return ReplayAnswer.model_validate(replay_report.as_json(found))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.automation import decision_records
-from service.automation.policy_replay import replayed
+from service.automation.policy_replay import replay
 from service.db.session import Store
 from service.errors import NotFound
 from service.recommend import policy
@@ -44,7 +44,7 @@ def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: 
     ids = told(here)
     with store.reading() as reading:
         low, high = reading.decision_history.span() or (0, 0)
-        stored = list(decision_records.past(reading.decision_history.read(low, high)))
+        stored = list(decision_records.past_decisions(reading.decision_history.read(low, high)))
     assert [one.failure_id for one in stored] == ids
     assert compare(stored, rules()).changed == 0
     found = compare(stored, rules(SHY))
@@ -60,7 +60,7 @@ def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) 
     ended = here.clock.at
     here.tell(job("1-again", at=ended, gpus=8, started_at=(ended - timedelta(hours=2)).isoformat(), resubmit_of="1"))
     with store.reading() as reading:
-        [past] = decision_records.past(reading.decision_history.read(failure_id or 0, failure_id or 0))
+        [past] = decision_records.past_decisions(reading.decision_history.read(failure_id or 0, failure_id or 0))
     assert (past.made, past.outcome, past.gpu_hours) == (True, "succeeded", 16.0)
     found = compare([past], rules(SHY))
     assert (found.helped_lost, found.lost_gpu_hours) == (1, 16.0)
@@ -74,6 +74,6 @@ def test_a_whole_database_is_asked_in_parts(
     told(here)
     file = tmp_path / "shy.toml"
     file.write_text(SHY)
-    found = replayed(url, policy.load(file), file, NOW - timedelta(days=1), workers)
+    found = replay(url, policy.load(file), file, NOW - timedelta(days=1), workers)
     assert (found.policy, found.decisions, found.fewer) == ("shy-1/builtin-2", 3, 2)
-    assert replayed(url, policy.load(file), file, NOW + timedelta(days=1), workers).decisions == 0
+    assert replay(url, policy.load(file), file, NOW + timedelta(days=1), workers).decisions == 0

@@ -9,7 +9,7 @@ import pytest
 from classifiers.contracts import Progress, Verdict
 from service.automation.job_ends import EndedAttempt
 from service.automation.lineage import LineageAssignment
-from service.automation.outcome_matching import answers, outcome, under_floor
+from service.automation.outcome_matching import belongs_to, below_minimum, outcome_of_end
 from service.db.session import Store
 from service.requests.records import AwaitedRequest, LineageMember, TallyRow
 from service.requests.repository.lineages import key_of
@@ -64,7 +64,7 @@ def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -
     ],
 )
 def test_an_end_is_taken_next_to_what_failed(end: EndedAttempt, said: str) -> None:
-    assert outcome(REQUEST, end) == said
+    assert outcome_of_end(REQUEST, end) == said
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,20 @@ def test_an_end_is_taken_next_to_what_failed(end: EndedAttempt, said: str) -> No
     ],
 )
 def test_an_end_is_of_the_job_that_the_request_started(request_changes: Any, end: EndedAttempt, same: bool) -> None:
-    kin = LineageAssignment(of={2: LineageMember(end.event.labels.get("faultline/lineage", ""), "1")})
-    assert answers(replace(REQUEST, **request_changes), end, kin) is same
+    kin = LineageAssignment(by_attempt={2: LineageMember(end.event.labels.get("faultline/lineage", ""), "1")})
+    assert belongs_to(replace(REQUEST, **request_changes), end, kin) is same
 
 
 def test_the_attempt_that_failed_is_never_its_own_answer() -> None:
-    assert not answers(REQUEST, replace(ended(), attempt_id=1), LineageAssignment(of={1: LineageMember("", "1")}))
+    own = LineageAssignment(by_attempt={1: LineageMember("", "1")})
+    assert not belongs_to(REQUEST, replace(ended(), attempt_id=1), own)
 
 
 @pytest.mark.parametrize(
     ("helped", "failed", "under"), [(0, 4, False), (0, 12, True), (10, 2, False), (1, 12, True), (4, 8, False)]
 )
 def test_an_action_is_demoted_only_where_it_is_credibly_bad(helped: int, failed: int, under: bool) -> None:
-    assert under_floor(TallyRow("orion", "SYS.5", "again", "p", helped, failed, 0, 0), rules(FLOOR)) is under
+    assert below_minimum(TallyRow("orion", "SYS.5", "again", "p", helped, failed, 0, 0), rules(FLOOR)) is under
 
 
 def test_what_fails_again_and_again_becomes_advice_and_says_so(store: Store, clock: FrozenClock) -> None:

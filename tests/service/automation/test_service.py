@@ -50,7 +50,7 @@ def test_what_its_owner_has_to_change_is_never_resubmitted(here: World) -> None:
 def test_much_of_one_user_that_has_to_wait_stands_in_nobody_s_way(
     store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leasing, "_LOOKED_AT", 4)
+    monkeypatch.setattr(leasing, "_CANDIDATES", 4)
     text = AUTO + "[incident]\njobs = 1000\n[storm]\nmost = 1000\n[limits]\nrate_per_user = 2\n"
     here = world(store, clock, text)
     here.tell(*(job(str(number), XID, nodes=[f"gpu{number:03}"]) for number in range(1, 9)))
@@ -140,7 +140,7 @@ def test_the_kill_switch_stops_everything_at_once_and_across_processes(
 ) -> None:
     failure = here.tell(job("1", XID)).events[0].failure_id or 0
     elsewhere = world(Store(url, clock=clock), clock)
-    elsewhere.automation.turn(stopped=True, by="ana", reason="storage work")
+    elsewhere.automation.set_stopped(stopped=True, by="ana", reason="storage work")
     assert here.lease() == []
     here.tell(job("2", XID))
     with here.store.reading() as reading:
@@ -148,7 +148,7 @@ def test_the_kill_switch_stops_everything_at_once_and_across_processes(
     assert (switch.stopped, switch.by, switch.reason) == (True, "ana", "storage work")
     with pytest.raises(Conflict, match="stopped by ana"):
         here.automation.resubmit(failure, "bea")
-    elsewhere.automation.turn(stopped=False, by="ana")
+    elsewhere.automation.set_stopped(stopped=False, by="ana")
     elsewhere.store.close()
     assert [lease.job_id for lease in here.lease()] == ["1"]
 

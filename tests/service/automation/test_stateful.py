@@ -151,7 +151,7 @@ class Automated(RuleBasedStateMachine):
 
     @rule(stopped=st.booleans())
     def switch(self, stopped: bool) -> None:
-        self.here.automation.turn(stopped=stopped, by="ana")
+        self.here.automation.set_stopped(stopped=stopped, by="ana")
         self.stopped = stopped
 
     @rule(minutes=st.sampled_from([1, 11, 70, 60 * 25]))

@@ -74,4 +74,4 @@ def test_a_store_opens_either(store: Store) -> None:
         assert not hasattr(reading.failures, "add")
         assert not hasattr(reading, "pending_logs")
     with store.unit_of_work() as work:
-        work.incident_signals.forget(datetime(2026, 1, 1, tzinfo=UTC))
+        work.incident_signals.delete_before(datetime(2026, 1, 1, tzinfo=UTC))

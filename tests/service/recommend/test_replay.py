@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from service.contracts.resubmission import Outcome
 from service.recommend import policy, replay, replay_report
 from service.recommend.advise import advise
-from service.recommend.facts import Facts, Lineage, OptIn, Outcome, PastResubmit
+from service.recommend.facts import Facts, Lineage, OptIn, PastResubmit
 from service.recommend.replay import PastDecision
 from tests.service.recommend.worlds import ALONE, NOW, PASSING, TYPO, ran
 

@@ -152,9 +152,9 @@ def test_the_switch_stays_where_it_was_turned(store: Store, open_store: Callable
 
 def _lease(store: Store, cluster: str) -> list[str]:
     with store.unit_of_work() as work:
-        work.leases.alone_on(cluster)
+        work.leases.lock_cluster(cluster)
         rows = work.leases.due(cluster, limit=10)
-        return [lease.job_id for lease in work.leases.give(rows, "hook", 60)]
+        return [lease.job_id for lease in work.leases.grant(rows, "hook", 60)]
 
 
 def _all(store: Store) -> list[Request]:

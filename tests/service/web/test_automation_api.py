@@ -35,7 +35,7 @@ def acting(tmp_path: Path) -> Iterator[World]:
         plain.services,
         ingest=Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation),
         automation=automation,
-        says=Feedback(store, clock, Advisor(policy, clock), automation.revised, zone=ZoneInfo("UTC")),
+        says=Feedback(store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")),
     )
     yield World(store, clock, services, create_app(services))
     store.close()

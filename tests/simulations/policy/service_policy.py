@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from classifiers.contracts import JobFacts, Verdict
+from service.contracts.resubmission import Plan
 from service.recommend.advise import decide
 from service.recommend.facts import (
     Facts,
@@ -15,7 +16,6 @@ from service.recommend.facts import (
     OpenIncident,
     OptIn,
     PastResubmit,
-    Plan,
     StormState,
     Tally,
 )

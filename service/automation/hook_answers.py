@@ -1,0 +1,139 @@
+"""Answers of hooks to their leases: a request was carried out, refused, or failed."""
+
+from datetime import timedelta
+
+from service.automation import lineage, notifications, outcome_matching
+from service.automation.fact_gathering import storm_key
+from service.automation.time_limits import MAX_TRIES
+from service.clock import Clock
+from service.db.session import Store, UnitOfWork
+from service.errors import Conflict, FieldError
+from service.recommend.policy import Policy
+from service.requests.records import AckResult, Request, StoredRequest
+
+# An expired lease leaves the request waiting or held; its last holder may still report the result.
+_ANSWERABLE = frozenset({"leased", "waiting", "held"})
+_ENDED_WITHOUT_ANSWER = frozenset({"withdrawn", "expired"})
+
+
+def acknowledge(
+    store: Store,
+    request_id: str,
+    token: str,
+    result: AckResult,
+    *,
+    new_job_id: str | None = None,
+    detail: str | None = None,
+    clock: Clock,
+    policy: Policy,
+) -> Request:
+    """Record a hook's answer. The same answer given twice has the same result.
+
+    Raises:
+        NotFound: no such request.
+        Conflict: the request was withdrawn meanwhile (the result is recorded all the same), or another lease is valid.
+    """
+    with store.unit_of_work() as work:
+        request = work.requests.stored_for_update(request_id)
+        _check_token(request, token)
+        if request.result is not None and request.state not in _ENDED_WITHOUT_ANSWER:
+            if (request.result, request.new_job_id) != (result, new_job_id):
+                raise Conflict(
+                    f"request {request_id} was answered with {request.result} before", _field_error(request.result)
+                )
+            return work.requests.get(request_id)
+        if request.state in _ANSWERABLE or (request.state == "done" and request.outcome is not None):
+            return _record(work, request, result, new_job_id, detail, policy=policy, clock=clock)
+        if request.state in _ENDED_WITHOUT_ANSWER and request.result is None and result in {"done", "unknown"}:
+            _record_after_withdrawal(work, request, result, new_job_id, detail)
+    raise Conflict(f"request {request_id} is {request.state}: {request.detail}", _field_error(request.state))
+
+
+def fail(
+    store: Store,
+    request_id: str,
+    token: str,
+    error: str,
+    retry_after_s: float | None,
+    *,
+    clock: Clock,
+) -> Request:
+    """Record that a hook could not act: the request is leased again after `retry_after_s`, or has failed.
+
+    It has failed if no time is given or after too many tries.
+
+    Raises:
+        NotFound: no such request.
+        Conflict: the request was withdrawn meanwhile, or another lease is valid.
+    """
+    with store.unit_of_work() as work:
+        request = work.requests.stored_for_update(request_id)
+        _check_token(request, token)
+        if request.state == "failed":
+            return work.requests.get(request_id)
+        if request.state != "leased":
+            message = f"request {request_id} is {request.state}: {request.detail or ''}".rstrip(": ")
+            raise Conflict(message, _field_error(request.state))
+        if retry_after_s is not None and request.tries + 1 < MAX_TRIES:
+            not_before = clock.now() + timedelta(seconds=retry_after_s)
+            return work.leases.return_to_queue(request, not_before=not_before, detail=error)
+        [failed] = work.requests.end([request_id], "failed", detail=error)
+        work.outbox.add([notifications.of_request("resubmission.failed", failed, error[:300])])
+        handle_no_job(work, request, "the hook could not carry it out", clock)
+        return failed
+
+
+def handle_no_job(work: UnitOfWork, request: StoredRequest, why: str, clock: Clock) -> None:
+    """A request ended without starting a job: if it was a probe or trial, another request may be chosen."""
+    for incident in work.incidents.opened(request.cluster):
+        if incident.probe_row == request.id:
+            work.incidents.change(incident.id, state="holding", probe_id=None, probe_at=clock.now())
+            text = f"probe {request.request_id}: {why}; another job is released as the probe"
+            work.incidents.note(incident.id, "policy", "probe failed", text)
+    key = storm_key(request.cluster, request.cause, request.resource)
+    storm = work.storms.held(request.cluster).get(key)
+    if storm is not None and storm.trial == request.id:
+        work.storms.set_trial(key, None, None)
+
+
+def _record(
+    work: UnitOfWork,
+    stored: StoredRequest,
+    result: AckResult,
+    new_job_id: str | None,
+    detail: str | None,
+    *,
+    policy: Policy,
+    clock: Clock,
+) -> Request:
+    request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail)
+    if result in {"done", "already_done"}:
+        lineage.add_resubmitted_job(work, stored, new_job_id)
+        work.outbox.add([notifications.of_request("resubmission.done", request, result)])
+        outcome_matching.match_stored_end(work, request, policy=policy, clock=clock)
+        return work.requests.get(request.request_id)
+    work.outbox.add([notifications.of_request("resubmission.suppressed", request, f"the hook answered {result}")])
+    if result == "refused":
+        handle_no_job(work, stored, "the hook refused it", clock)
+    return request
+
+
+def _record_after_withdrawal(
+    work: UnitOfWork, stored: StoredRequest, result: AckResult, new_job_id: str | None, detail: str | None
+) -> None:
+    request = work.leases.record_result(stored, result, new_job_id=new_job_id, detail=detail, state="withdrawn")
+    [request] = work.requests.retract([request.request_id])
+    lineage.add_resubmitted_job(work, stored, new_job_id)
+    work.outbox.add([notifications.of_request("resubmission.done", request, "acted on a retracted verdict")])
+
+
+def _check_token(request: StoredRequest, token: str) -> None:
+    if request.lease_token is None or request.lease_token != token:
+        raise Conflict(
+            f"request {request.request_id}: this lease is no longer valid",
+            (FieldError("lease_token", "the token of the valid lease"),),
+        )
+
+
+def _field_error(got: str) -> tuple[FieldError, ...]:
+    return (FieldError("result", "the first answer to a leased request", got),)
