@@ -12,11 +12,11 @@ IncidentKind = Literal["node", "rack", "switch", "file_system", "storage_host", 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Many jobs of several users that failed with one fingerprint or over one shared thing (`kind`, `value`).
+    """Many jobs of several users that failed with one fingerprint or over one shared resource (`kind`, `value`).
 
-    `by_hand`: a person holds it, no probe is sent. `probe` is the request that was let go first; `probe_at` when the
-    next one may be. `held` counts the requests that wait for its end (0 where not asked for);
-    `probe_row` is the store's own number of the probe.
+    `by_hand`: a person holds it, so no probe is released. `probe` is the request that was released first; `probe_at` is
+    when the next one may be. `held` counts its held requests (0 where not requested); `probe_row` is the probe's row
+    number.
     """
 
     id: int
@@ -43,7 +43,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class IncidentJob:
-    """One failure that was folded into an incident."""
+    """One failure that belongs to an incident."""
 
     failure_id: int
     at: datetime
@@ -76,7 +76,7 @@ class IncidentDetail:
 
 @dataclass(frozen=True, slots=True)
 class NewSignal:
-    """A failure that points at a shared thing."""
+    """A failure over a shared resource."""
 
     key: str
     failure_id: int
@@ -86,7 +86,7 @@ class NewSignal:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A stored signal. `user` "" where nobody is named."""
+    """A stored signal. `user` is "" if no user is known."""
 
     failure_id: int
     at: datetime
@@ -95,7 +95,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class NewIncident:
-    """An incident to be opened; `by` is "policy" or the person who does it."""
+    """A new incident; `by` is "policy" or the person who opens it."""
 
     key: str
     kind: IncidentKind

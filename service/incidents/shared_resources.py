@@ -1,4 +1,4 @@
-"""Which shared things a failure points at: node, rack, switch, file system, storage host, registry, image, its kind."""
+"""The shared resources of a failure: node, rack, switch, file system, storage host, registry, image, fingerprint."""
 
 import re
 import tomllib
@@ -12,19 +12,19 @@ from classifiers.contracts import Verdict
 from service.contracts.event import JobCompletion
 from service.incidents.records import IncidentKind
 
-# Of several kinds the first that many jobs share names the incident: the nearer to what has to be mended, the earlier.
+# If many jobs share several kinds, the first one names the incident: the one closest to the needed repair.
 RESOURCE_ORDER: tuple[IncidentKind, ...] = (
     *("storage_host", "file_system", "registry", "image", "node", "switch", "rack", "fingerprint"),
 )
 _PLACES: tuple[IncidentKind, ...] = ("switch", "rack")
-_LINE = 2_000  # characters of a line that are read
+_LINE = 2_000  # characters of a line that are searched
 _LINES = 8
 _NAME = 150  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class SharedResource:
-    """One shared thing on one cluster."""
+    """One shared resource on one cluster."""
 
     kind: IncidentKind
     value: str
@@ -32,12 +32,12 @@ class SharedResource:
 
     @property
     def key(self) -> str:
-        """What makes two of them one."""
+        """The unique key of the resource."""
         return f"{self.cluster}|{self.kind}|{self.value}"[:300]
 
     @property
     def title(self) -> str:
-        """What an incident over it is called."""
+        """The title of an incident over this resource."""
         return _data().titles[self.kind].format(value=self.value)
 
 
@@ -89,7 +89,7 @@ def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedR
 
 
 def storm_resource(things: Sequence[SharedResource]) -> str:
-    """The one thing that the storm brake counts by; "" where only the kind of failure is shared."""
+    """The resource by which the storm brake counts; "" if only the fingerprint is shared."""
     first = things[0] if things else None
     return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"
 
@@ -111,7 +111,7 @@ def _told(verdict: Verdict) -> Iterator[tuple[IncidentKind, str]]:
 
 
 def _mount(path: str) -> str | None:
-    """Where a path's file system is mounted, as far as its name tells; None for a node's own."""
+    """The mount point of a path, judged by its name; None for a node's own file system."""
     data = _data()
     parts = [part for part in path.split("/") if part]
     if not parts or parts[0].lower() in data.local:

@@ -5,7 +5,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, String, Tabl
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
-# One row for each shared thing that a recent failure points at: what folding counts. Short-lived.
+# One row for each shared resource of a recent failure; incidents are detected from these. Short-lived.
 signals = Table(
     "signals",
     metadata,
@@ -38,7 +38,7 @@ incidents = Table(
     Column("probe_at", UtcDateTime),
     Column("closed_at", UtcDateTime),
     Column("closed_by", String(200)),
-    # The same shared thing is never open twice, however many see it at once.
+    # A resource has at most one open incident, however many processes detect it at the same time.
     Index(
         "uq_incidents_fold_key_open",
         "fold_key",

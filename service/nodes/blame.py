@@ -1,4 +1,4 @@
-"""How much a failure counts against each node it ran on. Pure; the weights stand in suspicion.toml."""
+"""How much a failure counts against each of its nodes. Pure; the weights are in suspicion.toml."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from service.nodes.records import Judged
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """suspicion.toml."""
+    """The contents of suspicion.toml."""
 
     side: Mapping[str, float]
     undecided: float
@@ -21,14 +21,14 @@ class Weights:
 
 @cache
 def weights() -> Weights:
-    """The packaged weights; read once."""
+    """The packaged weights, cached."""
     raw = tomllib.loads(files("service.nodes").joinpath("suspicion.toml").read_text(encoding="utf-8"))
     side = {name: float(value) for name, value in raw["side"].items() if name != "source"}
     return Weights(side, float(raw["undecided"]["share"]), frozenset(raw["not_the_node"]["causes"]))
 
 
 def blame(failure: Judged) -> dict[str, float]:
-    """Weight by node: all on the suspect where one of the job's nodes is named, else an equal share each."""
+    """The weight by node: all on the suspect if it is one of the job's nodes, otherwise equal shares."""
     given = weights()
     if failure.cause in given.not_the_node or not failure.nodes:
         return {}

@@ -1,4 +1,4 @@
-"""From attempts and verdicts to the days of nodes, and from these to what is suspected of each node."""
+"""Counts attempts and verdicts by node and day, and computes the suspicion of each node from these counts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ from service.nodes.repository.suspicion import Key
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
 
-NODES_MOST = 20_000  # of one job
-LONGEST = timedelta(days=60)  # of one attempt: a clock that is decades off must not drown a node
+NODES_MOST = 20_000  # nodes of one job
+LONGEST = timedelta(days=60)  # days of one attempt, so that a wrong clock does not flood a node with rows
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 _FAILED = frozenset({"failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"})
@@ -28,13 +28,13 @@ def day_of(at: datetime) -> int:
 
 
 def start_of(day: int) -> datetime:
-    """When a day begins."""
+    """The start of a day."""
     return _EPOCH + day * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What counting changed: nodes with the end of the last failure among what was counted, and new failures."""
+    """The result of counting: nodes with the end of their last counted failure, and new failures."""
 
     nodes: Mapping[Key, datetime | None]
     failures: tuple[Judged, ...]
@@ -114,7 +114,7 @@ def refresh(
     last_failure: Mapping[Key, datetime | None] | None = None,
     last_event: Mapping[Key, datetime] | None = None,
 ) -> None:
-    """Make what is suspected of these nodes again, from their days; what reads them sees it after the commit."""
+    """Compute the suspicion of these nodes from their days again; visible to others after the commit."""
     if not keys:
         return
     today = day_of(now)
@@ -154,7 +154,7 @@ def refresh(
 
 
 def fit_priors(work: UnitOfWork, clusters: Iterable[str], *, now: datetime) -> None:
-    """Fit the prior of each cluster to its nodes as they stand."""
+    """Fit the prior of each cluster to the current counts of its nodes."""
     for cluster in clusters:
         sums: Sequence[tuple[float, float]] = work.suspicion.sums(cluster)
         made = fit(sums)

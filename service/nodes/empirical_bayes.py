@@ -1,9 +1,9 @@
-"""How much more often jobs fail on a node than its exposure explains: empirical Bayes, Gamma and Poisson. Pure.
+"""Failure rates of nodes relative to their exposure: empirical Bayes with Gamma and Poisson distributions. Pure.
 
-Failures of a node are counted as a Poisson variable with rate x exposure; the rates of a cluster's nodes as Gamma
-distributed with the cluster's own rate as mean and a shape fitted to how much the nodes differ. A node's rate ratio is
-then Gamma(shape + failures, shape + rate x exposure): near 1 while little is known of it, its own figure once much is.
-Counts are weighted (a share of a failure, by the confidence of its verdict), which makes the likelihood a quasi one.
+The failures of a node are Poisson distributed with rate x exposure; the rates of a cluster's nodes are Gamma
+distributed, with the cluster's rate as mean and a shape fitted to the variation between nodes. The rate ratio of a
+node is then Gamma(shape + failures, shape + rate x exposure): near 1 with little data, its own rate with much data.
+Counts are weighted (a share of a failure, by the confidence of its verdict), which makes it a quasi-likelihood.
 """
 
 import math
@@ -15,11 +15,11 @@ from scipy.special import gammaincinv
 
 LEAST_SHAPE: Final = 0.1
 MOST_SHAPE: Final = 50.0
-# Before anything is known: the published rate of a research cluster (arXiv 2410.21680: 6.5 failures per 1,000
-# node-days), nodes that differ widely.
+# Initial values: the published rate of a research cluster (arXiv 2410.21680: 6.5 failures per 1,000 node-days), and
+# nodes that vary widely.
 START_RATE: Final = 6.5 / 1_000 / 24
 START_SHAPE: Final = 1.0
-# The published rate counts as much as so many node-hours of the cluster's own.
+# The weight of the published rate, in node-hours of the cluster.
 START_HOURS: Final = 2_000.0
 _LOW, _HIGH = 0.05, 0.95
 
@@ -34,7 +34,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A node's rate against its cluster's: posterior mean and 90 % credible interval."""
+    """The rate of a node relative to its cluster: posterior mean and 90 % credible interval."""
 
     mean: float
     low: float
@@ -42,7 +42,7 @@ class Ratio:
 
 
 def ratio(blame: float, exposure_h: float, prior: Prior) -> Ratio:
-    """What a node's weighted failures and node-hours say of its rate."""
+    """The rate ratio from a node's weighted failures and node-hours."""
     shape = prior.shape + max(0.0, blame)
     scale = prior.shape + prior.rate * max(0.0, exposure_h)
     return Ratio(shape / scale, float(gammaincinv(shape, _LOW)) / scale, float(gammaincinv(shape, _HIGH)) / scale)
@@ -51,8 +51,8 @@ def ratio(blame: float, exposure_h: float, prior: Prior) -> Ratio:
 def fit(nodes: Sequence[tuple[float, float]]) -> Prior:
     """The prior of a cluster from (blame, exposure in node-hours) of its nodes.
 
-    The rate is the fleet's own, drawn a little towards the published one; the shape is the most likely one (negative
-    binomial likelihood, golden-section search on its logarithm).
+    The rate is that of the fleet, shrunk a little towards the published one; the shape maximizes the negative binomial
+    likelihood (golden-section search on its logarithm).
     """
     used = [(max(0.0, blame), hours) for blame, hours in nodes if hours > 0]
     total = sum(hours for _, hours in used)
@@ -80,7 +80,7 @@ def fit(nodes: Sequence[tuple[float, float]]) -> Prior:
 
 
 def _likelihood(blame: float, expected: float, shape: float) -> float:
-    """Log of the negative binomial's density, without what does not depend on the shape."""
+    """The logarithm of the negative binomial density, without constant terms."""
     return (
         math.lgamma(shape + blame)
         - math.lgamma(shape)
@@ -90,10 +90,10 @@ def _likelihood(blame: float, expected: float, shape: float) -> float:
 
 
 def _vague(log_shape: float) -> float:
-    """Small fleets say little of the shape: it is then near the start."""
+    """A weak prior on the shape: in small fleets it stays near the initial value."""
     return -0.5 * (log_shape - math.log(START_SHAPE)) ** 2
 
 
 def decayed(days_ago: float, half_life_days: float) -> float:
-    """What is left of a count after so many days; what lies ahead (a wrong clock) counts as today's."""
+    """The decayed weight of a count after some days; dates in the future (a wrong clock) count as today."""
     return float(0.5 ** (max(0.0, days_ago) / half_life_days))

@@ -1,4 +1,4 @@
-"""What nodes said → the store, once each; what it may change of earlier verdicts is noted; repairs clear their node."""
+"""Stores node events once each, schedules the reassessment of affected failures, and resets repaired nodes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
 
 CLOCK_TOLERANCE = timedelta(days=1)
-TOO_LATE = timedelta(days=30)  # what was longer ago revises nothing
+TOO_LATE = timedelta(days=30)  # older events do not revise verdicts
 NOTE_MOST = 500  # characters
 
 
@@ -32,7 +32,7 @@ class Taken:
 
 
 class NodeEventIntake:
-    """Stores what nodes said."""
+    """Stores node events."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
         self._store = store
@@ -40,14 +40,14 @@ class NodeEventIntake:
         self._settings = settings
 
     def handle(self, reports: Sequence[NodeReport], dead: Sequence[DeadLetter] = ()) -> Taken:
-        """What a topic's batch says; see `take`."""
+        """Store a batch of a topic; see `take`."""
         return self.take([one for report in reports for one in report.said], dead)
 
     def take(self, said: Sequence[NodeStatement], dead: Sequence[DeadLetter] = ()) -> Taken:
-        """Store them in one transaction; returns after the commit. Given twice nothing changes the second time.
+        """Store events in one transaction; returns after the commit. Storing them twice changes nothing.
 
         Raises:
-            Unavailable: the database does not answer; nothing was stored, the same may be given again.
+            Unavailable: the database does not answer; nothing was stored, the call may be repeated.
         """
         with self._store.unit_of_work() as work:
             new = work.node_events.add([_new(one) for one in said])
@@ -71,14 +71,14 @@ class NodeEventIntake:
         return Taken(len(fresh), len(said) - len(fresh))
 
     def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
-        """A person says that a node was repaired: it begins anew, and its history shows it.
+        """Record that a node was repaired: its suspicion starts anew.
 
         Returns:
-            False where a later repair is known already.
+            False if a later repair is known.
 
         Raises:
-            NotFound: nothing is known of the node.
-            InvalidInput: a time ahead of now.
+            NotFound: the node is unknown.
+            InvalidInput: a time in the future.
             Unavailable: the database does not answer.
         """
         now = self._clock.now()
@@ -98,7 +98,7 @@ class NodeEventIntake:
         return done
 
     def _note(self, work: UnitOfWork, fresh: Sequence[NodeStatement]) -> None:
-        """Failures that these events may say something of are to be looked at again: by node and time."""
+        """Schedule the reassessment of failures that these events may affect, by node and time."""
         data = evidence_weights.load()
         now = self._clock.now()
         spans: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)

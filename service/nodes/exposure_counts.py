@@ -1,4 +1,4 @@
-"""The fleet's background: what came in is counted, figures that grew old are made again, priors fitted."""
+"""Background work on nodes: counts new attempts and verdicts, refreshes old suspicion, and fits priors."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from service.nodes.repository.suspicion import Key
 from service.nodes.repository.work_queue import Work
 from service.nodes.settings import FleetSettings
 
-AT_ONCE = 4  # pieces of work a transaction: others that write wait meanwhile
+AT_ONCE = 4  # work items per transaction, so that other writers do not wait long
 ROUNDS = 50
 STALE = timedelta(hours=1)
 STALE_AT_ONCE = 500
@@ -21,7 +21,7 @@ PRIOR_EVERY = timedelta(hours=1)
 
 
 class Tending:
-    """Done now and then beside the consumer, by one process at a time."""
+    """Runs periodically besides the consumer, in one process at a time."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
         self._store = store
@@ -30,10 +30,10 @@ class Tending:
         self._next_removal = clock.now()
 
     def __call__(self) -> int:
-        """Work off what there is, within bounds; how many pieces it was.
+        """Do pending work, within bounds; returns the number of work items.
 
         Raises:
-            Unavailable: the database does not answer; what was done so far stays done.
+            Unavailable: the database does not answer; completed work remains.
         """
         done = 0
         for _ in range(ROUNDS):
@@ -49,7 +49,7 @@ class Tending:
         return done
 
     def _remove(self) -> None:
-        """What is too old to count, a little at a time."""
+        """Remove data that is too old to count, in small batches."""
         now = self._clock.now()
         if now < self._next_removal:
             return
@@ -84,7 +84,7 @@ class Tending:
         )
 
     def _keep_fresh(self) -> None:
-        """What has decayed since, and what nodes differ by."""
+        """Refresh the suspicion of nodes whose counts have decayed, and the priors."""
         now = self._clock.now()
         with self._store.reading() as reading:
             stale = reading.suspicion.stalest(now - STALE, limit=STALE_AT_ONCE)
@@ -98,7 +98,7 @@ class Tending:
             fit_priors(work, late, now=now)
             keys = set(stale)
             for cluster in late:
-                if cluster not in priors:  # its nodes were compared with nothing so far
+                if cluster not in priors:  # its nodes have not been compared yet
                     page = work.suspicion.page(cluster=cluster, limit=STALE_AT_ONCE)
                     keys |= {(row.cluster, row.node) for row in page.items}
             refresh(work, keys, now=now, settings=self._settings)

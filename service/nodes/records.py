@@ -1,6 +1,6 @@
-"""What goes into the fleet's rooms of the store and comes out: plain frozen dataclasses, no SQL.
+"""Records of nodes: plain frozen dataclasses, no SQL.
 
-Times are aware and UTC on the way out. Text is redacted before it comes here.
+Times are aware and in UTC. Texts are redacted before.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ NodeSort = Literal["-suspicion", "node"]
 
 @dataclass(frozen=True, slots=True)
 class NewNodeEvent:
-    """One thing a node, its devices or its agents said, or that people do to it.
+    """One event of a node, its devices or agents, or an action on it.
 
-    `key` is 16 bytes that name the event: given twice it is stored once. `until` ends a window (maintenance).
-    `gpu` is the device's index. `resolved` says that the state is over.
+    `key` is 16 bytes that identify the event: it is stored once. `until` is the end of a window (maintenance). `gpu` is
+    the device index. `resolved`: the condition has ended.
     """
 
     key: bytes
@@ -53,7 +53,7 @@ class StoredNodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of time on one node or of one fingerprint (`name`) of a cluster; both ends count."""
+    """A time span on one node, or of one fingerprint (`name`), of a cluster; both ends are included."""
 
     cluster: str
     name: str
@@ -78,10 +78,11 @@ class NodeSuspicion:
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One line of the nodes list.
+    """One line of the node list.
 
-    `exposure_h` and `blame` are what the suspicion counts now (decayed, since the last repair); `jobs` ended on it and
-    `failures` among them, of any side, are plain counts over the same days.
+    `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
+    node
+    and `failures` among them, of any side, are plain counts over the same days.
     """
 
     cluster: str
@@ -103,7 +104,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class DaySums:
-    """What is added to one day of one node."""
+    """Amounts to add to one day of one node."""
 
     exposure_h: float = 0.0
     jobs: int = 0
@@ -126,7 +127,7 @@ class NodeDay:
 
 @dataclass(frozen=True, slots=True)
 class RanJob:
-    """What the counting of exposure reads of an attempt; `failure_id` None: it did not fail (or has no verdict)."""
+    """An attempt as counted for exposure; `failure_id` None: it did not fail (or has no verdict)."""
 
     id: int
     cluster: str
@@ -140,7 +141,7 @@ class RanJob:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the counting of blame, and neighbours, read of a failure: its verdict in force and where it ran."""
+    """A failure as counted for blame: its current verdict and where it ran."""
 
     id: int
     cluster: str
@@ -160,7 +161,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """What a failure adds to its nodes: weight by node."""
+    """The blame of a failure: weight by node."""
 
     failure_id: int
     cluster: str

@@ -1,4 +1,4 @@
-"""A repaired node begins anew: what it ran and what failed on it before counts no longer."""
+"""Repairs of nodes: earlier attempts and failures no longer count."""
 
 from datetime import datetime
 
@@ -21,10 +21,10 @@ def clear(
     now: datetime,
     settings: FleetSettings,
 ) -> bool:
-    """Note the repair and make the node's suspicion again; False where a later one is known (nothing changes then).
+    """Record a repair and compute the node's suspicion again; False if a later repair is known (nothing changes).
 
-    Of the day of the repair the exposure is taken in proportion to the time left of it; the failures are those that
-    ended after it.
+    The exposure of the day of the repair is reduced in proportion to the remaining time; failures count if they ended
+    after it.
     """
     work.node_work.counting()
     if not work.repairs.note(cluster, node, at=at, by=by, text=note):

@@ -1,4 +1,4 @@
-"""Instants that can be reckoned with: a clock that says the year 1 or 9999 must not stop what counts."""
+"""Clamps times: a wrong clock (year 1 or 9999) must not stop the counting."""
 
 from datetime import UTC, datetime
 
@@ -7,5 +7,5 @@ LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def bounded(at: datetime) -> datetime:
-    """The instant, or the nearest one that can be reckoned with."""
+    """The time, or the nearest one within the supported range."""
     return min(max(at, EARLIEST), LATEST)

@@ -1,4 +1,4 @@
-"""What an operator can set of the fleet, as plain values; filled in by the composition root."""
+"""Settings of the node statistics, as plain values filled in by the composition root."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,11 +6,12 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """How fast the past fades, and when failures are looked at again.
+    """How fast counts decay, and when failures are reassessed.
 
-    `half_life`: after so long a failure, and an hour of exposure, counts half. `later`: failures are looked at again
-    so long after they came in, for what nodes said meanwhile; `last` so long after their end, for the neighbours.
-    `keep_events`: what nodes said longer ago is removed; None keeps it.
+    `half_life`: after this time a failure, and an hour of exposure, count half. `later`: the delay of the reassessment
+    after a failure arrived, for node events; `last`: the delay after its end, for related failures. `keep_events`:
+    older
+    node events are removed; None keeps them.
     """
 
     half_life: timedelta = timedelta(days=14)
@@ -21,5 +22,5 @@ class FleetSettings:
 
     @property
     def horizon_days(self) -> int:
-        """Days that count at all: what is left after eight half-lives is less than half a percent."""
+        """The number of days that count: after eight half-lives less than half a percent remains."""
         return max(1, round(8 * self.half_life / timedelta(days=1)))

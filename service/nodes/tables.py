@@ -16,7 +16,7 @@ from sqlalchemy import (
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
-# `key` is 16 bytes of BLAKE2b over the event's own id, or over its content where it has none.
+# `key` is 16 bytes of BLAKE2b over the event's id, or over its content if it has none.
 node_events = Table(
     "node_events",
     metadata,
@@ -45,7 +45,7 @@ node_events = Table(
     Index(None, "at"),
 )
 
-# One row a node and day: what the suspicion of a node is made of. `blame` is the weighted share of failures.
+# One row per node and day, from which the suspicion is computed. `blame` is the weighted share of failures.
 node_days = Table(
     "node_days",
     metadata,
@@ -59,7 +59,7 @@ node_days = Table(
     Index(None, "day"),
 )
 
-# One row a node: the sums of its days as they count now, and what they say.
+# One row per node: the decayed sums of its days and the suspicion computed from them.
 nodes = Table(
     "nodes",
     metadata,
@@ -83,7 +83,7 @@ nodes = Table(
     Index(None, "computed_at"),
 )
 
-# What a failure adds to the days of its nodes, so that a later verdict can take it back.
+# What a failure added to the days of its nodes, so that a revised verdict can subtract it.
 blames = Table(
     "blames",
     metadata,
@@ -91,7 +91,7 @@ blames = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# How often nodes of a cluster fail, and how much they differ: the prior of each node's rate.
+# The failure rate of a cluster's nodes and its variation: the prior of each node's rate.
 fleet_priors = Table(
     "fleet_priors",
     metadata,
@@ -102,7 +102,7 @@ fleet_priors = Table(
     Column("computed_at", UtcDateTime, nullable=False),
 )
 
-# Written in the transaction that caused it, worked off by the background: ids of attempts, failures, or windows.
+# Written by the transaction that causes the work, done in the background: ids of attempts or failures, or windows.
 fleet_work = Table(
     "fleet_work",
     metadata,
@@ -111,7 +111,7 @@ fleet_work = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# Failures to be looked at again once what came later is known.
+# Failures to be reassessed at a later time.
 fleet_rechecks = Table(
     "fleet_rechecks",
     metadata,

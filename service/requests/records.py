@@ -27,10 +27,11 @@ Mark = Literal["never", "hold"]
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """One resubmission to be asked for, as it goes in.
+    """A resubmission request to be stored.
 
-    `keys` are the shared things that an incident may fold it under; `incident_id` is the one that holds it now.
-    `held_by`: incident, storm, rate, repair, person ...; None where it only waits for its time.
+    `keys` are the shared resources of its failure; `incident_id` is the incident that holds it now. `held_by`:
+    incident,
+    storm, rate, repair, person ...; None if it only waits for its start time.
     """
 
     failure_id: int
@@ -71,11 +72,13 @@ class NewRequest:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One resubmission that was asked for, or would have been (`state` shadow).
+    """A resubmission request; in shadow mode (`state` shadow) it is only recorded.
 
-    `request_id` is public: lower-case letters and digits, fit for a scheduler's names and labels. `result` is what the
-    hook answered, `outcome` how the resubmitted job ended (None: not known yet). `retracted`: what it stood on was
-    revised; with a `result` it was acted on a retracted verdict.
+    `request_id` is public: lower-case letters and digits, valid in a scheduler's names and labels. `result` is the
+    hook's
+    answer, `outcome` the result of the resubmitted job (None: not known yet). `retracted`: its verdict was revised;
+    with a
+    `result` it was carried out on a retracted verdict.
     """
 
     request_id: str
@@ -141,10 +144,13 @@ class StoredRequest(Request):
 class Lease:
     """A request that one hook holds until `expires_at`.
 
-    `action` requeue: the same job again; submit: a new one from the old one's script or spec. `changes` are requests
-    to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: after it the request must not be acted on.
-    `lease_count` is 1 the first time; more: an earlier holder did not answer, so look before acting. `labels` are to
-    be put on the job, so that its end finds its request. `ask_scheduler`: look for the owner's consent first.
+    `action` requeue: start the same job again; submit: create a new job from the old one's script or spec. `changes`
+    are
+    resource requests to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: the request must not be carried out
+    later. `lease_count` is 1 for the first lease; if it is larger, an earlier holder did not answer, so the hook checks
+    the
+    job first. `labels` are set on the job, so that its end can be matched. `ask_scheduler`: check the owner's consent
+    first.
     """
 
     request_id: str
@@ -181,11 +187,11 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How the resubmits of one cause, plan and policy version ended.
+    """Results of the resubmits of one cause, plan and policy version.
 
     `helped` succeeded or got past the point of failure; `failed` failed the same way or otherwise; `unknown` is in
-    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Wilson). `demoted_at`: since
-    then advice only, because the rate is credibly under its floor.
+    neither. `rate` = helped / (helped + failed), `low` and `high` its 95 % interval (Wilson). `demoted_at`: advice only
+    since then, because the rate is credibly below the minimum.
     """
 
     cluster: str
@@ -204,7 +210,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class LineageMember:
-    """Whose piece of work a job is: the lineage's key and its first job."""
+    """The lineage of a job: the lineage's key and its first job."""
 
     lineage: str
     root_job_id: str
@@ -230,7 +236,7 @@ class PastAttempt:
 
 @dataclass(frozen=True, slots=True)
 class NewAdvice:
-    """Advice on one version of a verdict, with the facts it stood on (`facts`: plain JSON)."""
+    """Advice on one version of a verdict, with its facts (`facts`: plain JSON)."""
 
     failure_id: int
     version: int
@@ -243,9 +249,9 @@ class NewAdvice:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedRequest:
-    """A request whose job's end is still to come, as matching needs it.
+    """A request whose job has not ended yet, with the columns that outcome matching needs.
 
-    `began` is when the attempt it answers began, `step` how far that came.
+    `began` is the start of the attempt that failed, `step` its last step.
     """
 
     id: int
@@ -272,7 +278,7 @@ class AwaitedRequest:
 
 @dataclass(frozen=True, slots=True)
 class TallyRow:
-    """Ends of resubmits of one cluster, cause, plan and policy."""
+    """Outcomes of resubmits of one cluster, cause, plan and policy."""
 
     cluster: str
     cause: str
@@ -286,7 +292,7 @@ class TallyRow:
 
 @dataclass(frozen=True, slots=True)
 class Demotion:
-    """Since when an action is advice only, and on what figures."""
+    """An action that is advice only since `at`, with the tally at that time."""
 
     cluster: str
     cause: str
@@ -300,7 +306,7 @@ class Demotion:
 
 @dataclass(frozen=True, slots=True)
 class RecentResubmit:
-    """A resubmit that was let go, and how it ended (None: not known yet)."""
+    """An automatic resubmit and its outcome (None: not known yet)."""
 
     id: int
     cause: str
@@ -312,7 +318,7 @@ class RecentResubmit:
 
 @dataclass(frozen=True, slots=True)
 class HeldStorm:
-    """A key that the brake holds. `trial` is the request that was let go since, at `trial_at`."""
+    """A key that the storm brake holds. `trial` is the row number of the request that was released at `trial_at`."""
 
     key: str
     cluster: str

@@ -5,7 +5,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Large
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
-# What was advised of each version of a verdict, and the facts it stood on, as they were known then.
+# The advice on each version of a verdict, and the facts known at that time.
 advices = Table(
     "advices",
     metadata,
@@ -75,7 +75,7 @@ requests = Table(
     Column("outcome_at", UtcDateTime),
     Column("outcome_attempt_id", BigInteger),
     Column("outcome_failure_id", BigInteger),
-    # One request at a time for one piece of work, whoever asks.
+    # One open request per lineage, whoever requests it.
     Index("uq_requests_lineage_open", "lineage", unique=True, postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_open", "cluster", "not_before", "id", postgresql_where=text(OPEN), sqlite_where=text(OPEN)),
     Index("ix_requests_awaited", "id", postgresql_where=text(AWAITED), sqlite_where=text(AWAITED)),
@@ -105,14 +105,14 @@ requests = Table(
     ),
     Index(
         "ix_requests_outcome_at",
-        # Behind the time, what the tallies count: they read the index alone.
+        # The indexed time and the columns that the tallies count: they are read from the index alone.
         *("outcome_at", "origin", "cluster", "cause", "plan", "policy", "outcome"),
         postgresql_where=text("outcome_at IS NOT NULL"),
         sqlite_where=text("outcome_at IS NOT NULL"),
     ),
 )
 
-# Only jobs that came of others are here; any other job is the root of a lineage of its own.
+# Only resubmitted jobs are stored here; any other job is the root of its own lineage.
 lineages = Table(
     "lineages",
     metadata,
@@ -123,7 +123,7 @@ lineages = Table(
     Column("at", UtcDateTime, nullable=False),
 )
 
-# What a person said of a piece of work: never, or not before somebody says so.
+# A person's mark on a lineage: never resubmit, or hold until the person releases it.
 lineage_marks = Table(
     "lineage_marks",
     metadata,
@@ -134,7 +134,7 @@ lineage_marks = Table(
     Column("comment", Text),
 )
 
-# Keys (cause, cluster, resource) that the brake holds.
+# Keys (cause, cluster, resource) that the storm brake holds.
 storms = Table(
     "storms",
     metadata,
@@ -159,7 +159,7 @@ demotions = Table(
     Column("floor", Float, nullable=False),
 )
 
-# One row, once somebody has stopped everything for the first time.
+# One row, created when automation is stopped for the first time.
 switches = Table(
     "switches",
     metadata,

@@ -1,6 +1,6 @@
-"""What recent failures point at: a row for each shared thing and failure, so that many jobs over one can be counted.
+"""Incident signals: one row for each shared resource and failure, from which incidents are detected.
 
-Only the latest few of a thing are ever read, so that a long outage costs each batch no more than a short one.
+Only the latest signals of a resource are read, so that a long outage costs a batch no more than a short one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from service.sql import bulk
 from service.sql.types import short, utc
 from service.sql.upsert import upsert
 
-LATEST = 200  # of one thing
+LATEST = 200  # per resource
 _COLUMNS = ("fold_key", "failure_id", "at", "user_name")
 
 
@@ -25,14 +25,14 @@ class IncidentSignalReader:
         self._connection = connection
 
     def latest(self, since: Mapping[str, datetime]) -> dict[str, list[Signal]]:
-        """The latest few of each of these things since a time of its own, newest first."""
+        """The latest signals of each resource since its given time, newest first."""
         found: dict[str, list[Signal]] = {key: [] for key in since}
         if not since:
             return found
         names = {short(key, 300): key for key in since}
         earliest = utc(min(since.values()))
         if bulk.is_postgres(self._connection):
-            # A small part of each thing's index, however long its outage.
+            # Reads a small part of the index of each resource, however long its outage.
             rows = self._connection.exec_driver_sql(
                 "SELECT wanted.key, one.failure_id, one.at, one.user_name FROM unnest(%s::text[]) AS wanted (key) "
                 "CROSS JOIN LATERAL (SELECT failure_id, at, user_name FROM signals "
@@ -53,7 +53,7 @@ class IncidentSignalReader:
         return found
 
     def any_before(self, before: datetime) -> bool:
-        """Whether there are old ones."""
+        """Whether there are older signals."""
         wanted = select(signals.c.failure_id).where(signals.c.at < utc(before)).limit(1)
         return self._connection.execute(wanted).first() is not None
 
@@ -62,7 +62,7 @@ class IncidentSignalRepository(IncidentSignalReader):
     """Reads and writes incident signals."""
 
     def add(self, new: Sequence[NewSignal], *, again: bool = False) -> None:
-        """Store them; a failure points at a thing once. With `again` some may be there."""
+        """Store signals; one per failure and resource. With `again` some may be stored already."""
         rows = [(short(one.key, 300), one.failure_id, utc(one.at), short(one.user)) for one in new]
         if not again:
             bulk.append(self._connection, signals, _COLUMNS, rows)
@@ -72,7 +72,7 @@ class IncidentSignalRepository(IncidentSignalReader):
             self._connection.execute(upsert(self._connection, signals).values(**named).on_conflict_do_nothing())
 
     def delete_before(self, before: datetime, *, limit: int = 5_000) -> int:
-        """Remove old ones; how many that were."""
+        """Delete older signals; returns how many."""
         old = select(signals.c.fold_key, signals.c.failure_id).where(signals.c.at < utc(before)).limit(limit)
         rows = self._connection.execute(old).all()
         for row in rows:

@@ -1,4 +1,4 @@
-"""What nodes said: stored once each, read by place and time."""
+"""Node events: stored once each, read by node and time."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -28,14 +28,14 @@ class NodeEventReader:
         self._clock = clock
 
     def any_since(self, at: datetime) -> bool:
-        """Whether any node said anything at or after `at`, or is in a window that reaches there: one look."""
+        """Whether there is an event at or after `at`, or a window that reaches it; one query."""
         later = select(node_events.c.id).where(node_events.c.at >= utc(at)).limit(1)
         return self._connection.execute(later).first() is not None
 
     def within(self, windows: Collection[Window], *, most: int = 20_000) -> list[StoredNodeEvent]:
         """The events of each (cluster, node) in its window, and the windows (maintenance) that overlap it.
 
-        The latest `most` where there are more: one query.
+        At most the latest `most`, in one query.
         """
         wanted = KeyJoin(
             self._connection,
@@ -50,7 +50,7 @@ class NodeEventReader:
         return sorted({row.id: _event(row) for row in rows}.values(), key=_place)
 
     def page(self, cluster: str, node: str, *, limit: int = 50, cursor: str | None = None) -> Page[StoredNodeEvent]:
-        """One node's events, newest first.
+        """The events of one node, newest first.
 
         Raises:
             InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
@@ -97,7 +97,7 @@ class NodeEventRepository(NodeEventReader):
     """Reads and writes node events."""
 
     def add(self, new: Sequence[NewNodeEvent]) -> list[bool]:
-        """Store what is new; for each, in order, whether it was. Repeats within `new` are not."""
+        """Store new events; for each, in order, whether it was new. Repetitions within `new` are not."""
         if not new:
             return []
         now = utc(self._clock.now())
@@ -134,7 +134,7 @@ class NodeEventRepository(NodeEventReader):
         return out
 
     def remove(self, before: datetime) -> int:
-        """Remove at most 500 of those that were before; how many it was."""
+        """Remove at most 500 older events; returns how many."""
         ids = list(
             self._connection.execute(
                 select(node_events.c.id).where(node_events.c.at < utc(before)).order_by(node_events.c.at).limit(_BATCH)

@@ -1,4 +1,4 @@
-"""What the fleet reads of attempts and failures, many at once: where they ran, what was said of them, who was near."""
+"""Facts of attempts and failures for the node statistics, read in bulk: nodes, verdicts, related failures."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ class FailureFactReader:
         self._connection = connection
 
     def ran(self, ids: Collection[int]) -> list[RanJob]:
-        """These attempts, in the order of their ids; those that are gone are left out."""
+        """These attempts, ordered by id; deleted ones are left out."""
         out = []
         columns = (jobs.c.id, jobs.c.cluster, jobs.c.nodes, jobs.c.started_at, jobs.c.ended_at, jobs.c.status)
         for chunk in _chunks(ids):
@@ -52,7 +52,7 @@ class FailureFactReader:
         return out
 
     def judged(self, ids: Collection[int]) -> list[Judged]:
-        """These failures with their verdicts in force, in the order of their ids; those that are gone are left out."""
+        """These failures with their current verdicts, ordered by id; deleted ones are left out."""
         out = []
         for chunk in _chunks(ids):
             rows = self._connection.execute(
@@ -65,12 +65,14 @@ class FailureFactReader:
         return out
 
     def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
-        """Failures of hardware or system that name one of these nodes (window's name) and ended in its window.
+        """Failures of hardware or system side with one of these nodes (window's name) as suspect that ended in its
+        window.
 
-        Those whose suspect it is, decided ones only, among the latest `each` that ran on it; nodes of the same name on
-        other clusters are left out.
+        Only decided verdicts among the latest `each` failures on the node; nodes of the same name on other clusters are
+        left
+        out.
         """
-        # The inner part reads one index and stops; only then are the failures themselves looked up.
+        # The inner query reads one index and stops; only then are the failures themselves looked up.
         return self._latest(
             windows,
             "SELECT failure_nodes.failure_id AS id FROM failure_nodes WHERE failure_nodes.node = {name}"
@@ -96,7 +98,7 @@ class FailureFactReader:
         )
 
     def ids_on_nodes(self, windows: Sequence[Window], *, most: int = 5_000) -> list[int]:
-        """Ids of failures that ran on one of these nodes and ended in its window, the latest first."""
+        """Ids of failures that ran on one of these nodes and ended in its window, latest first."""
         rows = self._wanted(windows).select(
             failure_nodes,
             "failure_nodes.node = {name} AND failure_nodes.ended_at BETWEEN {since} AND {until}",
@@ -106,7 +108,7 @@ class FailureFactReader:
         return list(dict.fromkeys(row.failure_id for row in rows))
 
     def bodies(self, ids: Collection[int]) -> dict[int, Mapping[str, Any]]:
-        """verdict/1 in force of each of these failures, by id; those whose body retention removed are left out."""
+        """The current verdict/1 of each of these failures, by id; those removed by retention are left out."""
         out: dict[int, Mapping[str, Any]] = {}
         for chunk in _chunks(ids):
             rows = self._connection.execute(
@@ -118,7 +120,7 @@ class FailureFactReader:
         return out
 
     def blames(self, ids: Collection[int]) -> dict[int, Blame]:
-        """What these failures add to their nodes now, by id."""
+        """What these failures currently add to their nodes, by id."""
         out = {}
         for chunk in _chunks(ids):
             for row in self._connection.execute(select(blames).where(blames.c.failure_id.in_(chunk))):
@@ -127,7 +129,7 @@ class FailureFactReader:
         return out
 
     def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[Judged]:
-        """Failures by windows; PostgreSQL looks into all at once, SQLite into one after the other."""
+        """Failures by window; PostgreSQL reads all windows in one query, SQLite one after the other."""
         given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
         if not given:
             return []
@@ -165,13 +167,13 @@ class FailureFactRepository(FailureFactReader):
     """Reads and writes failure facts."""
 
     def remove_blames(self) -> None:
-        """Remove what failures add that retention removed: those before the oldest attempt."""
+        """Remove the blame of failures that retention removed: those before the oldest attempt."""
         oldest = self._connection.execute(select(jobs.c.id).order_by(jobs.c.id).limit(1)).scalar()
         if oldest is not None:
             self._connection.execute(delete(blames).where(blames.c.failure_id < oldest))
 
     def put_blames(self, new: Sequence[Blame]) -> None:
-        """What these failures add from now on; one without weights adds nothing."""
+        """Set what these failures add; one without weights adds nothing."""
         empty = [one.failure_id for one in new if not one.weights]
         for chunk in _chunks(empty):
             self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))

@@ -1,4 +1,4 @@
-"""What the fleet's background has still to do: written in the transaction that caused it, worked off later."""
+"""Background work on nodes: queued in the transaction that causes it, done later."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from service.sql.types import utc
 from service.sql.upsert import upsert
 
 WorkKind = Literal["jobs", "failures", "events"]
-# Held by whoever counts, so that two processes do not wait for each other's rows one by one.
+# Held while counting, so that two processes do not wait for each other's rows one by one.
 _COUNTING_LOCK = 0x666C656574  # "fleet"
 _LEASE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One thing to do: `body` holds ids of attempts or failures, or windows as (cluster, node, since, until)."""
+    """One work item: `body` holds ids of attempts or failures, or windows as (cluster, node, since, until)."""
 
     id: int
     kind: WorkKind
@@ -37,11 +37,11 @@ class NodeWorkReader:
         self._clock = clock
 
     def any(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether there is any work."""
         return self._connection.execute(select(fleet_work.c.id).limit(1)).first() is not None
 
     def any_due(self) -> bool:
-        """Whether any failure is to be looked at again by now."""
+        """Whether any failure is due for reassessment."""
         wanted = select(fleet_rechecks.c.failure_id).where(fleet_rechecks.c.due_at <= self._clock.now()).limit(1)
         return self._connection.execute(wanted).first() is not None
 
@@ -50,11 +50,11 @@ class NodeWorkRepository(NodeWorkReader):
     """Reads and writes background work on nodes."""
 
     def add(self, kind: WorkKind, body: Sequence[Any]) -> None:
-        """Remember to do this."""
+        """Queue a work item."""
         note(self._connection, kind, body)
 
     def take(self, limit: int) -> list[Work]:
-        """The oldest things to do, which this transaction is then the only one to do; gone with its commit."""
+        """The oldest work items, reserved for this transaction and removed by its commit."""
         bulk.lock(self._connection, [_COUNTING_LOCK])
         rows = self._connection.execute(select(fleet_work).order_by(fleet_work.c.id).limit(limit)).all()
         if rows:
@@ -62,11 +62,11 @@ class NodeWorkRepository(NodeWorkReader):
         return [Work(row.id, row.kind, unpack(row.body)) for row in rows]
 
     def counting(self) -> None:
-        """Wait until nobody else changes what is counted of nodes; held until the transaction ends."""
+        """Lock the counts of nodes until this transaction ends."""
         bulk.lock(self._connection, [_COUNTING_LOCK])
 
     def recheck(self, failures: Mapping[int, datetime]) -> None:
-        """Look at these failures again, each at its time; one that is to be looked at already comes at the earlier."""
+        """Schedule the reassessment of these failures; for one that is scheduled already the earlier time counts."""
         if not failures:
             return
         insert = upsert(self._connection, fleet_rechecks)
@@ -80,7 +80,7 @@ class NodeWorkRepository(NodeWorkReader):
             self._connection.execute(sooner, rows[start : start + 500])
 
     def due(self, limit: int) -> list[int]:
-        """Failures whose time has come, oldest first; nobody else gets them for two minutes."""
+        """Failures due for reassessment, oldest first, reserved for two minutes."""
         now = self._clock.now()
         wanted = (
             select(fleet_rechecks.c.failure_id)
@@ -97,7 +97,7 @@ class NodeWorkRepository(NodeWorkReader):
         return ids
 
     def checked(self, failures: Collection[int]) -> None:
-        """These were looked at."""
+        """Remove these failures from the schedule."""
         ids = list(failures)
         for start in range(0, len(ids), 500):
             self._connection.execute(
@@ -106,6 +106,6 @@ class NodeWorkRepository(NodeWorkReader):
 
 
 def note(connection: Connection, kind: WorkKind, body: Sequence[Any]) -> None:
-    """Remember, in the transaction at hand, that this is to be done: one row."""
+    """Queue a work item as one row of the current transaction."""
     if body:
         bulk.append(connection, fleet_work, ("kind", "body"), [(kind, pack(list(body)))])

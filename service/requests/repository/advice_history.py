@@ -1,4 +1,4 @@
-"""Advice as it was given: beside each version of a verdict, with the policy's version and the facts known then."""
+"""Advice on each version of a verdict, with the policy's version and the facts known at that time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ class AdviceRepository(AdviceReader):
     """Reads and writes advice."""
 
     def add(self, new: Sequence[NewAdvice]) -> None:
-        """Store them."""
+        """Store new advice."""
         now = utc(self._clock.now())
         bulk.append(
             self._connection,

@@ -1,4 +1,4 @@
-"""Stored decisions in bulk, with the verdict and the facts that they stood on and how their resubmits ended."""
+"""Stored decisions in bulk, with verdict, facts and the outcomes of their resubmits."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from service.sql.packing import unpack
 from service.sql.types import utc
 
 _AT_ONCE = 2_000
-# A hook that has acted: only then was there a resubmit.
+# Results of a hook that started a job.
 _MADE = ("done", "already_done")
 
 
@@ -23,8 +23,9 @@ _MADE = ("done", "already_done")
 class StoredDecision:
     """One decision, with the attempt that opened the failure.
 
-    `body` is the verdict/1 of that version, None where retention removed it; `event` what is kept of the event; `made`
-    says that its resubmit was done; `outcome` and `gpu_hours` are of the run that came of it.
+    `body` is the verdict/1 of that version, None if retention removed it; `event` is the stored part of the event;
+    `made`:
+    the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run.
     """
 
     failure_id: int
@@ -54,7 +55,7 @@ class DecisionReader:
         self._connection = connection
 
     def span(self, since: datetime | None = None) -> tuple[int, int] | None:
-        """The lowest and highest failure that was advised on since a time; None where there is none."""
+        """The lowest and highest id of a failure with advice since a time; None if there is none."""
         wanted = select(func.min(advices.c.failure_id), func.max(advices.c.failure_id))
         if since is not None:
             wanted = wanted.where(advices.c.at >= utc(since))
@@ -62,7 +63,7 @@ class DecisionReader:
         return None if low is None else (low, high)
 
     def read(self, low: int, high: int, since: datetime | None = None) -> Iterator[StoredDecision]:
-        """The decisions on failures from `low` to `high` (both in), by failure, which is by time."""
+        """The decisions on failures from `low` to `high` (inclusive), ordered by failure and thereby by time."""
         wanted: Select[Any] = (
             select(
                 advices.c.failure_id,
@@ -110,7 +111,7 @@ class DecisionReader:
                 yield _stored_decision(row, spent)
 
     def _gpu_hours(self, attempts: list[int]) -> dict[int, float]:
-        """GPU-hours that runs took, by attempt; those whose size or start is not known are left out."""
+        """GPU-hours of runs by attempt; runs of unknown size or start are left out."""
         if not attempts:
             return {}
         wanted = select(jobs.c.id, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at).where(jobs.c.id.in_(attempts))

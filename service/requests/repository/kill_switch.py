@@ -10,7 +10,7 @@ from service.sql.types import short
 from service.sql.upsert import upsert
 
 NAME = "automation"
-_LOCK = 0x737769746368  # "switch": held shared by whoever leases, alone by whoever turns it
+_LOCK = 0x737769746368  # "switch": a shared lock for leases, an exclusive one for changing the switch
 
 
 class KillSwitchReader:
@@ -21,7 +21,7 @@ class KillSwitchReader:
         self._clock = clock
 
     def get(self) -> Switch:
-        """Its present position."""
+        """The current position."""
         row = self._connection.execute(select(switches).where(switches.c.name == NAME)).first()
         return Switch() if row is None else Switch(row.stopped, row.at, row.by, row.reason)
 
@@ -30,12 +30,12 @@ class KillSwitchRepository(KillSwitchReader):
     """Reads and writes the kill switch."""
 
     def get_locked(self) -> Switch:
-        """Its present position, locked: nobody changes it before this transaction ends."""
+        """The current position, locked until this transaction ends."""
         bulk.lock(self._connection, [_LOCK], shared=True)
         return self.get()
 
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
-        """Turn it. Once this transaction is committed, no lease is given that the new position forbids."""
+        """Change the position. After the commit no lease is granted that the new position forbids."""
         bulk.lock(self._connection, [_LOCK])
         said = {
             "stopped": stopped,

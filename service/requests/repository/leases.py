@@ -1,7 +1,7 @@
-"""Leases of requests: a request is in one hook's hands at a time, and comes back when the lease runs out.
+"""Leases of requests: one hook at a time holds a request; an expired lease returns it.
 
-Whoever leases on a cluster holds that cluster's lock until the transaction ends, so that the pace, incidents and storms
-that were looked at still hold when the lease is given.
+A transaction that leases on a cluster holds that cluster's lock until it ends, so that the rates, incidents and storms
+that it checked are still valid when the lease is granted.
 """
 
 import secrets
@@ -36,14 +36,14 @@ class LeaseReader:
         self._clock = clock
 
     def probed_lineages(self, incident_id: int) -> set[str]:
-        """The lineages that an incident let go first already."""
+        """The lineages that were probes of an incident."""
         wanted = select(requests.c.lineage).where(
             requests.c.incident_id == incident_id, requests.c.leased_at.is_not(None)
         )
         return set(self._connection.execute(wanted).scalars())
 
     def count_of_lineage(self, lineage: str, side: str, since: datetime) -> int:
-        """How many automatic resubmits of a lineage were let go since, on the user's ceiling or on the platform's."""
+        """The number of automatic resubmits of a lineage since a time, for the user's or the infrastructure limit."""
         of_user = requests.c.side == "user"
         wanted = select(func.count()).where(
             requests.c.lineage == lineage,
@@ -55,7 +55,7 @@ class LeaseReader:
         return int(self._connection.execute(wanted).scalar_one())
 
     def recent_resubmits(self, cluster: str, since: datetime) -> list[RecentResubmit]:
-        """What was let go automatically on a cluster since, for the brake and the rate; oldest first."""
+        """Automatic resubmits on a cluster since a time, for the storm brake and the rate limits; oldest first."""
         wanted = (
             select(
                 *(requests.c.id, requests.c.cause, requests.c.resource, requests.c.outcome),
@@ -80,14 +80,14 @@ class LeaseRepository(LeaseReader):
     """Reads and writes leases."""
 
     def lock_cluster(self, cluster: str) -> None:
-        """Wait until nobody else leases on this cluster, and keep others waiting until this transaction ends."""
+        """Lock leasing on this cluster until the transaction ends."""
         digest = blake2b(f"lease\0{short(cluster)}".encode(), digest_size=8).digest()
         bulk.lock(self._connection, [int.from_bytes(digest, "big", signed=True)])
 
     def due(self, cluster: str, *, limit: int, paused_users: Collection[str] = ()) -> list[StoredRequest]:
-        """Rows that may go now by their own time: waiting ones, and leased ones whose lease ran out; oldest first.
+        """Requests whose start time has come: waiting ones, and those with an expired lease; oldest first.
 
-        Of users who are `paused_users` only what a person asked for.
+        Of `paused_users` only requests made by a person.
         """
         now = self._clock.now()
         free = or_(
@@ -117,7 +117,7 @@ class LeaseRepository(LeaseReader):
     def held_by(
         self, cluster: str, held_by: str, *, incident_id: int | None = None, limit: int = 50
     ) -> list[StoredRequest]:
-        """Held rows that have not expired, the least costly to try (GPUs) first."""
+        """Held requests that have not expired, those with the fewest GPUs first."""
         wanted = select(requests).where(
             OPEN,
             requests.c.cluster == short(cluster),
@@ -132,7 +132,7 @@ class LeaseRepository(LeaseReader):
         return [stored_request_of(row) for row in self._connection.execute(ordered)]
 
     def held_temporarily(self, held_by: Collection[str], *, before: datetime, limit: int = 200) -> list[StoredRequest]:
-        """Rows of any cluster that are held for something that passes by itself, whose own time has come."""
+        """Requests of any cluster that are held for a limited time, whose start time has come."""
         wanted = (
             select(requests)
             .where(OPEN, requests.c.state == "held", requests.c.held_by.in_(list(held_by)))
@@ -142,7 +142,7 @@ class LeaseRepository(LeaseReader):
         return [stored_request_of(row) for row in rows]
 
     def grant(self, granted: Sequence[StoredRequest], hook: str, seconds: float) -> list[Lease]:
-        """Lease these rows, held by this transaction, to a hook."""
+        """Lease these requests, locked by this transaction, to a hook."""
         now = self._clock.now()
         until = utc(now + timedelta(seconds=seconds))
         leases = []
@@ -173,7 +173,7 @@ class LeaseRepository(LeaseReader):
         detail: str | None = None,
         state: RequestState | None = None,
     ) -> Request:
-        """Write down what a hook answered; `state` where it is another than the answer's own."""
+        """Store a hook's answer; `state` overrides the state that the answer implies."""
         changed = self._connection.execute(
             update(requests)
             .where(requests.c.id == request.id)
@@ -190,7 +190,7 @@ class LeaseRepository(LeaseReader):
         return request_of(changed)
 
     def return_to_queue(self, request: StoredRequest, *, not_before: datetime, detail: str) -> Request:
-        """A hook could not do it now: it waits until `not_before`, in nobody's hands."""
+        """Return a request that a hook could not carry out to the waiting ones, until `not_before`."""
         changed = self._connection.execute(
             update(requests)
             .where(requests.c.id == request.id)

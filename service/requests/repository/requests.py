@@ -1,4 +1,4 @@
-"""Requests to resubmit: written with the verdict they stand on, read by pages, withdrawn when it is revised."""
+"""Resubmission requests: stored with their verdict, listed on pages, withdrawn when the verdict is revised."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -53,11 +53,11 @@ class RequestReader:
         return None if row is None else stored_request_of(row)
 
     def of_failures(self, failure_ids: Collection[int]) -> list[Request]:
-        """All requests that answer these failures, oldest first."""
+        """All requests for these failures, oldest first."""
         return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids))] if failure_ids else []
 
     def any_open(self) -> bool:
-        """Whether anything is held, waits or is leased."""
+        """Whether any request is held, waiting or leased."""
         return self._connection.execute(select(requests.c.id).where(OPEN).limit(1)).first() is not None
 
     def open_by_lineage(self, lineages: Collection[str]) -> dict[str, StoredRequest]:
@@ -78,12 +78,12 @@ class RequestReader:
         return [stored_request_of(row) for row in self._connection.execute(wanted)]
 
     def count_by_state(self) -> dict[RequestState, int]:
-        """How many are in each state, counted as far as `service.sql.bounded_count` does."""
+        """The number of requests in each state, up to the bound of `service.sql.bounded_count`."""
         found = bounded_count.by_value(self._connection, requests.c.state, get_args(RequestState))
         return cast("dict[RequestState, int]", found)
 
     def count_open(self) -> dict[RequestState, int]:
-        """How many are held, wait, or are leased, counted as far as `service.sql.bounded_count` does."""
+        """The number of held, waiting and leased requests, up to the bound of `service.sql.bounded_count`."""
         found = bounded_count.by_value(self._connection, requests.c.state, ("held", "waiting", "leased"))
         return cast("dict[RequestState, int]", found)
 
@@ -107,7 +107,8 @@ class RequestReader:
         asked = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
         for name, value in asked.items():
             if value is not None:
-                # In the order of the list, not in that of the index of a cluster's jobs: a page stops with its rows.
+                # In the order of the list, not of the index of a cluster's jobs, so that reading stops at the end of
+                # the page.
                 column = func.coalesce(requests.c.cluster, "") if name == "cluster" else requests.c[name]
                 wanted = wanted.where(column == value)
         if cursor is not None:
@@ -131,11 +132,11 @@ class RequestRepository(RequestReader):
         return stored_request_of(_found(self._connection.execute(wanted).first(), request_id))
 
     def of_failures_for_update(self, failure_ids: Collection[int]) -> list[Request]:
-        """All requests that answer these failures, oldest first, locked until this transaction ends."""
+        """All requests for these failures, oldest first, locked until this transaction ends."""
         return [request_of(row) for row in self._connection.execute(_by_failures(failure_ids).with_for_update())]
 
     def add(self, new: Sequence[NewRequest]) -> list[Request]:
-        """Store those whose piece of work has no open request yet (any number of shadows); what was stored."""
+        """Store the requests of lineages without an open request, and all shadow requests; returns those stored."""
         if not new:
             return []
         now = utc(self._clock.now())
@@ -144,14 +145,14 @@ class RequestRepository(RequestReader):
         return [inserted_request(values) for values in rows if values["public_id"] in stored]
 
     def _insert(self, rows: list[dict[str, Any]]) -> set[str]:
-        """Insert what hits no open request of the same work; the public ids of what went in."""
+        """Insert rows that do not conflict with an open request of the same lineage; returns their public ids."""
         if bulk.is_postgres(self._connection):
             values = [tuple(row.values()) for row in rows]
             found = bulk.insert_returning(
                 self._connection, requests, tuple(rows[0]), values, conflict="", returning="public_id"
             )
             return {row[0] for row in found}
-        # A unit of work holds SQLite's only writer's lock: nobody can come between these two statements.
+        # A unit of work holds SQLite's only write lock, so that no other process runs between these two statements.
         taken = set(self.open_by_lineage({row["lineage"] for row in rows if row["state"] != "shadow"}))
         free: list[dict[str, Any]] = []
         for row in rows:
@@ -171,7 +172,10 @@ class RequestRepository(RequestReader):
         retracted: bool = False,
         only: Collection[RequestState] = ("held", "waiting", "leased"),
     ) -> list[Request]:
-        """End those that are in one of the states `only`; what they are now. A lease on them is worthless then."""
+        """End the requests that are in one of the states `only`; returns them.
+
+        Their leases become invalid.
+        """
         if not request_ids:
             return []
         values: dict[str, Any] = {
@@ -187,13 +191,13 @@ class RequestRepository(RequestReader):
     def hold(
         self, request_ids: Collection[str], held_by: str, *, incident_id: int | None = None, leased: bool = False
     ) -> list[Request]:
-        """Hold waiting ones (or those held for less, and `leased` ones) until somebody or something lets them go."""
+        """Hold waiting and held (and `leased`) requests until a person or the automation releases them."""
         values = {"state": "held", "held_by": held_by, "incident_id": incident_id}
         only: tuple[RequestState, ...] = ("held", "waiting", "leased") if leased else ("held", "waiting")
         return self._change(request_ids, only, values)
 
     def release_for_person(self, request_id: str, by: str, *, expires_at: datetime) -> Request:
-        """A person asks for what is held or waits: it may go at once."""
+        """Release a held or waiting request for a person: it may start at once."""
         values = {
             "state": "waiting",
             "held_by": None,
@@ -206,7 +210,7 @@ class RequestRepository(RequestReader):
         return taken
 
     def release(self, times: Mapping[str, datetime], *, expires_at: datetime) -> list[Request]:
-        """Let held ones wait for their time only, each from the given time on, valid until `expires_at`."""
+        """Release held requests: each may start at its given time and is valid until `expires_at`."""
         changed: list[Request] = []
         for request_id, at in times.items():
             values = {"state": "waiting", "held_by": None, "not_before": utc(at), "expires_at": utc(expires_at)}
@@ -214,11 +218,11 @@ class RequestRepository(RequestReader):
         return changed
 
     def retract(self, request_ids: Collection[str]) -> list[Request]:
-        """Mark what was acted on as standing on a verdict that was revised."""
+        """Mark completed requests as based on a revised verdict."""
         return self._change(request_ids, None, {"retracted": True})
 
     def expire(self, limit: int = 500) -> list[Request]:
-        """End what has expired and is not in a hook's hands; what that was."""
+        """End requests that have expired and are not leased; returns them."""
         now = self._clock.now()
         free = (requests.c.state != "leased") | (requests.c.leased_until <= now)
         wanted = (
