@@ -1,4 +1,4 @@
-"""Endpoints from their settings."""
+"""Creates the endpoints from their settings."""
 
 import ssl
 from collections.abc import Callable
@@ -24,11 +24,11 @@ def targets(
     Args:
         config: the file.
         clock: for signatures and alerts.
-        topic: makes the channel of a Kafka topic.
-        lookup: asks for a name's addresses.
+        topic: creates the channel of a Kafka topic.
+        lookup: resolves host names.
 
     Raises:
-        ConfigurationError: the certificates can't be read, or a topic has no broker.
+        ConfigurationError: the certificates cannot be read, or a topic has no broker.
     """
     try:
         tls = ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""The administrator's file of endpoints: read once, checked place by place; secrets only by reference."""
+"""The administrator's file of endpoints: read once, validated; secrets only by reference."""
 
 import os
 import tomllib
@@ -27,7 +27,7 @@ class _Checked(BaseModel):
 
 
 class Sending(_Checked):
-    """How deliveries are tried; see defaults.toml."""
+    """The schedule of deliveries; see defaults.toml."""
 
     schedule_s: tuple[Annotated[float, Field(ge=0)], ...] = Field(min_length=1)
     jitter: float = Field(ge=0, le=1)
@@ -42,7 +42,7 @@ class Sending(_Checked):
 
 
 class Network(_Checked):
-    """What may be connected to beyond public addresses, and whose certificates are trusted beside the system's."""
+    """Allowed addresses besides public ones, and trusted certificates besides those of the system."""
 
     allow: tuple[IPv4Network | IPv6Network, ...] = ()
     ca_file: Path | None = None
@@ -59,7 +59,7 @@ class _Addressed(_Endpoint):
     @field_validator("url", mode="before")
     @classmethod
     def _resolved(cls, value: Any) -> Any:
-        """An address may itself be a secret: it may be given by reference."""
+        """An address may itself be a secret, so it may be given by reference."""
         if not isinstance(value, str):
             return value
         text = _referenced(value) if value.startswith(("file:", "env:")) else value
@@ -70,7 +70,10 @@ class _Addressed(_Endpoint):
 
 
 class Webhook(_Addressed):
-    """A receiver of Standard Webhooks. `secrets`: the first key signs for new receivers, further ones rotate out."""
+    """A receiver of Standard Webhooks.
+
+    `secrets`: the first key is the current one, further keys are being rotated out.
+    """
 
     kind: Literal["webhook"]
     secrets: tuple[SecretBytes, ...] = Field(min_length=1)
@@ -84,7 +87,7 @@ class Webhook(_Addressed):
 
 
 class PagerDuty(_Addressed):
-    """PagerDuty's Events API v2. `dedup`: one incident for each failure, or for each kind of failure."""
+    """PagerDuty Events API v2. `dedup`: one incident for each failure, or for each kind of failure."""
 
     kind: Literal["pagerduty"]
     url: SecretStr = SecretStr("https://events.pagerduty.com/v2/enqueue")
@@ -98,7 +101,7 @@ class PagerDuty(_Addressed):
 
 
 class Alertmanager(_Addressed):
-    """Prometheus' Alertmanager: `url` up to the host (and prefix); an alert ends after `lasts_s`."""
+    """Prometheus Alertmanager: `url` up to the host (and prefix); an alert ends after `lasts_s`."""
 
     kind: Literal["alertmanager"]
     dedup: Dedup = "failure"
@@ -113,7 +116,7 @@ class Topic(_Endpoint):
 
 
 class Chat(_Endpoint):
-    """A chat or a mailbox, by apprise. `digest_s`: one message an owner and kind of failure in so many seconds."""
+    """A chat or a mailbox, by apprise. `digest_s`: at most one message per owner and kind of failure in this time."""
 
     kind: Literal["chat"]
     url: SecretStr
@@ -126,7 +129,7 @@ class Chat(_Endpoint):
 
 
 class Chats(_Checked):
-    """Which of apprise's schemes may be used."""
+    """The apprise schemes that may be used."""
 
     schemas: tuple[str, ...] = Field(min_length=1)
 
@@ -135,7 +138,7 @@ Endpoint = Annotated[Webhook | PagerDuty | Alertmanager | Topic | Chat, Field(di
 
 
 class DeliveryConfig(_Checked):
-    """The whole file. `public_url`: where people find this service, for links."""
+    """The whole file. `public_url`: the public address of this service, for links."""
 
     public_url: str | None = None
     network: Network = Network()
@@ -155,15 +158,15 @@ class DeliveryConfig(_Checked):
 
 
 def defaults() -> dict[str, Any]:
-    """The package's own settings."""
+    """The packaged settings."""
     return tomllib.loads(files("service.deliveries").joinpath("defaults.toml").read_text(encoding="utf-8"))
 
 
 def parse(text: str, name: str = "delivery.toml") -> DeliveryConfig:
-    """The settings from TOML text, on top of the defaults.
+    """The settings from TOML text, merged with the defaults.
 
     Raises:
-        ConfigurationError: names each place that is wrong and what was expected there; repeats no value.
+        ConfigurationError: names each invalid setting and the expected value; repeats no value.
     """
     try:
         given = tomllib.loads(text)
@@ -184,7 +187,7 @@ def load(path: Path) -> DeliveryConfig:
     """The settings of a file.
 
     Raises:
-        ConfigurationError: it can't be read, or a place in it is wrong.
+        ConfigurationError: the file cannot be read, or a setting is invalid.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One step at a time: messages to the endpoints that want them, and each endpoint's deliveries to it."""
+"""Delivers messages: assigns outbox messages to endpoints, and sends each endpoint's deliveries."""
 
 import hashlib
 import logging
@@ -26,10 +26,10 @@ ROUTE_LEASE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An endpoint ready for use. `address` is only compared, to notice another one.
+    """An endpoint ready for use. `address` is only compared, to detect a changed one.
 
-    `digest_s`: what belongs together (same owner where `to_owner`, same kind of failure) is told together, at most
-    once in so many seconds; 0: each message by itself.
+    `digest_s`: messages of the same owner (where `to_owner`) and kind of failure are combined, at most one in this
+    time; 0: every message is sent separately.
     """
 
     name: str
@@ -41,23 +41,23 @@ class Target:
 
     @property
     def digest(self) -> str:
-        """What the store keeps of the address, which may be a secret."""
+        """A digest of the address for the store, because the address may be a secret."""
         return hashlib.sha256(self.address.encode()).hexdigest()
 
     def wants(self, kind: str, payload: Mapping[str, object], facts: FailureFacts | None) -> bool:
-        """Whether it is to be told."""
+        """Whether the endpoint receives this message."""
         verdict = payload.get("verdict")
         known = verdict if isinstance(verdict, Mapping) else {}
         return not self.routes or any(route.takes(kind, known, facts) for route in self.routes)
 
 
 class Drain:
-    """The steps, for any number of processes at once. Each transaction is short, and none is open while sending.
+    """The delivery steps, for any number of processes at once. Transactions are short, and none is open while sending.
 
     Args:
-        store: best one of its own, so that nobody else waits for a connection.
-        owner: this process's name among all who send.
-        chance: 0..1, for the jitter.
+        store: preferably its own, so that others do not wait for a connection.
+        owner: the unique name of this process.
+        chance: random number in 0..1, for the jitter.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class Drain:
         self._chance = chance
 
     def due(self) -> set[str]:
-        """Endpoints that something waits for and that may be tried now; reads only."""
+        """Endpoints with due deliveries that may be tried now; reads only."""
         now = self._clock.now()
         with self._store.reading() as reading:
             states = reading.endpoints.all()
             return {name for name in self.targets if not paused(states.get(name), now) and reading.deliveries.due(name)}
 
     def route(self) -> int:
-        """Share out a batch of the outbox among the endpoints; how many messages that were."""
+        """Assign a batch of the outbox to the endpoints; returns the number of messages."""
         with self._store.reading() as reading:
             if not reading.outbox.waiting():
                 return 0
@@ -108,7 +108,7 @@ class Drain:
         return len(messages)
 
     def expire(self) -> int:
-        """Give up what has waited too long; how many that were."""
+        """Abandon deliveries that are too old; returns how many."""
         limit = self._sending.give_up_after_s
         with self._store.unit_of_work() as work:
             return work.deliveries.give_up_older(
@@ -116,7 +116,10 @@ class Drain:
             )
 
     def deliver(self, name: str, stop: threading.Event | None = None) -> int:
-        """Try a batch of one endpoint's deliveries; how many were tried. Those left when `stop` is set are put back."""
+        """Send a batch of one endpoint's deliveries; returns how many.
+
+        Deliveries left when `stop` is set are released.
+        """
         target = self.targets[name]
         leased = self._lease(target)
         ends = self._clock.monotonic() + self._sending.lease_s
@@ -129,7 +132,7 @@ class Drain:
             outcome = target.channel.send(part)
             tried += len(part)
             if len(part) > 1 and outcome.kind == "refused":
-                for one in part:  # the others must not fall with it
+                for one in part:  # a failing message must not stop the others
                     self._settle(target, [one], target.channel.send([one]))
             elif not self._settle(target, part, outcome):
                 break
@@ -140,7 +143,7 @@ class Drain:
         return tried
 
     def _parts(self, target: Target, leased: list[DueDelivery]) -> list[list[DueDelivery]]:
-        """What is told in one go each; what its digest has to wait for is put back until then."""
+        """The messages of each request; messages that a digest delays are released until then."""
         if not target.digest_s:
             return [leased] if target.channel.bulk and leased else [[one] for one in leased]
         now, parts = self._clock.now(), dict[str, list[DueDelivery]]()
@@ -168,13 +171,13 @@ class Drain:
             ailing = state.failures >= self._sending.circuit_failures
             limit = 1 if ailing else self._sending.batch
             leased = work.deliveries.lease(target.name, self._owner, limit=limit, seconds=self._sending.lease_s)
-            if ailing and leased:  # one probe, by one process
+            if ailing and leased:  # one test delivery, by one process
                 until = now + timedelta(seconds=self._sending.lease_s)
                 work.endpoints.put(replace(state, paused_until=until))
             return leased
 
     def _settle(self, target: Target, part: Sequence[DueDelivery], outcome: Outcome) -> bool:
-        """Write down what became of a part; whether the next one may be tried."""
+        """Store the outcome of a request; whether the next one may be sent."""
         name, ids = target.name, [one.message_id for one in part]
         self._telemetry.deliveries.labels(name, outcome.kind).inc(len(part))
         with self._store.unit_of_work() as work:
@@ -231,7 +234,7 @@ class Drain:
 
 
 def together(message: DueDelivery) -> str:
-    """What makes messages one digest: the owner and the kind of failure; anything else stands for itself."""
+    """The key of a digest: the owner and the kind of failure; other messages are not combined."""
     verdict = message.payload.get("verdict")
     if not isinstance(verdict, Mapping):
         return f"{message.type}\n{message.key}\n{message.message_id}"
@@ -244,7 +247,7 @@ def _failure_id(message: StoredMessage | DueDelivery) -> int | None:
 
 
 def _refusal(state: EndpointState | None, target: Target) -> str | None:
-    """Why a new message is not even tried: the endpoint said that it wants no more, at this address."""
+    """Why a new message is refused: the endpoint has rejected all messages at this address."""
     if state is None or state.disabled_at is None or state.target != target.digest:
         return None
     return f"the endpoint wants no more since {state.disabled_at:%Y-%m-%d %H:%M} UTC"

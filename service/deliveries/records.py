@@ -1,4 +1,4 @@
-"""What the store says about deliveries: one message to one endpoint, and the state of an endpoint."""
+"""Records of deliveries: one message to one endpoint, and the state of an endpoint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ DeliveryState = Literal["waiting", "sent", "given_up"]
 
 @dataclass(frozen=True, slots=True)
 class NewDelivery:
-    """A message that one endpoint is to be told. `refused`: why it is not even tried (the endpoint is gone)."""
+    """A message for one endpoint. `refused`: why it is not sent (the endpoint is gone)."""
 
     message_id: int
     endpoint: str
@@ -19,7 +19,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DueDelivery:
-    """A leased delivery with its message; `attempts` failed ones before this."""
+    """A leased delivery with its message; `attempts` counts failed attempts."""
 
     message_id: int
     endpoint: str
@@ -32,7 +32,7 @@ class DueDelivery:
 
 @dataclass(frozen=True, slots=True)
 class StoredDelivery:
-    """A delivery as people see it. `detail`: what the last try met."""
+    """A delivery for display. `detail`: the result of the last attempt."""
 
     message_id: int
     endpoint: str
@@ -48,7 +48,10 @@ class StoredDelivery:
 
 @dataclass(frozen=True, slots=True)
 class EndpointState:
-    """An endpoint's circuit: failures in a row, not tried before `paused_until`, not at all while `disabled_at`."""
+    """The circuit breaker of an endpoint.
+
+    `failures` counts consecutive ones; the endpoint is paused until `paused_until`, and off while `disabled_at` is set.
+    """
 
     name: str
     target: str
@@ -60,7 +63,10 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """What routing asks of a failure beyond its verdict. `new_kind`: none of its kind was stored before it."""
+    """The facts of a failure that routing needs besides the verdict.
+
+    `new_kind`: the first stored failure of its kind.
+    """
 
     status: str
     user: str | None
@@ -73,9 +79,9 @@ class FailureFacts:
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """Something to tell others once the transaction is committed.
+    """A message to be sent after the transaction is committed.
 
-    `type` as in "failure.diagnosed"; `key` orders messages (cluster/job_id); `available_at` None is at once.
+    `type` as in "failure.diagnosed"; `key` orders messages (cluster/job_id); `available_at` None means at once.
     """
 
     type: str
@@ -86,7 +92,7 @@ class OutboxMessage:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """An outbox message that was leased: to be told to others, then marked done or put back."""
+    """A leased outbox message: it is sent, then marked as done or released."""
 
     id: int
     type: str

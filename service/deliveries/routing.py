@@ -1,4 +1,4 @@
-"""Which messages an endpoint is told: conditions as data, all of which must hold."""
+"""Routing conditions as data: an endpoint receives a message if all conditions of a route hold."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from service.deliveries.records import FailureFacts
 
 
 class Route(BaseModel):
-    """One way to an endpoint; a condition that is absent always holds, one whose fact is unknown does not."""
+    """One route to an endpoint; an absent condition always holds, one with an unknown fact does not."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -28,7 +28,7 @@ class Route(BaseModel):
     new_kind: bool | None = Field(default=None, description="whether it is the first failure of its kind")
 
     def takes(self, kind: str, verdict: Mapping[str, Any], facts: FailureFacts | None) -> bool:
-        """Whether a message goes this way."""
+        """Whether a message matches this route."""
         return (
             _any(self.type, kind)
             and _any(self.side, verdict.get("side"))
@@ -46,7 +46,7 @@ class Route(BaseModel):
 
 
 def _any(wanted: tuple[str, ...] | None, got: object) -> bool:
-    """Whether `got` is one of `wanted`; `X.*` stands for everything that begins with `X.`."""
+    """Whether `got` is one of `wanted`; `X.*` matches everything that begins with `X.`."""
     if wanted is None:
         return True
     if not isinstance(got, str):

@@ -1,4 +1,4 @@
-"""The threads that drain the outbox: one that looks what is due, and one for each endpoint, so that none waits."""
+"""Threads that drain the outbox: one finds due work, and one per endpoint sends it."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ JOIN_S = 5.0
 
 
 class Runner:
-    """Runs a drain until closed; whatever goes wrong is logged and tried again, and never reaches the caller."""
+    """Runs the deliveries until closed; errors are logged and retried, and never reach the caller."""
 
     def __init__(self, drain: Drain, *, look_every_s: float = LOOK_EVERY_S) -> None:
         self._drain = drain
@@ -29,12 +29,15 @@ class Runner:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def close(self) -> None:
-        """End; a request in hand gets a moment, and what is cut off is sent again when its lease has ended."""
+        """Stop the threads.
+
+        A current request gets a moment; an interrupted one is sent again when its lease has expired.
+        """
         self._stop.set()
         for wake in self._wake.values():
             wake.set()

@@ -1,4 +1,4 @@
-"""When a delivery that failed is tried again: the schedule of Standard Webhooks, with jitter and Retry-After."""
+"""The time of the next attempt of a failed delivery: the schedule of Standard Webhooks, with jitter and Retry-After."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,14 +10,14 @@ LONGEST_RETRY_AFTER_S = 86_400.0
 def pause_s(
     schedule_s: Sequence[float], tries: int, *, jitter: float, chance: float, retry_after_s: float | None = None
 ) -> float | None:
-    """Seconds until the next try after `tries` failed ones; None: there is none.
+    """Seconds until the next attempt after `tries` failed ones; None: there is none.
 
     Args:
-        schedule_s: seconds before each try, the first try's being 0.
+        schedule_s: seconds before each attempt, 0 for the first.
         tries: at least 1.
         jitter: the pause grows by up to this share.
-        chance: 0..1, how much of the jitter.
-        retry_after_s: what the receiver asked for; it lengthens a pause, up to a day, and never shortens one.
+        chance: 0..1, the fraction of the jitter.
+        retry_after_s: requested by the receiver; it lengthens a pause, up to a day, and never shortens one.
     """
     if tries >= len(schedule_s):
         return None
@@ -26,7 +26,7 @@ def pause_s(
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110, 10.2.3: seconds or a date); None where it says nothing usable."""
+    """Seconds from a Retry-After header (RFC 9110, 10.2.3: seconds or a date); None if it is not valid."""
     if value is None:
         return None
     text = value.strip()

@@ -66,7 +66,8 @@ deliveries = Table(
     ),
 )
 
-# The circuit of each endpoint, shared by all who send. `target` is a digest of its address: a new one starts afresh.
+# The circuit breaker of each endpoint, shared by all processes. `target` is a digest of its address; a new address
+# resets it.
 endpoints = Table(
     "endpoints",
     metadata,
@@ -78,7 +79,7 @@ endpoints = Table(
     Column("detail", String(300)),
 )
 
-# When an endpoint was last told of something, by a digest of what belongs together.
+# The last message of a digest to an endpoint, by the digest's key.
 digests = Table(
     "digests",
     metadata,

@@ -1,4 +1,4 @@
-"""What others are told of a verdict."""
+"""Messages about verdicts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from service.deliveries.records import OutboxMessage
 
 
 def of_verdict(kind: str, failure_id: int | None, wire: Mapping[str, Any]) -> OutboxMessage:
-    """A verdict's message: the verdict without its evidence's bulk, and where to find the rest."""
+    """The message about a verdict: the verdict without its bulky parts, and the first line of evidence."""
     told = {name: value for name, value in wire.items() if name not in {"evidence", "weighed", "missing", "reasons"}}
     first = next((line for line in wire["evidence"] if line["role"] == "initiating"), None)
     return OutboxMessage(

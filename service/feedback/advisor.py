@@ -10,13 +10,13 @@ from service.recommend.policy import Policy
 
 
 class Advisor:
-    """The policy's advice."""
+    """Applies the policy."""
 
     def __init__(self, policy: Policy, clock: Clock) -> None:
         self._policy = policy
         self._clock = clock
 
     def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
-        """The advice for this verdict of this event."""
+        """The advice for this verdict and event."""
         policy = self._policy.effective(cluster=event.cluster, queue=event.queue, team=event.team)
         return advise(verdict, event.facts(), event_facts.without_history(event, self._clock.now(), policy), policy)

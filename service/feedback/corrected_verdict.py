@@ -1,4 +1,4 @@
-"""A person's word as a new version of a verdict: the evidence stays, what was concluded is replaced. Pure."""
+"""A person's judgement as a new version of a verdict: the evidence stays, the conclusions are replaced. Pure."""
 
 import tomllib
 from dataclasses import replace
@@ -16,12 +16,12 @@ PERSON = "a person"
 
 @cache
 def data() -> dict[str, Any]:
-    """feedback.toml."""
+    """The contents of feedback.toml."""
     return tomllib.loads(files("service.feedback").joinpath("feedback.toml").read_text(encoding="utf-8"))
 
 
 def completed(labels: Labels, said: Verdict) -> Labels:
-    """What a person said of every axis: what was left open follows from the cause, or stays as it was."""
+    """A person's labels for every axis: missing ones follow from the cause, or stay unchanged."""
     axes = taxonomy.load()
     cause = labels.cause or (said.cause if labels.side in (None, said.side) else None)
     side = labels.side or (axes.side_of(labels.cause) if labels.cause is not None else said.side)
@@ -31,7 +31,10 @@ def completed(labels: Labels, said: Verdict) -> Labels:
 
 
 def corrected(said: Verdict, given: Labels, job: JobFacts) -> Verdict:
-    """The verdict after a person's word; `given` is completed. Where no cause is known the first of the side stands."""
+    """The verdict after a person's judgement; `given` is complete.
+
+    Without a cause the first cause of the side is used.
+    """
     axes = taxonomy.load()
     side = given.side or said.side
     cause = given.cause or next(code for code in said.cause_top + tuple(axes.causes) if axes.side_of(code) == side)

@@ -1,20 +1,20 @@
-"""What mended a failure, as a person says: one of the ten mitigations, which later advice counts."""
+"""The mitigation that fixed a failure, as a person reports it: one of the ten, which later advice counts."""
 
 from classifiers import taxonomy
 from service.db.session import Store, UnitOfWork
 from service.errors import invalid
 from service.recommend.ranking import codes
 
-NOTHING = "none"  # takes back what was said
+NOTHING = "none"  # removes an earlier report
 
 
 def title(code: str) -> str:
-    """Its name for people; empty for "none"."""
+    """The mitigation's title; empty for "none"."""
     return "" if code == NOTHING else taxonomy.load().mitigations[code].title
 
 
 def check(code: str) -> None:
-    """Return where it is one of the ten, or "none".
+    """Check that the code is one of the ten, or "none".
 
     Raises:
         InvalidInput: names the field.
@@ -24,11 +24,11 @@ def check(code: str) -> None:
 
 
 def say(store: Store, failure_id: int, who: str, code: str) -> None:
-    """Keep what mended a failure, in place of what was said before.
+    """Store what fixed a failure, replacing an earlier report.
 
     Raises:
         NotFound: no such failure.
-        InvalidInput: not one of the ten, or "none" to take it back.
+        InvalidInput: not one of the ten, or "none" to remove the report.
     """
     check(code)
     with store.unit_of_work() as work:
@@ -37,7 +37,7 @@ def say(store: Store, failure_id: int, who: str, code: str) -> None:
 
 
 def noted(work: UnitOfWork, failure_id: int, who: str, code: str) -> None:
-    """The same within a transaction, of a failure that is there and a code that was checked."""
+    """The same within a transaction, for an existing failure and a checked code."""
     before = work.applied_fixes.of(failure_id)
     work.applied_fixes.say(failure_id, None if code == NOTHING else code, who)
     work.audit_log.append(

@@ -1,4 +1,4 @@
-"""Labels out and in: `labelled-case/1`, what `faultline train --add` reads. Redacted once more on the way out."""
+"""Export and import of labels as `labelled-case/1`, the input of `faultline train --add`. Redacted again on export."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from service.feedback.corrected_verdict import NONE
 from service.feedback.records import Label, Labels, Said
 from service.feedback.service import Feedback, Word
 
-KEPT = 64 * 1024  # characters of a stream's end
+KEPT = 64 * 1024  # characters of the end of a stream
 _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of the lines of an import: taken, those whose failure is not stored here, those that were wrong."""
+    """The result of an import: imported lines, lines whose failure is not stored, and invalid lines."""
 
     taken: int
     elsewhere: tuple[str, ...]
@@ -32,12 +32,12 @@ class Imported:
 
 
 def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any]]:
-    """Every label of a failure whose log is still kept, newest first, as labelled-case/1.
+    """Every label of a failure whose log is still stored, newest first, as labelled-case/1.
 
-    Left out: what is disputed or contested, for nobody should learn from it; and what names neither side nor cause.
+    Disputed and contested labels are left out, as are labels without side and cause.
 
     Args:
-        store: where they are.
+        store: the labels.
         golden: only the protected set, only the rest, or (None) both.
     """
     cursor: str | None = None
@@ -63,7 +63,7 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
 
 
 def case_of(detail: FailureDetail, label: Label, words: tuple[Said, ...]) -> dict[str, Any] | None:
-    """One label as labelled-case/1; None where retention removed what it was of."""
+    """One label as labelled-case/1; None if retention removed its case."""
     row = detail.row
     kept = next((logs for logs in detail.logs if logs.attempt_id == row.id), None)
     if kept is None or not kept.event:
@@ -104,11 +104,11 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[Said, ...]) -> dic
 
 
 def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> Imported:
-    """Labels made elsewhere, each put to the failure of the same job and attempt where that is stored here.
+    """Import labels; each is added to the stored failure of the same job and attempt.
 
     Args:
-        store: where the failures are.
-        feedback: takes the words.
+        store: the failures.
+        feedback: adds the labels.
         lines: (place, decoded JSON) of each line.
     """
     taken, elsewhere, wrong = 0, [], []
@@ -139,10 +139,10 @@ def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> 
 
 
 def protect(store: Store, failure_id: int, *, golden: bool) -> None:
-    """Put a label into the protected set, or take it out.
+    """Add a label to the protected set, or remove it.
 
     Raises:
-        Conflict: the failure has no label, or people disagree about it.
+        Conflict: the failure has no label, or the label is disputed.
     """
     with store.unit_of_work() as work:
         label = work.feedback.label(failure_id)

@@ -1,4 +1,4 @@
-"""What people say of verdicts, as it goes into the store and comes out: plain frozen dataclasses, no SQL."""
+"""Records of feedback: plain frozen dataclasses, no SQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ FeedbackKind = Literal["confirm", "correct", "contest", "audit", "import"]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What somebody says is true of a failure; None: nothing is said of that axis.
+    """A person's labels for a failure; None: no statement on that axis.
 
     `category` and `symptom` may be "none": the failure has none.
     """
@@ -24,10 +24,10 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class NewFeedback:
-    """One person's word about one failure, as it goes in.
+    """One person's feedback on one failure, to be stored.
 
-    `version` is the verdict's that it is about, `said_side` and `said_cause` what that version said. `model_shown`:
-    whether the person saw the verdict before judging. `evidence`: the lines the person had before them.
+    `version` is the version of the verdict it is about, `said_side` and `said_cause` are those of that version.
+    `model_shown`: the person saw the verdict before judging. `evidence`: the lines shown to the person.
     """
 
     failure_id: int
@@ -44,7 +44,7 @@ class NewFeedback:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One person's word as stored."""
+    """One person's feedback as stored."""
 
     id: int
     failure_id: int
@@ -61,10 +61,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What stands of all that was said of a failure.
+    """The label of a failure that follows from all its feedback.
 
-    `disputed`: two people's last words differ in side or cause. `contested`: its owner disagrees, and nobody has
-    judged it since. `golden`: part of the protected set that no later word changes.
+    `disputed`: the last judgements of two people differ in side or cause. `contested`: the owner disagrees, and nobody
+    has judged the failure since. `golden`: part of the protected set that later feedback does not change.
     """
 
     failure_id: int
@@ -79,7 +79,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One failure of a week's random sample; `feedback_id` None: not judged yet. `right`: what the judgement said."""
+    """One failure of a weekly random sample.
+
+    `feedback_id` None: not judged yet. `right`: the result of the judgement.
+    """
 
     week: str
     failure_id: int

@@ -1,7 +1,7 @@
-"""Confirm, correct, contest, audit: what a person says of a verdict is kept; where it judges, it becomes the verdict.
+"""Feedback on verdicts: confirm, correct, contest, audit.
 
-A judgement makes a new version of the verdict (source: person) that no machine overrules; where it changes something,
-hooks and channels are told by `failure.revised`.
+A judgement creates a new version of the verdict (source: person) that the classifier does not overrule. If it changes
+something, hooks and channels get `failure.revised`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +28,14 @@ from service.feedback.corrected_verdict import NONE, completed, corrected, data
 from service.feedback.records import FeedbackKind, Label, Labels, NewFeedback
 
 LONGEST_NOTE = 4_000
-MOST_AT_ONCE = 500  # failures of one judgement in bulk
+MOST_AT_ONCE = 500  # failures per bulk judgement
 _JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 _SHOWN_EVIDENCE = 40
 NOTHING = Labels()
 
 
 class Advises(Protocol):
-    """What feedback asks of the policy: advice for a verdict and its event, as if it stood alone."""
+    """The advice that feedback needs: for a verdict and its event, without history."""
 
     def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
         """The advice."""
@@ -47,9 +47,9 @@ Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a person says, about one failure or many.
+    """A person's feedback, about one failure or many.
 
-    `version`: the one that was looked at, None: the current one. `fixed_by`: what mended it, M1 to M10.
+    `version`: the version the person saw, None: the current one. `fixed_by`: the mitigation that fixed it, M1 to M10.
     """
 
     kind: FeedbackKind
@@ -62,7 +62,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of one word: its number, the verdict's version afterwards, and what stands of all that was said."""
+    """The result of one feedback: its number, the new version of the verdict, and the resulting label."""
 
     failure_id: int
     feedback_id: int
@@ -72,14 +72,14 @@ class Taken:
 
 
 class Feedback:
-    """Takes what people say.
+    """Stores feedback.
 
     Args:
-        store: where it goes.
-        clock: the present.
-        advises: makes the advice of a verdict that a person changed.
-        revised: called in the same transaction with the failure's id and its new verdict/1; None: nobody asks.
-        zone: whose weeks are sampled: those of the weekly report.
+        store: the database.
+        clock: the current time.
+        advises: makes the advice for a verdict that a person changed.
+        revised: called in the same transaction with the failure's id and its new verdict/1; None: not called.
+        zone: the time zone of the sampled weeks: that of the weekly report.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Feedback:
         """Judge one failure of a week's sample, without having seen the verdict.
 
         Raises:
-            NotFound: it is not of that sample.
+            NotFound: it is not in that sample.
             Conflict: it was judged already.
             InvalidInput: as `say`; an audit names side and cause.
         """
@@ -186,7 +186,7 @@ class Feedback:
             return taken
 
     def draw(self) -> int:
-        """Draw the sample of the week that ended last, the report's own week, once; how many were drawn."""
+        """Draw the sample of the last completed week of the report, once; returns its size."""
         week = weeks.last_complete(self._clock.now(), self._zone)
         with self._store.reading() as reading:
             if str(week) in reading.feedback.audit_weeks(limit=1):
@@ -258,7 +258,7 @@ class Feedback:
 
 
 def check(word: Word) -> None:
-    """Return where what is said can be meant.
+    """Check that the feedback is valid.
 
     Raises:
         InvalidInput: names the field.
@@ -294,7 +294,7 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
     kept = next((logs.event for logs in detail.logs if logs.attempt_id == detail.row.id), None)
     try:
         event = None if not kept else JobCompletion.model_validate(kept)
-    except ValidationError:  # an event that was kept before retention took parts of it
+    except ValidationError:  # an event from which retention removed parts
         event = None
     return replace(verdict_of(detail.verdict), fingerprint=detail.row.fingerprint), event
 

@@ -16,7 +16,7 @@ from sqlalchemy import (
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
-# Every word of a person about a verdict, never changed afterwards.
+# Every feedback of a person on a verdict; never changed afterwards.
 feedback = Table(
     "feedback",
     metadata,
@@ -41,7 +41,7 @@ feedback = Table(
     Index("ix_feedback_at", "at"),
 )
 
-# What stands of it: one row a failure that was labelled.
+# The resulting label: one row per labelled failure.
 labels = Table(
     "labels",
     metadata,
@@ -57,12 +57,12 @@ labels = Table(
     Column("disputed", Boolean, nullable=False),
     Column("contested", Boolean, nullable=False),
     Column("golden", Boolean, nullable=False),
-    Column("waiting", Boolean, nullable=False),  # disputed or contested: somebody has to decide
+    Column("waiting", Boolean, nullable=False),  # disputed or contested: a person has to decide
     Index("ix_labels_queue", "at", "failure_id", postgresql_where=text("waiting"), sqlite_where=text("waiting")),
     Index("ix_labels_at", "at", "failure_id"),
 )
 
-# What people say mended a failure: one of the ten mitigations, the latest word.
+# The mitigation that fixed a failure according to a person; the latest report.
 mended = Table(
     "mended",
     metadata,
@@ -73,7 +73,7 @@ mended = Table(
     Index("ix_mended_at", "at"),
 )
 
-# The weekly sample that people judge without seeing the model's answer.
+# The weekly sample that people judge without seeing the verdict.
 audits = Table(
     "audits",
     metadata,
@@ -82,7 +82,7 @@ audits = Table(
     Column("feedback_id", BigInteger),
 )
 
-# A list with its filters under a name, for one person.
+# A list with its filters under a name, of one person.
 saved_views = Table(
     "saved_views",
     metadata,

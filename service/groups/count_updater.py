@@ -1,4 +1,4 @@
-"""Keeps the groups up to date: counts what was stored since, and says which state each group is in now."""
+"""Keeps the groups up to date: counts new failures and computes the state of each group."""
 
 import logging
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from service.groups.records import GroupRow, NewState
 from service.groups.states import Judged, judge, levels
 
 _log = logging.getLogger(__name__)
-_BITES = 50  # a call; what is left is folded by the next one
+_BITES = 50  # failures per call; the next call counts the rest
 SERVICE = "Faultline"
 _SAID = {
     "escalating": "escalating: {recent} failures in the last {hours:g} hours, about {expected:.1f} were to be expected",
@@ -20,17 +20,17 @@ _SAID = {
 
 
 class Fold:
-    """Called now and then beside the consumer or the server; any number of processes may."""
+    """Called periodically besides the consumer or the server, in any number of processes."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def __call__(self) -> int:
-        """Fold what there is, a bite a transaction; how many groups changed or were looked at.
+        """Count new failures in small transactions; returns the number of changed or reviewed groups.
 
         Raises:
-            Unavailable: the database does not answer; what was folded stays so.
+            Unavailable: the database does not answer; completed transactions remain.
         """
         seen = 0
         for _ in range(_BITES):
@@ -59,13 +59,13 @@ class Fold:
             if found.state != before.state:
                 if before.state == "muted":
                     work.groups.change(before.id, muted_until=None, muted_failures=None, muted_users=None)
-                if (before.state, found.state) != ("new", "ongoing"):  # that is the course of things
+                if (before.state, found.state) != ("new", "ongoing"):  # the normal course
                     work.groups.note(before.id, SERVICE, "state", said(before, found, given.window_h))
         work.groups.judged(judged)
 
 
 def said(before: GroupRow, found: Judged, hours: float) -> str:
-    """What became of a group, in words."""
+    """The change of a group's state as text."""
     if before.state == "muted":
         return f"no longer muted: {found.state}"
     return _SAID[found.state].format(

@@ -1,4 +1,4 @@
-"""Groups as they come out of the store: plain frozen dataclasses, no SQL."""
+"""Records of groups: plain frozen dataclasses, no SQL."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +12,11 @@ SplitField = Literal["cluster", "queue", "team", "user", "node"]
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One line of the groups list. Counts are of all failures that ever belonged to it.
+    """One line of the group list. Counts include all failures that ever belonged to the group.
 
-    `recent`, `expected` and `chance` say why it escalates: failures in the last hours, how many its own past leads one
-    to expect in them, and the chance of as many or more. `muted_failures` and `muted_users` are the counts at which
-    the mute ends.
+    `recent`, `expected` and `chance` explain an escalation: failures in the last hours, the number expected from the
+    group's past, and the probability of as many or more. `muted_failures` and `muted_users` are the counts at which the
+    mute ends.
     """
 
     id: int
@@ -49,7 +49,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class NewState:
-    """What a group was judged to be; see `GroupRow`. `review_at`: when time alone may change it."""
+    """The computed state of a group; see `GroupRow`. `review_at`: when the state may change without new failures."""
 
     id: int
     state: GroupState
@@ -62,7 +62,7 @@ class NewState:
 
 @dataclass(frozen=True, slots=True)
 class GroupPrint:
-    """One fingerprint of a group; `own_group` is the group it made and goes back to when it is taken out."""
+    """One fingerprint of a group; `own_group` is the group that it created and returns to when it is removed."""
 
     fingerprint: str
     own_group: int
@@ -74,7 +74,7 @@ class GroupPrint:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """How many failures of a group are of one cluster, queue, team, user or suspected node."""
+    """The number of failures of a group from one cluster, queue, team, user or suspected node."""
 
     kind: FacetKind
     name: str
@@ -83,7 +83,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class GroupHour:
-    """One hour of a group in which something failed; `hour` is its beginning."""
+    """One hour of a group with failures; `hour` is its start."""
 
     hour: datetime
     failures: int
@@ -92,7 +92,7 @@ class GroupHour:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A fingerprint's failures where `field` is `value` are a kind of their own."""
+    """Failures of a fingerprint whose `field` is `value` form a separate kind."""
 
     id: int
     fingerprint: str
@@ -101,13 +101,13 @@ class Split:
 
     @property
     def refined(self) -> str:
-        """The fingerprint of that kind."""
+        """The fingerprint of the separate kind."""
         return f"{self.fingerprint}~{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What somebody said about a group (`kind` comment) or did to it (`kind` action)."""
+    """A comment on a group (`kind` comment) or an action on it (`kind` action)."""
 
     id: int
     at: datetime
@@ -118,7 +118,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """Until when: whichever comes first; a count is that of the group at which the mute ends."""
+    """The end of a mute, whichever condition is met first; a count is that of the group at which the mute ends."""
 
     until: datetime | None = None
     failures: int | None = None
@@ -127,7 +127,7 @@ class Mute:
 
 @dataclass(frozen=True, slots=True)
 class GroupDetail:
-    """All that is stored of one group. `hours` oldest first, the last four weeks; `notes` newest first."""
+    """Everything stored about one group. `hours` oldest first, the last four weeks; `notes` newest first."""
 
     row: GroupRow
     prints: tuple[GroupPrint, ...]
@@ -140,7 +140,7 @@ class GroupDetail:
 
 @dataclass(frozen=True, slots=True)
 class GroupFilter:
-    """What the groups list is narrowed to; None asks nothing. `hidden_from`: leave out what this person muted."""
+    """The filters of the group list; None does not filter. `hidden_from`: leave out groups that this person muted."""
 
     state: str | None = None
     side: str | None = None
@@ -157,10 +157,10 @@ class GroupFilter:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What a group's state depends on.
+    """The input for a group's state.
 
-    `recent` failures in the last `window_h` hours, `past` in the `past_h` hours before (what of them lies after its
-    first failure). Hours that the group is younger than count nowhere.
+    `recent` failures in the last `window_h` hours, `past` in the `past_h` hours before that (since the group's first
+    failure). Hours before the first failure are not counted.
     """
 
     row: GroupRow

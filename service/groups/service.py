@@ -1,4 +1,4 @@
-"""What people do to groups: each action checks, changes and leaves a line of who did what, in one transaction."""
+"""Actions of people on groups: each one checks, changes and records the action in one transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,27 +12,27 @@ from service.feedback import fix_service
 from service.groups.records import GroupRow, Mute, Split, SplitField
 
 LONGEST_COMMENT = 4_000
-MOST_PRINTS = 50  # fingerprints of one group
-_MOVED_AT_ONCE = 40  # transactions of 500 failures that a split moves while a request waits
+MOST_PRINTS = 50  # fingerprints per group
+_MOVED_AT_ONCE = 40  # transactions of 500 failures that a split moves within the request
 
 
 class Desk:
-    """The actions on groups. Every method takes who does it, and raises NotFound where there is no such group."""
+    """The actions on groups. Every method takes the person who acts, and raises NotFound for an unknown group."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     def resolve(self, group_ids: Sequence[int], who: str, fixed_by: str | None = None) -> None:
-        """Say that it is mended; the next failure makes it regressed.
+        """Mark groups as resolved; the next failure makes a group regressed.
 
         Args:
-            group_ids: which.
-            who: who says so.
-            fixed_by: by what, M1 to M10; it counts once for each group, for its newest failure.
+            group_ids: the groups.
+            who: the person who acts.
+            fixed_by: the mitigation, M1 to M10; it counts once for each group, for its newest failure.
 
         Raises:
-            InvalidInput: `fixed_by` is none of these.
+            InvalidInput: `fixed_by` is not a mitigation.
         """
         now = self._clock.now()
         if fixed_by is not None:
@@ -44,12 +44,12 @@ class Desk:
                 how = ""
                 if fixed_by is not None and fixed_by != fix_service.NOTHING:
                     how = f" by {fixed_by} {fix_service.title(fixed_by)}"
-                    if work.failures.rows([row.last_id]):  # retention may have removed it
+                    if work.failures.rows([row.last_id]):  # retention may have removed the failure
                         fix_service.noted(work, row.last_id, who, fixed_by)
                 _noted(work, row, who, f"resolved it{how}")
 
     def reopen(self, group_ids: Sequence[int], who: str) -> None:
-        """Take back that it was resolved, regressed or muted."""
+        """Reopen groups that are resolved, regressed or muted."""
         now = self._clock.now()
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
@@ -68,10 +68,10 @@ class Desk:
         users: int | None = None,
         for_me: bool = False,
     ) -> None:
-        """Be quiet about it until a time, so many more failures, or so many more users, whichever comes first.
+        """Mute groups until a time, a number of further failures or of further users, whichever comes first.
 
         Raises:
-            InvalidInput: no condition at all (for everybody), one that is met already, or a count below 1.
+            InvalidInput: no condition (for everybody), a condition that is met already, or a count below 1.
         """
         now = self._clock.now()
         if until is not None and until <= now:
@@ -104,14 +104,14 @@ class Desk:
                 _noted(work, row, who, f"muted it {_until(until, failures, users)}")
 
     def unmute_for_me(self, group_ids: Sequence[int], who: str) -> None:
-        """Show it to this person again."""
+        """End this person's own mute."""
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
                 _live(work, group_id)
                 work.groups.mute_for(who, group_id, None)
 
     def assign(self, group_ids: Sequence[int], who: str, to: str | None) -> None:
-        """Put it on somebody's desk, or with None on nobody's."""
+        """Assign groups to a person, or with None to nobody."""
         name = (to or "").strip()[:200] or None
         with self._store.unit_of_work() as work:
             for group_id in group_ids:
@@ -120,7 +120,7 @@ class Desk:
                 _noted(work, row, who, f"gave it to {name}" if name else "gave it to nobody")
 
     def link(self, group_id: int, who: str, ticket: str | None) -> None:
-        """Link it to a ticket; None or empty: to none.
+        """Link a group to a ticket; None or empty removes the link.
 
         Raises:
             InvalidInput: not an http or https address of at most 500 characters.
@@ -140,10 +140,10 @@ class Desk:
             _noted(work, row, who, f"linked it to {address}" if address else "removed the link")
 
     def comment(self, group_id: int, who: str, text: str) -> None:
-        """Say something about it.
+        """Comment on a group.
 
         Raises:
-            InvalidInput: nothing was said, or more than 4,000 characters.
+            InvalidInput: an empty comment, or more than 4,000 characters.
         """
         if not text.strip() or len(text) > LONGEST_COMMENT:
             raise invalid("text", f"1 to {LONGEST_COMMENT:,} characters", f"{len(text)} characters")
@@ -152,10 +152,10 @@ class Desk:
             work.groups.note(row.id, who, "comment", text.strip())
 
     def merge(self, group_id: int, others: Sequence[int], who: str) -> None:
-        """Make other groups part of this one; their later failures follow.
+        """Merge other groups into this one, with their later failures.
 
         Raises:
-            InvalidInput: nothing to merge, or more fingerprints than one group holds.
+            InvalidInput: nothing to merge, or more fingerprints than a group may hold.
         """
         wanted = [other for other in dict.fromkeys(others) if other != group_id]
         if not wanted:
@@ -177,10 +177,10 @@ class Desk:
             work.groups.change(group_id, review_at=now, state=target.state)
 
     def take_out(self, group_id: int, fingerprint: str, who: str) -> int:
-        """Undo a merge: give a fingerprint its own group back; that group.
+        """Undo a merge: return a fingerprint to its own group; returns that group.
 
         Raises:
-            Conflict: the group has no such fingerprint, or it is the one it was made of.
+            Conflict: the group does not have this fingerprint, or was created by it.
         """
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
@@ -194,11 +194,11 @@ class Desk:
         return found.own_group
 
     def split(self, group_id: int, field: str, value: str, who: str) -> tuple[Split, ...]:
-        """Make a group of its own of those failures where `field` is `value`; later ones follow.
+        """Split the failures whose `field` is `value` off into their own group, with later ones.
 
         Raises:
             InvalidInput: not one of the five fields, or no value.
-            Conflict: it is split so already.
+            Conflict: the group is split this way already.
         """
         if field not in get_args(SplitField):
             raise invalid("field", "one of " + ", ".join(get_args(SplitField)), field)
@@ -226,7 +226,7 @@ _NO_MUTE: dict[str, Any] = {"muted_until": None, "muted_failures": None, "muted_
 
 
 def _noted(work: UnitOfWork, before: GroupRow, who: str, text: str) -> None:
-    """Write down what was done, for people beside the group and in the audit log."""
+    """Record an action in the group's history and in the audit log."""
     work.groups.note(before.id, who, "action", text)
     after = work.groups.row(before.id)
     said = [

@@ -1,8 +1,8 @@
-"""The state of a group of failures, from its counts; pure.
+"""The state of a group, computed from its counts. Pure.
 
-new: first seen within the last days. ongoing: older. escalating: its rate of the last hours is credibly above its own
-past. regressed: it came back after somebody resolved it. resolved and muted: somebody said so; a mute ends by itself
-when its condition is met.
+new: first seen within the last days. ongoing: older. escalating: the rate of the last hours is credibly above its past.
+regressed: failed again after it was resolved. resolved and muted: set by a person; a mute ends when its condition is
+met.
 """
 
 import math
@@ -22,7 +22,7 @@ _MOST_TERMS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The numbers of states.toml; hours and days as their names say."""
+    """The contents of states.toml; hours and days as their names say."""
 
     new_for_h: float
     window_h: float
@@ -35,7 +35,7 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A group's state and what was reckoned for it; `review_at`: when time alone may change it."""
+    """The computed state of a group; `review_at`: when the state may change without new failures."""
 
     state: GroupState
     recent: int
@@ -46,13 +46,13 @@ class Judged:
 
 @cache
 def levels() -> Levels:
-    """The levels as shipped."""
+    """The packaged levels."""
     read = tomllib.loads(files("service.groups").joinpath("states.toml").read_text(encoding="utf-8"))
     return Levels(new_for_h=read["new_for_h"], **read["escalating"])
 
 
 def chance_of(recent: int, window_h: float, past: int, past_h: float) -> float:
-    """P(at least `recent` failures in `window_h` hours), were the rate that of `past` failures in `past_h` hours.
+    """P(at least `recent` failures in `window_h` hours) at the rate of `past` failures in `past_h` hours.
 
     The past gives the rate a Gamma(past + 1/2, past_h) distribution (Jeffreys' prior), so that the count is negative
     binomial.
@@ -72,7 +72,7 @@ def chance_of(recent: int, window_h: float, past: int, past_h: float) -> float:
 
 
 def mute_ended(row: GroupRow, now: datetime) -> bool:
-    """Whether the condition until which a group was muted is met."""
+    """Whether a group's mute has ended."""
     return (
         (row.muted_until is not None and row.muted_until <= now)
         or (row.muted_failures is not None and row.failures >= row.muted_failures)
@@ -81,7 +81,7 @@ def mute_ended(row: GroupRow, now: datetime) -> bool:
 
 
 def judge(facts: GroupFacts, now: datetime, given: Levels) -> Judged:
-    """What state a group is in now."""
+    """The current state of a group."""
     row = facts.row
     expected = chance = None
     if facts.past_h >= given.past_min_h:

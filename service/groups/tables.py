@@ -36,7 +36,8 @@ groups = Table(
     Column("failures", BigInteger, nullable=False),
     Column("users", BigInteger, nullable=False),
     Column("gpu_hours_lost", Float, nullable=False),
-    # Why it escalates: failures in the last hours, what its own past leads one to expect, and the chance of as many.
+    # Explains an escalation: failures in the last hours, the number expected from the past, and the probability of as
+    # many.
     Column("recent", BigInteger),
     Column("expected", Float),
     Column("chance", Float),
@@ -47,11 +48,11 @@ groups = Table(
     Column("muted_failures", BigInteger),
     Column("muted_users", BigInteger),
     Column("merged_into", BigInteger),
-    # Set once a person labelled it: what its failures are then called is the person's word.
+    # Set once a person labelled the group; its failures then carry the person's label.
     Column("labelled_at", UtcDateTime),
     Column("review_at", UtcDateTime, nullable=False),
-    # One index an order of the list, and one for those whose state may change by time alone.
-    Index("ix_groups_state", "state", "last_at", "id", "merged_into"),  # its end: for counting
+    # One index per order of the list, and one for groups whose state may change without new failures.
+    Index("ix_groups_state", "state", "last_at", "id", "merged_into"),  # the end of the failure, used for counting
     Index("ix_groups_last_at", "last_at", "id"),
     Index("ix_groups_cost", "gpu_hours_lost", "id"),
     Index("ix_groups_state_cost", "state", "gpu_hours_lost", "id"),
@@ -70,7 +71,7 @@ group_fingerprints = Table(
     metadata,
     Column("fingerprint", String(200), primary_key=True),
     Column("group_id", BigInteger, ForeignKey("groups.id", ondelete="CASCADE"), nullable=False, index=True),
-    # The group that this fingerprint made, to which it goes back when it is taken out.
+    # The group that this fingerprint created, to which it returns when it is removed.
     Column("own_group", BigInteger, nullable=False),
     Column("failures", BigInteger, nullable=False),
     Column("gpu_hours_lost", Float, nullable=False),
@@ -96,7 +97,7 @@ group_hours = Table(
     Column("gpu_hours_lost", Float, nullable=False),
 )
 
-# Where and whom it hits: `kind` is cluster, queue, team, user or node.
+# Affected places and people: `kind` is cluster, queue, team, user or node.
 group_facets = Table(
     "group_facets",
     metadata,
@@ -118,7 +119,7 @@ group_splits = Table(
     Column("who", String(200), nullable=False),
 )
 
-# What people did and said: comments, and every action in words.
+# Comments and actions, as text.
 group_notes = Table(
     "group_notes",
     metadata,
@@ -131,7 +132,7 @@ group_notes = Table(
     Index(None, "group_id", "id"),
 )
 
-# Muted for one person only.
+# Mutes of single persons.
 group_mutes = Table(
     "group_mutes",
     metadata,

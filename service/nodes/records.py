@@ -81,8 +81,7 @@ class NodeRow:
     """One line of the node list.
 
     `exposure_h` and `blame` are the decayed counts of the suspicion, since the last repair; `jobs` that ended on the
-    node
-    and `failures` among them, of any side, are plain counts over the same days.
+    node and `failures` among them, of any side, are plain counts over the same days.
     """
 
     cluster: str

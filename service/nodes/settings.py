@@ -10,8 +10,7 @@ class FleetSettings:
 
     `half_life`: after this time a failure, and an hour of exposure, count half. `later`: the delay of the reassessment
     after a failure arrived, for node events; `last`: the delay after its end, for related failures. `keep_events`:
-    older
-    node events are removed; None keeps them.
+    older node events are removed; None keeps them.
     """
 
     half_life: timedelta = timedelta(days=14)

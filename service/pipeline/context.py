@@ -1,4 +1,4 @@
-"""Fresh verdicts, updated with what the fleet knows already: one read for a whole batch."""
+"""Updates new verdicts with the fleet evidence: one read for a whole batch."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from service.nodes.safe_times import bounded
 
 
 def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdict of each event after the fleet's evidence was heard, in order.
+    """The verdict of each event, updated with the fleet evidence, in order.
 
     Raises:
         Unavailable: the database does not answer.

@@ -1,7 +1,7 @@
-"""The use case: known events are passed over, logs fetched, failures classified; then one transaction stores it all.
+"""The main use case: skip known events, fetch logs, classify failures, then store everything in one transaction.
 
-Everything slow or pure happens before the transaction. Inside it: insert, read the history that advice depends on,
-advise, insert, add the outbox rows. A batch given twice changes nothing the second time.
+Everything slow or pure happens before the transaction. The transaction inserts the jobs, reads the history that the
+advice depends on, advises, and inserts failures and outbox messages. Handling a batch twice changes nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ PENDING_LONGEST_PAUSE = timedelta(minutes=5)
 
 
 class Logs(Protocol):
-    """What diagnosis asks of the log reader (service.logs.fetch.LogFetcher)."""
+    """The log reader that diagnosis needs (service.logs.fetch.LogFetcher)."""
 
     def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         """One `Fetched` for each event, in order; never raises."""
@@ -53,16 +53,16 @@ class Logs(Protocol):
 
 
 class Classifier(Protocol):
-    """What diagnosis asks of the classifier (classifiers.diagnoser.Diagnoser)."""
+    """The classifier that diagnosis needs (classifiers.diagnoser.Diagnoser)."""
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
-        """One verdict a case, in order."""
+        """One verdict per case, in order."""
         ...
 
 
 @dataclass(slots=True)
 class _Item:
-    """One new event on its way through the batch."""
+    """One new event of the batch."""
 
     key: str
     event: JobCompletion
@@ -72,14 +72,14 @@ class _Item:
 
 
 def shows_failure(verdict: Verdict) -> bool:
-    """Whether a cancelled job's log shows that it had failed before somebody cancelled it."""
+    """Whether a cancelled job's log shows that it failed before it was cancelled."""
     return verdict.cause != "USER.5" and any(
         line.role == "initiating" and line.stream != "scheduler" for line in verdict.evidence
     )
 
 
 class Diagnose:
-    """Handles batches of events, and later the logs that had not arrived."""
+    """Handles batches of events, and later the logs that were missing."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Diagnose:
         """Diagnose and store a batch in one transaction; returns after the commit.
 
         Raises:
-            Unavailable: the database does not answer; nothing was stored, the same batch may be given again.
+            Unavailable: the database does not answer; nothing was stored, the batch may be handled again.
         """
         items = [_Item(event.key(), event, content_digest(event)) for event in events]
         with self._timed("known"), self._store.reading() as reading:
@@ -127,7 +127,7 @@ class Diagnose:
         return self._outcome(items, outcomes, wires, letters)
 
     def revise_pending(self, limit: int = 50) -> int:
-        """Try again the logs that had not arrived; returns how many verdicts were made again.
+        """Try to fetch missing logs again; returns the number of revised verdicts.
 
         Raises:
             Unavailable: the database does not answer.
@@ -135,13 +135,13 @@ class Diagnose:
         now = self._clock.now()
         with self._store.unit_of_work() as work:
             entries = work.pending_logs.due(limit=limit)
-            for entry in entries:  # claimed: nobody else tries it before then
+            for entry in entries:  # reserved: no other process tries it before then
                 pause = min(PENDING_FIRST_TRY * 2**entry.tries, PENDING_LONGEST_PAUSE)
                 work.pending_logs.defer(entry.attempt_id, next_at=now + pause)
         return sum(self._revise(entry) for entry in entries)
 
     def revise_late(self, limit: int = 100) -> int:
-        """Judge again what nodes or neighbours said something of since; returns how many verdicts were made again.
+        """Reassess failures with new evidence from nodes or other failures; returns the number of revised verdicts.
 
         Raises:
             Unavailable: the database does not answer.
@@ -221,7 +221,7 @@ class Diagnose:
     def _advised(
         self, work: UnitOfWork, diagnosed: Mapping[str, _Item], items: Sequence[_Item], outcomes: Sequence[JobOutcome]
     ) -> dict[int, AdvisedFailure]:
-        """Advice with all that is known, by attempt id; every new end is told, those of jobs that went well too."""
+        """The advice by attempt id; all new ends are reported to the automation, also those of successful jobs."""
         if self._automation is None:
             return {}
         ends = [
@@ -239,9 +239,10 @@ class Diagnose:
         wire: Mapping[str, Any],
         advised: AdvisedFailure | None,
     ) -> Mapping[str, Any] | None:
-        """Another attempt of a job that has a failure: it speaks for the job only where it knows better.
+        """Add another attempt of a job with a failure: its verdict replaces the failure's only if it is more certain.
 
-        A controller's own end, after those of its pods, says that nothing tries the job again: then advice is another.
+        The end of a controller, after those of its pods, shows that nothing else retries the job: then the advice may
+        change.
         """
         if outcome.failure_id is None or outcome.id is None:
             return None
@@ -269,7 +270,7 @@ class Diagnose:
         advised: AdvisedFailure | None,
         version: int | None,
     ) -> bool:
-        """A revised verdict is in force: what stood on the one before goes, and what this one asks for is asked."""
+        """Withdraw requests that a revised verdict does not support and store the new advice; whether it was stored."""
         if version is not None and self._automation is not None:
             self._automation.withdraw_unsupported(work, failure_id, wire)
             if advised is not None:
@@ -279,7 +280,7 @@ class Diagnose:
     def _again(
         self, work: UnitOfWork, failure_id: int, attempt_id: int, event: JobCompletion, verdict: Verdict
     ) -> tuple[dict[str, Any], AdvisedFailure | None]:
-        """A verdict made again, as it is told, with the advice on it."""
+        """A revised verdict as wire data, with its advice."""
         end = EndedAttempt(attempt_id, event, verdict, failure_id)
         advised = None if self._automation is None else self._automation.advise_revised(work, end)
         return self._wire(_Item(event.key(), event, b""), verdict, advised), advised

@@ -1,4 +1,4 @@
-"""Evidence that came after the verdict: failures whose time has come are judged again with all that is known now."""
+"""Reassesses failures with evidence that arrived after the verdict."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from service.nodes.records import Judged
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
 
-LEAST_CHANGE = 0.05  # of the confidence: less is no news
+LEAST_CHANGE = 0.05  # smaller changes of the confidence are ignored
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A failure that is to be told otherwise than it was; `version` is the verdict that was looked at."""
+    """A failure with a changed verdict; `version` is the version that was reassessed."""
 
     failure_id: int
     version: int
@@ -27,7 +27,7 @@ class Again:
 
 
 class Late:
-    """Judges again; storing is the caller's, who advises and tells others too."""
+    """Reassesses failures; the caller stores the result, advises and announces it."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
         self._store = store
@@ -35,9 +35,9 @@ class Late:
         self._settings = settings
 
     def due(self, limit: int = 100) -> list[Again]:
-        """Failures whose verdict is another one by now, of at most `limit` looked at.
+        """Failures whose verdict changes, of at most `limit` reassessed ones.
 
-        Those that stay as they are are done with. Those given back are looked at again in two minutes unless `done`.
+        Unchanged failures are finished. Changed ones are reassessed again in two minutes unless `done` is called.
 
         Raises:
             Unavailable: the database does not answer.
@@ -63,17 +63,17 @@ class Late:
         return changed
 
     def done(self, failures: Collection[int]) -> None:
-        """The new verdicts of these are stored.
+        """Finish failures whose new verdicts are stored.
 
         Raises:
-            Unavailable: the database does not answer; they will be looked at again, which changes nothing.
+            Unavailable: the database does not answer; they are reassessed again, which changes nothing.
         """
         with self._store.reading() as reading:
             judged = {one.id: one for one in reading.failure_facts.judged(failures)}
         self._finish(failures, judged)
 
     def _finish(self, failures: Collection[int], judged: dict[int, Judged]) -> None:
-        """Neighbours may still fail: what ended only just is looked at once more."""
+        """Recent failures are reassessed once more, because related jobs may still fail."""
         if not failures:
             return
         now = self._clock.now()

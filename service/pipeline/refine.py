@@ -1,4 +1,4 @@
-"""What operators split off follows: a verdict's fingerprint is refined before anything is made of it."""
+"""Refines fingerprints according to the splits of groups, before a verdict is used."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,11 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.groups.repository.groups import refined
 
-_MOST_TIMES = 4  # a kind that was split may be split again
+_MOST_TIMES = 4  # a split kind may be split again
 
 
 def refine(store: Store, events: Sequence[JobCompletion], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts, one an event, with the fingerprints that their groups were split into.
+    """The verdict of each event with the refined fingerprint of its group.
 
     Raises:
         Unavailable: the database does not answer.

@@ -28,8 +28,7 @@ class History:
     """Past results for failures of this cause on this cluster.
 
     `resolved_by`: how often each mitigation (M1..M10) resolved one. `resubmits`: results of resubmits by plan, under
-    any
-    policy (input of the cost gate). `under_policy`: the same for the current policy version (input of the demotion
+    any policy (input of the cost gate). `under_policy`: the same for the current policy version (input of the demotion
     rule). Old results may be left out, so that a demoted action can recover.
     """
 

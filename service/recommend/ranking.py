@@ -21,8 +21,7 @@ def prior(cause: str, category: str | None) -> Mapping[str, float]:
     """P(mitigation) from the publications.
 
     The table fitted to Gao et al. for the cause, averaged with the table of the failure category (Zhang et al.) if
-    there
-    is one. M11 ("no clear record") is left out.
+    there is one. M11 ("no clear record") is left out.
     """
     axes = taxonomy.load()
     tables = [axes.causes[cause].extra["mitigations"]]

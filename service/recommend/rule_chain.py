@@ -54,8 +54,7 @@ class RuleResult:
     """The result of one rule: `text` names its text in reasons.toml, `slots` fill it. By default there is no objection.
 
     `decision` replaces the decision so far; `cap` limits the mode; `held_by` names what a hold waits for; `not_before`
-    is
-    the earliest start.
+    is the earliest start.
     """
 
     text: str = "fine"

@@ -21,8 +21,7 @@ def line_of(text: str, path: Path) -> int | None:
     """The line (1-based) of the statement that defines `path` in a valid TOML text.
 
     If the path does not exist (a required key is missing), the line of its nearest existing ancestor; None if that is
-    the
-    whole text. The text is parsed line by line: the first prefix in which the path exists ends with the statement.
+    the whole text. The text is parsed line by line: the first prefix in which the path exists ends with the statement.
     """
     wanted = _depth(tomllib.loads(text), path)
     if wanted == 0:

@@ -30,8 +30,7 @@ class NewRequest:
     """A resubmission request to be stored.
 
     `keys` are the shared resources of its failure; `incident_id` is the incident that holds it now. `held_by`:
-    incident,
-    storm, rate, repair, person ...; None if it only waits for its start time.
+    incident, storm, rate, repair, person ...; None if it only waits for its start time.
     """
 
     failure_id: int
@@ -75,10 +74,8 @@ class Request:
     """A resubmission request; in shadow mode (`state` shadow) it is only recorded.
 
     `request_id` is public: lower-case letters and digits, valid in a scheduler's names and labels. `result` is the
-    hook's
-    answer, `outcome` the result of the resubmitted job (None: not known yet). `retracted`: its verdict was revised;
-    with a
-    `result` it was carried out on a retracted verdict.
+    hook's answer, `outcome` the result of the resubmitted job (None: not known yet). `retracted`: its verdict was
+    revised; with a `result` it was carried out on a retracted verdict.
     """
 
     request_id: str
@@ -145,12 +142,10 @@ class Lease:
     """A request that one hook holds until `expires_at`.
 
     `action` requeue: start the same job again; submit: create a new job from the old one's script or spec. `changes`
-    are
-    resource requests to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: the request must not be carried out
-    later. `lease_count` is 1 for the first lease; if it is larger, an earlier holder did not answer, so the hook checks
-    the
-    job first. `labels` are set on the job, so that its end can be matched. `ask_scheduler`: check the owner's consent
-    first.
+    are resource requests to change (`memory_bytes`, `time_limit_s` ...). `valid_until`: the request must not be carried
+    out later. `lease_count` is 1 for the first lease; if it is larger, an earlier holder did not answer, so the hook
+    checks the job first. `labels` are set on the job, so that its end can be matched. `ask_scheduler`: check the
+    owner's consent first.
     """
 
     request_id: str

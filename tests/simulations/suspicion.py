@@ -1,9 +1,9 @@
 """`make suspicion`: a fleet with known bad nodes, and which ranking finds them; parameters in simulation.toml.
 
-Jobs of many sizes run on nodes with known rates of failure; large ones on a part of the fleet of its own. What fails is
-judged as the classifier was measured to judge on held-out kinds. Then the nodes are ranked: by how many failed jobs
-they were part of, by how many of hardware, by blame over exposure as it is, and by the suspicion that the service
-computes, with the service's own functions. Nodes are not reserved: two jobs may use one at once.
+Jobs of many sizes run on nodes with known failure rates; large ones on their own part of the fleet. Verdicts are drawn
+from the classifier's measured results on held-out kinds. Then the nodes are ranked: by the number of failed jobs, by
+the number of hardware failures, by blame per exposure, and by the suspicion that the service computes, with the
+service's own functions. Nodes are not reserved: two jobs may use one at the same time.
 
 usage: python -m tests.simulations.suspicion [--seeds N]
 """
@@ -37,7 +37,7 @@ _END = datetime(2026, 11, 20, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How well a ranking finds the bad nodes: precision among as many as there are, and area under the ROC curve."""
+    """The quality of a ranking: precision among as many nodes as are bad, and area under the ROC curve."""
 
     precision: float
     auc: float
@@ -51,7 +51,7 @@ def parameters() -> dict[str, Any]:
 
 @cache
 def measured() -> dict[str, list[dict[str, Any]]]:
-    """What the classifier says of each cause, by how often: outcomes of measured.json."""
+    """The outcomes of the classifier for each cause with their frequencies, from measured.json."""
     raw = orjson.loads(files("service.recommend").joinpath("measured.json").read_bytes())
     return {code: one["outcomes"] for code, one in raw["causes"].items() if one["outcomes"]}
 
@@ -84,7 +84,7 @@ class Fleet:
         self._half_life = FleetSettings().half_life / timedelta(days=1)
 
     def run(self) -> dict[str, Result]:
-        """Let all jobs run; how each ranking finds the bad nodes."""
+        """Run all jobs; the result of each ranking."""
         jobs = self._given["jobs"]
         total = len(self.nodes) * self._given["fleet"]["days"] * 24
         sizes, shares = jobs["sizes"], list(accumulate(jobs["shares"]))
@@ -160,7 +160,7 @@ class Fleet:
 
 
 def precision(scores: Sequence[float], bad: Sequence[bool]) -> float:
-    """Share of bad ones among the first, as many as there are bad ones; equal scores count in proportion."""
+    """Share of bad nodes among the first, as many as there are bad ones; equal scores count in proportion."""
     wanted = sum(bad)
     edge = sorted(scores, reverse=True)[wanted - 1]
     above = [is_bad for score, is_bad in zip(scores, bad, strict=True) if score > edge]
@@ -169,7 +169,7 @@ def precision(scores: Sequence[float], bad: Sequence[bool]) -> float:
 
 
 def auc(scores: Sequence[float], bad: Sequence[bool]) -> float:
-    """P(a bad node stands above a good one), ties half."""
+    """P(a bad node ranks above a good one), ties count half."""
     ill = [score for score, is_bad in zip(scores, bad, strict=True) if is_bad]
     well = sorted(score for score, is_bad in zip(scores, bad, strict=True) if not is_bad)
     below = sum(_below(well, score) for score in ill)

@@ -1,1 +1,1 @@
-"""One module for each kind of receiver, and what they share."""
+"""One module for each kind of receiver, and their common parts."""

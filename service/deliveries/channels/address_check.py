@@ -1,4 +1,4 @@
-"""Where deliveries may go: public addresses, and internal ones only where the administrator lists their network."""
+"""The addresses that deliveries may use: public ones, and internal ones in networks that the administrator lists."""
 
 import ipaddress
 import socket
@@ -8,16 +8,16 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
 
-# IPv6 addresses that lead to an IPv4 one, by RFC 6052 (NAT64).
+# IPv6 prefixes that embed an IPv4 address, by RFC 6052 (NAT64).
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class Refused(Exception):
-    """The name leads to no address that may be connected to; says which."""
+    """The name has no permitted address; the message names those it has."""
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a name, as the system gives them.
+    """The addresses of a name, from the system's resolver.
 
     Raises:
         OSError: it has none.
@@ -31,13 +31,13 @@ def permitted(host: str, port: int, allow: Sequence[Network], *, plain: bool = F
 
     Args:
         host: a name or an address.
-        port: where to.
-        allow: internal networks that may be connected to.
-        plain: without TLS, which only listed networks may be.
-        lookup: asks for the name, once.
+        port: the port.
+        allow: permitted internal networks.
+        plain: without TLS, which is permitted for listed networks only.
+        lookup: resolves the name, called once.
 
     Raises:
-        Refused: none of its addresses may be connected to.
+        Refused: none of its addresses is permitted.
         OSError: the name has no address.
     """
     found = lookup(host, port)
@@ -52,17 +52,17 @@ def permitted(host: str, port: int, allow: Sequence[Network], *, plain: bool = F
 
 
 def inside(address: Address, network: Network) -> bool:
-    """Whether an address, or the IPv4 one it stands for, lies in the network."""
+    """Whether an address, or the IPv4 address it embeds, is in the network."""
     return any(one in network for one in _meanings(address) if one.version == network.version)
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address, and each one that it stands for, is reachable by everybody."""
+    """Whether an address, and each address that it embeds, is public."""
     return all(one.is_global and not one.is_multicast for one in _meanings(address))
 
 
 def _meanings(address: Address) -> list[Address]:
-    """The address and the IPv4 addresses that lie inside it: ::ffff:a.b.c.d, 6to4, Teredo, NAT64."""
+    """The address and the IPv4 addresses that it embeds: ::ffff:a.b.c.d, 6to4, Teredo, NAT64."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     mapped = address.ipv4_mapped

@@ -1,7 +1,7 @@
-"""Prometheus' Alertmanager, API v2: POST /api/v2/alerts.
+"""Prometheus Alertmanager, API v2: POST /api/v2/alerts.
 
-An alert's labels are its identity there. A failure is an event and no state, so its alert ends by itself after a
-while; a verdict that was revised to another cause makes another alert, and the first one ends.
+The labels of an alert are its identity. A failure is an event without duration, so its alert expires after a while; a
+verdict that is revised to another cause creates another alert, and the first one expires.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from service.deliveries.records import DueDelivery
 
 
 class AlertmanagerChannel:
-    """Sends alerts, a batch at a time."""
+    """Sends alerts in batches."""
 
     bulk = True
 
@@ -43,13 +43,13 @@ class AlertmanagerChannel:
         self._public_url = public_url
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell them all at once."""
+        """Send all messages in one request."""
         content = orjson.dumps([self.alert(message) for message in messages])
         headers = {"content-type": "application/json", "user-agent": "faultline"}
         return post(self._poster, self._url, content, headers, self._clock.now(), of_service)
 
     def alert(self, message: DueDelivery) -> dict[str, object]:
-        """The message as Alertmanager takes it."""
+        """The message as an alert."""
         verdict = verdict_of(message)
         suspect = verdict.get("suspect") or {}
         labels = {
@@ -72,4 +72,4 @@ class AlertmanagerChannel:
         }
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""

@@ -1,4 +1,4 @@
-"""What every channel takes and gives: messages, and what became of each."""
+"""The interface of the channels: messages in, outcomes out."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ OutcomeKind = Literal["sent", "retry", "refused", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one message: sent, to be tried again, refused for good, or the endpoint is gone for all.
+    """The outcome of one message: sent, to be retried, rejected, or the endpoint is gone for all messages.
 
     `throttled`: the receiver asks for fewer requests, so that its other messages wait as well.
     """
@@ -29,43 +29,43 @@ SENT = Outcome("sent")
 
 
 class Channel(Protocol):
-    """One way to tell others. `bulk`: it takes a whole batch at once, else one message at a time."""
+    """One way to send messages. `bulk`: it sends a whole batch at once, otherwise one message at a time."""
 
     bulk: bool
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell them all; the outcome is that of each of them. Never raises for what the other side does."""
+        """Send the messages; the outcome holds for each of them. Never raises for an error of the receiver."""
         ...
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Release resources."""
         ...
 
 
 def message_id(message: DueDelivery) -> str:
-    """The message's id for receivers: the same on each try, another one in every database."""
+    """The message's id for receivers: the same for each attempt, different in every database."""
     identity = f"{message.message_id}\n{message.created_at.isoformat()}\n{message.type}\n{message.key}"
     return f"msg_{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
 
 
 def timestamp(message: DueDelivery) -> str:
-    """When it happened, RFC 3339 in UTC."""
+    """The time of the event, RFC 3339 in UTC."""
     return message.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def body(message: DueDelivery) -> bytes:
-    """What webhooks and the topic carry: {type, timestamp, data}, `data` as in the outbox."""
+    """The body for webhooks and the topic: {type, timestamp, data}, `data` as in the outbox."""
     return orjson.dumps({"type": message.type, "timestamp": timestamp(message), "data": message.payload})
 
 
 def verdict_of(message: DueDelivery) -> Mapping[str, Any]:
-    """The verdict in a message; empty where it carries none."""
+    """The verdict in a message; empty if it has none."""
     found = message.payload.get("verdict")
     return found if isinstance(found, Mapping) else {}
 
 
 def summary(message: DueDelivery) -> str:
-    """One line for a person: which job, whose fault, and the first telling line or sentence."""
+    """One line for people: job, side, and the first line of evidence or sentence."""
     verdict = verdict_of(message)
     if not message.type.startswith("failure."):
         why = next((message.payload[name] for name in ("why", "headline", "title") if message.payload.get(name)), "")

@@ -1,4 +1,4 @@
-"""Chats and mail, by apprise: one short message for people, those of one owner and one kind of failure together."""
+"""Chat and mail, by apprise: a short message for people, combined for one owner and one kind of failure."""
 
 import logging
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ AGAIN = {
 
 
 class ChatChannel:
-    """Sends to one address of apprise's. `{user}` in it stands for the job's owner."""
+    """Sends to one apprise address. `{user}` in it is replaced by the job's owner."""
 
     bulk = True
 
@@ -45,7 +45,7 @@ class ChatChannel:
             import apprise  # noqa: PLC0415 -- an extra
         except ImportError:
             raise ConfigurationError("chats and mail need the extra: pip install 'faultline[chat]'") from None
-        logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it logs addresses, which hold tokens
+        logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it logs addresses, which contain tokens
         self._apprise = apprise
         self._asset = apprise.AppriseAsset(app_id="Faultline", app_desc="Faultline", async_mode=False, plugin_paths=[])
         self._url = url
@@ -57,7 +57,7 @@ class ChatChannel:
             raise ConfigurationError(f"not an address that apprise takes ({schema}://...)")
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell them all in one message."""
+        """Send all messages as one."""
         user = messages[0].payload.get("user")
         if OWNER in self._url and not user:
             return Outcome("refused", "the job names no owner")
@@ -74,7 +74,7 @@ class ChatChannel:
         return SENT if sent else Outcome("retry", "the receiver did not take it")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     def _service(self, user: str) -> Any:
         url = self._url.replace(OWNER, quote(user, safe=""))
@@ -83,7 +83,7 @@ class ChatChannel:
         return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
 
     def _check(self, service: Any) -> None:
-        """Return where an address of the administrator's own network is one that may be reached."""
+        """Check that an address in the administrator's own network is permitted."""
         host = getattr(service, "smtp_host", None) or getattr(service, "host", None)
         if isinstance(host, str) and host:
             port = getattr(service, "port", None)
@@ -91,7 +91,7 @@ class ChatChannel:
 
 
 def title(messages: Sequence[DueDelivery]) -> str:
-    """What it is, in a line."""
+    """The title line."""
     first = messages[0]
     if first.type == "report.published":
         return str(first.payload.get("title", first.type))[:200]
@@ -101,7 +101,7 @@ def title(messages: Sequence[DueDelivery]) -> str:
 
 
 def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
-    """What happened, whether it is tried again, where to read on."""
+    """What happened, whether it is retried, and a link."""
     first = messages[0]
     if first.type == "report.published":
         said = [str(one) for one in first.payload.get("sentences", ())]

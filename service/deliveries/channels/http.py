@@ -1,4 +1,4 @@
-"""One POST to an address that was checked: no redirects, no proxy, one deadline for all of it, little of the answer."""
+"""A POST request to a checked address: no redirects, no proxy, one deadline, and a limited response size."""
 
 import ssl
 import time
@@ -14,7 +14,7 @@ from service.deliveries.channels.address_check import Network, Refused, Resolve,
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `text`: the beginning of the body."""
+    """The response. `text`: the beginning of the body."""
 
     status: int
     retry_after: str | None
@@ -22,18 +22,18 @@ class Answer:
 
 
 class NoAnswer(Exception):
-    """The request got no answer; says why, in words for the administrator, without the address's query."""
+    """The request got no response; the message explains why, without the query of the address."""
 
 
 class Poster:
-    """Sends requests. Safe to share between threads.
+    """Sends requests. Thread-safe.
 
     Args:
-        allow: internal networks that may be connected to.
-        timeout_s: seconds a request may take from the look-up of the name to the end of the answer.
-        answer_bytes: bytes of an answer's body that are read.
-        tls: whom to trust.
-        lookup: asks for a name's addresses.
+        allow: permitted internal networks.
+        timeout_s: the deadline of a request, from the name lookup to the end of the response.
+        answer_bytes: bytes of the response body that are read.
+        tls: trusted certificates.
+        lookup: resolves host names.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Poster:
         self._lookup = lookup
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        """Send `body` and return the answer, whatever its status.
+        """Send `body` and return the response, whatever its status.
 
         Raises:
-            NoAnswer: see there.
+            NoAnswer: there is no response.
         """
         deadline = time.monotonic() + self._timeout_s
         plain = url.startswith("http://")
@@ -103,7 +103,7 @@ class _Backend(NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> NetworkStream:
-        """A connection to the one address that may be."""
+        """A connection to the permitted address."""
         del timeout
         try:
             address = self._address(host, port)
@@ -117,36 +117,36 @@ class _Backend(NetworkBackend):
 
 
 class _Stream(NetworkStream):
-    """A connection whose every operation ends at the deadline, however slowly bytes drip in."""
+    """A connection whose every operation ends at the deadline, however slowly data arrives."""
 
     def __init__(self, stream: NetworkStream, deadline: float) -> None:
         self._stream = stream
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """As the real one."""
+        """As in the wrapped stream."""
         del timeout
         return self._stream.read(max_bytes, timeout=_left(self._deadline, httpcore2.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """As the real one."""
+        """As in the wrapped stream."""
         del timeout
         self._stream.write(buffer, timeout=_left(self._deadline, httpcore2.WriteTimeout))
 
     def close(self) -> None:
-        """As the real one."""
+        """As in the wrapped stream."""
         self._stream.close()
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> NetworkStream:
-        """As the real one; the certificate must be the name's, not the address's."""
+        """As in the wrapped stream; the certificate must match the name, not the address."""
         del timeout
         left = _left(self._deadline, httpcore2.ConnectTimeout)
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
-        """As the real one."""
+        """As in the wrapped stream."""
         return self._stream.get_extra_info(info)
 
 

@@ -1,4 +1,4 @@
-"""What an HTTP answer means to a delivery."""
+"""Outcomes of HTTP responses."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -9,7 +9,7 @@ from service.deliveries.channels.http import Answer, NoAnswer, Poster
 from service.deliveries.schedule import retry_after_s
 
 GONE = 410
-# Standard Webhooks names 429, 502 and 504 as a wish for fewer requests; 503 carries Retry-After by RFC 9110.
+# Standard Webhooks treats 429, 502 and 504 as a request to send less; 503 carries Retry-After by RFC 9110.
 THROTTLING = frozenset({429, 502, 503, 504})
 
 
@@ -21,7 +21,7 @@ def post(
     now: datetime,
     meaning: Callable[[Answer, datetime], Outcome],
 ) -> Outcome:
-    """Send, and say what became of it."""
+    """Send a request and return its outcome."""
     try:
         answer = poster.post(url, content, headers)
     except NoAnswer as error:
@@ -30,7 +30,7 @@ def post(
 
 
 def of_webhook(answer: Answer, now: datetime) -> Outcome:
-    """By Standard Webhooks: 2xx is success, 410 ends the endpoint, all else is tried again."""
+    """By Standard Webhooks: 2xx is success, 410 disables the endpoint, everything else is retried."""
     if 200 <= answer.status < 300:  # noqa: PLR2004 - the statuses of success
         return SENT
     if answer.status == GONE:
@@ -39,7 +39,7 @@ def of_webhook(answer: Answer, now: datetime) -> Outcome:
 
 
 def of_service(answer: Answer, now: datetime) -> Outcome:
-    """Of a service with a documented API: what it calls a bad request stays one, however often it is sent."""
+    """For a service with a documented API: a bad request stays one, however often it is sent."""
     if 200 <= answer.status < 300:  # noqa: PLR2004 - as above
         return SENT
     if answer.status in {400, 413, 422}:

@@ -16,7 +16,7 @@ UNKNOWN: Severity = "warning"
 
 
 class PagerDutyChannel:
-    """Opens incidents; a revised verdict goes to the incident of the first."""
+    """Opens incidents; a revised verdict updates the incident of the first one."""
 
     bulk = False
 
@@ -40,13 +40,13 @@ class PagerDutyChannel:
         self._public_url = public_url
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell one message."""
+        """Send one message."""
         [message] = messages
         headers = {"content-type": "application/json", "user-agent": "faultline"}
         return post(self._poster, self._url, orjson.dumps(self.event(message)), headers, self._clock.now(), of_service)
 
     def event(self, message: DueDelivery) -> dict[str, object]:
-        """The message as PagerDuty takes it."""
+        """The message as a PagerDuty event."""
         verdict = verdict_of(message)
         suspect = verdict.get("suspect") or {}
         link = failure_link(self._public_url, message)
@@ -71,11 +71,11 @@ class PagerDutyChannel:
         }
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def dedup_key(message: DueDelivery, dedup: Dedup) -> str:
-    """What makes two messages one incident: the failure, or its kind on its cluster."""
+    """The key of an incident: the failure, or its kind on its cluster."""
     verdict = verdict_of(message)
     if dedup == "fingerprint" and verdict.get("fingerprint"):
         return f"faultline/{verdict.get('cluster')}/{verdict['fingerprint']}"[:LONGEST_KEY]
@@ -83,6 +83,6 @@ def dedup_key(message: DueDelivery, dedup: Dedup) -> str:
 
 
 def failure_link(public_url: str | None, message: DueDelivery) -> str | None:
-    """The failure's page, where it is known where people find the service."""
+    """The link to the failure's page, if the public address of the service is configured."""
     failure_id = message.payload.get("failure_id")
     return None if public_url is None or failure_id is None else f"{public_url.rstrip('/')}/failures/{failure_id}"

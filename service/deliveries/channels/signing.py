@@ -1,6 +1,6 @@
-"""Signatures of Standard Webhooks 1.0.0: HMAC-SHA256 over id, time and body; several keys while one is rotated.
+"""Signatures of Standard Webhooks 1.0.0: HMAC-SHA256 over id, time and body; several keys during a rotation.
 
-Plain hmac, as the reference library reads the clock face of an aware time that is not UTC.
+Computed with hmac, because the reference library ignores the time zone of an aware time.
 """
 
 import base64
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 PREFIX = "whsec_"
-SHORTEST, LONGEST = 24, 64  # bytes of a key, as the specification asks
+SHORTEST, LONGEST = 24, 64  # bytes of a key, by the specification
 
 
 def key_of(secret: str) -> bytes:
     """The key in a secret such as `whsec_<base64>`.
 
     Raises:
-        ValueError: it is no such secret, or its key is not 24 to 64 bytes long. Does not repeat it.
+        ValueError: it is not such a secret, or its key is not 24 to 64 bytes long. The message does not repeat it.
     """
     text = secret.strip().removeprefix(PREFIX)
     try:
@@ -31,7 +31,7 @@ def key_of(secret: str) -> bytes:
 
 
 def headers(keys: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
-    """The three headers of one try at the instant `at`; a signature for each key, the first one first."""
+    """The three headers of one attempt at the time `at`; one signature per key, in their order."""
     seconds = int(at.timestamp())
     signed = f"{message_id}.{seconds}.".encode() + body
     signatures = (base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode() for key in keys)

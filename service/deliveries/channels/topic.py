@@ -1,4 +1,4 @@
-"""A Kafka topic of verdicts, keyed by job, so that all of one job lie in one partition."""
+"""A Kafka topic of verdicts, keyed by job, so that all messages of a job are in one partition."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -12,19 +12,19 @@ from service.messaging.record import Message
 
 
 class Sender(Protocol):
-    """What the channel asks of the producer (service.messaging.kafka.producer.Producer)."""
+    """The producer that the channel needs (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """Return when the broker has them all."""
+        """Return when the broker has stored all messages."""
         ...
 
     def close(self) -> None:
-        """End it."""
+        """Close the producer."""
         ...
 
 
 class TopicChannel:
-    """Puts batches on a topic; `prepare` makes the topic where it is not there, before the first one."""
+    """Writes batches to a topic; `prepare` creates the topic if needed, before the first batch."""
 
     bulk = True
 
@@ -35,7 +35,7 @@ class TopicChannel:
         self._prepared = False
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell them all, in the order of their making."""
+        """Send all messages, in their order."""
         ordered = sorted(messages, key=lambda message: message.message_id)
         try:
             if not self._prepared:
@@ -49,12 +49,12 @@ class TopicChannel:
         return SENT
 
     def close(self) -> None:
-        """End the producer."""
+        """Close the producer."""
         self._sender.close()
 
 
 def record(message: DueDelivery) -> Message:
-    """{id, type, timestamp, data} under the job's key; `id` is the same however often it comes."""
+    """{id, type, timestamp, data} under the job's key; `id` is the same for repeated messages."""
     identity = message_id(message)
     value = orjson.dumps(
         {"id": identity, "type": message.type, "timestamp": timestamp(message), "data": message.payload}

@@ -22,7 +22,7 @@ class WebhookChannel:
         self._clock = clock
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
-        """Tell one message."""
+        """Send one message."""
         [message] = messages
         now = self._clock.now()
         content = body(message)
@@ -34,4 +34,4 @@ class WebhookChannel:
         return post(self._poster, self._url, content, headers, now, of_webhook)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""

@@ -1,6 +1,7 @@
-"""Deliveries: each message of the outbox once for each endpoint that wants it, so that none waits for another.
+"""Deliveries: each outbox message once for each endpoint that receives it.
 
-A lease moves `available_at` to its own end: whoever dies loses nothing, the delivery is due again then.
+Endpoints do not wait for each other. A lease moves `available_at` to its own end: if a process dies, the delivery is
+due again then.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,7 @@ from service.sql.types import short, utc
 
 _COLUMNS = ("message_id", "endpoint", "state", "available_at", "attempts", "detail", "done_at")
 DETAIL = 300
-# Written out: a partial index is of no use to a value that comes as a parameter.
+# Written as a literal: a partial index cannot be used for a bound parameter.
 WAITING: ColumnElement[str] = literal_column("'waiting'")
 
 
@@ -34,7 +35,7 @@ class DeliveryReader:
         self._clock = clock
 
     def due(self, endpoint: str) -> bool:
-        """Whether something waits for the endpoint now."""
+        """Whether a delivery of the endpoint is due."""
         wanted = select(deliveries.c.message_id).where(*self._due(endpoint)).limit(1)
         return self._connection.execute(wanted).first() is not None
 
@@ -79,7 +80,7 @@ class DeliveryReader:
         return Page(items, cursors.encode(kind, items[-1].message_id, items[-1].endpoint) if more else None)
 
     def facts(self, failure_ids: Collection[int]) -> Mapping[int, FailureFacts]:
-        """What routing asks of these failures; one that is gone is absent."""
+        """The routing facts of these failures; deleted ones are absent."""
         before = failures.alias("before")
         known = exists().where(before.c.fingerprint == failures.c.fingerprint, before.c.id < failures.c.id)
         rows = self._connection.execute(
@@ -115,7 +116,7 @@ class DeliveryRepository(DeliveryReader):
     """Reads and writes deliveries."""
 
     def add(self, wanted: Sequence[NewDelivery]) -> None:
-        """Store them, due at once."""
+        """Store deliveries, due at once."""
         now = utc(self._clock.now())
         rows = [
             (
@@ -132,7 +133,7 @@ class DeliveryRepository(DeliveryReader):
         bulk.append(self._connection, deliveries, _COLUMNS, rows)
 
     def lease(self, endpoint: str, owner: str, *, limit: int, seconds: float) -> list[DueDelivery]:
-        """At most `limit` due deliveries of the endpoint, oldest first, for `owner` alone for `seconds`."""
+        """At most `limit` due deliveries of the endpoint, oldest first, leased to `owner` for `seconds`."""
         ids = list(
             self._connection.execute(
                 select(deliveries.c.message_id)
@@ -161,15 +162,15 @@ class DeliveryRepository(DeliveryReader):
         return [found[one] for one in ids]
 
     def sent(self, owner: str, endpoint: str, ids: Collection[int]) -> int:
-        """Mark as told what `owner` still holds; how many that were."""
+        """Mark deliveries that `owner` still holds as sent; returns how many."""
         return self._end(owner, endpoint, ids, "sent", None)
 
     def give_up(self, owner: str, endpoint: str, ids: Collection[int], detail: str) -> int:
-        """Mark as never to be tried again by itself what `owner` still holds; how many that were."""
+        """Mark deliveries that `owner` still holds as abandoned; returns how many."""
         return self._end(owner, endpoint, ids, "given_up", detail)
 
     def retry(self, owner: str, endpoint: str, message_id: int, *, available_at: datetime, detail: str) -> bool:
-        """Put a failed one back until `available_at`; whether `owner` still held it."""
+        """Schedule a failed delivery for `available_at`; whether `owner` still held it."""
         changed = self._connection.execute(
             update(deliveries)
             .where(*self._held(owner, endpoint, [message_id]))
@@ -183,7 +184,7 @@ class DeliveryRepository(DeliveryReader):
         return changed == 1
 
     def release(self, owner: str, endpoint: str, ids: Collection[int]) -> int:
-        """Put back at once what was not tried; how many `owner` still held."""
+        """Release deliveries that were not tried; returns how many `owner` still held."""
         return self._connection.execute(
             update(deliveries)
             .where(*self._held(owner, endpoint, ids))
@@ -191,7 +192,7 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def wait(self, owner: str, endpoint: str, ids: Collection[int], *, until: datetime) -> int:
-        """Put back until `until` what `owner` still holds, without counting a try; how many that were."""
+        """Delay deliveries that `owner` still holds until `until`, without counting an attempt; returns how many."""
         return self._connection.execute(
             update(deliveries)
             .where(*self._held(owner, endpoint, ids))
@@ -199,7 +200,7 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def give_up_all(self, endpoint: str, detail: str) -> int:
-        """Give up everything that waits for the endpoint; how many that were."""
+        """Abandon all waiting deliveries of the endpoint; returns how many."""
         return self._connection.execute(
             update(deliveries)
             .where(deliveries.c.endpoint == endpoint, deliveries.c.state == WAITING)
@@ -207,7 +208,7 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def give_up_older(self, before: datetime, detail: str) -> int:
-        """Give up what was created before and still waits, whosever it is; how many that were."""
+        """Abandon all waiting deliveries created before a time, whoever holds them; returns how many."""
         old = exists().where(outbox.c.id == deliveries.c.message_id, outbox.c.created_at < before)
         return self._connection.execute(
             update(deliveries)
@@ -216,7 +217,7 @@ class DeliveryRepository(DeliveryReader):
         ).rowcount
 
     def send_again(self, message_id: int, endpoint: str) -> None:
-        """Make a delivery that ended due again, with its whole schedule before it and the same id.
+        """Send a completed or abandoned delivery again, with its whole schedule and the same id.
 
         Raises:
             NotFound: there is no such delivery, or it still waits.

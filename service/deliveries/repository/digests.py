@@ -1,4 +1,4 @@
-"""When an endpoint was last told of something, so that the like comes together and not too often."""
+"""The last message of each digest, so that similar messages are combined."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ class DigestReader:
         self._clock = clock
 
     def last(self, endpoint: str, keys: Collection[str]) -> Mapping[str, datetime]:
-        """When each was last told; absent: never."""
+        """When a message of each digest was last sent; absent: never."""
         hashes = {_hash(key): key for key in keys}
         rows = self._connection.execute(
             select(digests.c.key_hash, digests.c.at).where(
@@ -34,7 +34,7 @@ class DigestRepository(DigestReader):
     """Reads and writes digests."""
 
     def told(self, endpoint: str, key: str) -> None:
-        """It was told now."""
+        """Store that a message was sent now."""
         row = {"endpoint": endpoint, "key_hash": _hash(key)}
         same = (digests.c.endpoint == row["endpoint"], digests.c.key_hash == row["key_hash"])
         self._connection.execute(delete(digests).where(*same))

@@ -1,4 +1,4 @@
-"""The circuit of each endpoint, shared by every process that sends."""
+"""The circuit breaker of each endpoint, shared by all processes."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from service.deliveries.records import EndpointState
 from service.deliveries.tables import endpoints
 from service.sql.types import short
 
-# Two processes may meet an endpoint for the first time at once.
+# Two processes may create the row of an endpoint at the same time.
 _INSERT = text(
     "INSERT INTO endpoints (name, target, failures) VALUES (:name, :target, 0) ON CONFLICT (name) DO NOTHING"
 )
@@ -21,7 +21,7 @@ class EndpointReader:
         self._connection = connection
 
     def all(self) -> dict[str, EndpointState]:
-        """Every endpoint that was ever written to, by name."""
+        """Every endpoint that ever received a delivery, by name."""
         rows = self._connection.execute(select(endpoints).order_by(endpoints.c.name))
         return {row.name: _state(row) for row in rows}
 
@@ -30,7 +30,7 @@ class EndpointRepository(EndpointReader):
     """Reads and writes endpoints."""
 
     def lock(self, name: str, target: str) -> EndpointState:
-        """The endpoint's state, for this transaction alone; one of another target starts afresh."""
+        """The endpoint's state, locked for this transaction; a changed target resets it."""
         self._connection.execute(_INSERT, {"name": name, "target": target})
         row = self._connection.execute(select(endpoints).where(endpoints.c.name == name).with_for_update()).one()
         if row.target == target:
@@ -40,7 +40,7 @@ class EndpointRepository(EndpointReader):
         return fresh
 
     def put(self, state: EndpointState) -> None:
-        """Write the state of a locked endpoint."""
+        """Store the state of a locked endpoint."""
         self._connection.execute(
             update(endpoints)
             .where(endpoints.c.name == state.name)
@@ -54,7 +54,7 @@ class EndpointRepository(EndpointReader):
         )
 
     def enable(self, name: str) -> None:
-        """Let an endpoint be tried again at once."""
+        """Allow an endpoint to be tried at once."""
         self._connection.execute(
             update(endpoints)
             .where(endpoints.c.name == name)
@@ -62,12 +62,12 @@ class EndpointRepository(EndpointReader):
         )
 
     def forget(self, name: str) -> None:
-        """Remove what is known of an endpoint that the settings no longer name."""
+        """Remove the state of an endpoint that is not configured any more."""
         self._connection.execute(delete(endpoints).where(endpoints.c.name == name))
 
 
 def paused(state: EndpointState | None, now: datetime) -> bool:
-    """Whether the endpoint is not to be tried now."""
+    """Whether the endpoint may not be tried now."""
     if state is None:
         return False
     return state.disabled_at is not None or (state.paused_until is not None and state.paused_until > now)

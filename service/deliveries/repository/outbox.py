@@ -1,4 +1,4 @@
-"""What is to be told to others: written in the transaction that caused it, drained by leases afterwards."""
+"""The outbox: messages written in the transaction that causes them, and leased for sending afterwards."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ class OutboxReader:
         self._clock = clock
 
     def waiting(self) -> bool:
-        """Whether anything can be leased now."""
+        """Whether a message can be leased now."""
         now = self._clock.now()
         free = or_(outbox.c.leased_until.is_(None), outbox.c.leased_until <= now)
         wanted = select(outbox.c.id).where(outbox.c.done_at.is_(None), outbox.c.available_at <= now, free).limit(1)
@@ -34,13 +34,13 @@ class OutboxRepository(OutboxReader):
     """Reads and writes outbox messages."""
 
     def add(self, messages: Sequence[OutboxMessage]) -> None:
-        """Store them, in order."""
+        """Store messages, in order."""
         now = utc(self._clock.now())
         rows = [
             (
                 message.type,
                 short(message.key, 500),
-                dump(message.payload),  # short-lived: not worth compressing
+                dump(message.payload),  # short-lived, so not worth compressing
                 now,
                 now if message.available_at is None else utc(message.available_at),
                 0,
@@ -50,7 +50,7 @@ class OutboxRepository(OutboxReader):
         bulk.append(self._connection, outbox, _COLUMNS, rows)
 
     def pass_over(self, before: datetime, *, limit: int = 5_000) -> int:
-        """Mark as done what has waited since before then and nobody is to be told; how many that were."""
+        """Mark waiting messages created before a time that have no receivers as done; returns how many."""
         old = (
             select(outbox.c.id)
             .where(outbox.c.done_at.is_(None), outbox.c.available_at < utc(before))
@@ -62,7 +62,7 @@ class OutboxRepository(OutboxReader):
         ).rowcount
 
     def lease(self, owner: str, *, limit: int, seconds: float) -> list[StoredMessage]:
-        """At most `limit` waiting messages, oldest first, for `owner` alone until `seconds` have passed."""
+        """At most `limit` waiting messages, oldest first, leased to `owner` for `seconds`."""
         now = self._clock.now()
         wanted = (
             select(outbox.c.id)
@@ -91,7 +91,7 @@ class OutboxRepository(OutboxReader):
         ]
 
     def done(self, owner: str, ids: Collection[int]) -> int:
-        """Mark as told what `owner` still holds; how many that were."""
+        """Mark messages that `owner` still holds as done; returns how many."""
         return self._connection.execute(
             update(outbox)
             .where(and_(outbox.c.id.in_(list(ids)), outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))
@@ -99,7 +99,7 @@ class OutboxRepository(OutboxReader):
         ).rowcount
 
     def release(self, owner: str, message_id: int, *, available_at: datetime) -> bool:
-        """Put one back, to be leased again from `available_at`; whether `owner` still held it."""
+        """Release a message, to be leased again from `available_at`; whether `owner` still held it."""
         changed = self._connection.execute(
             update(outbox)
             .where(and_(outbox.c.id == message_id, outbox.c.leased_by == owner, outbox.c.done_at.is_(None)))

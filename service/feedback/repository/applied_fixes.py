@@ -1,4 +1,4 @@
-"""What people say mended failures: one of the ten mitigations of Gao et al. each; the latest word counts."""
+"""Reported fixes of failures: one of the ten mitigations of Gao et al. each; the latest report counts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,12 +15,12 @@ from service.requests.tables import requests
 from service.sql.types import clean, utc
 from service.sql.upsert import upsert
 
-NEAR = 200  # failures of the kind, or of the cause, that are looked at, newest first
+NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, newest first
 
 
 @dataclass(frozen=True, slots=True)
 class MendedBy:
-    """One person's word: what mended a failure. `code`: M1 to M10."""
+    """One person's report of what fixed a failure. `code`: M1 to M10."""
 
     failure_id: int
     code: str
@@ -30,7 +30,7 @@ class MendedBy:
 
 @dataclass(frozen=True, slots=True)
 class MendedNear:
-    """What mended the nearest failure. `alike`: of the same kind, else only of the same cause."""
+    """What fixed the nearest failure. `alike`: of the same fingerprint, otherwise only of the same cause."""
 
     by: MendedBy
     cluster: str
@@ -40,7 +40,7 @@ class MendedNear:
 
 @dataclass(frozen=True, slots=True)
 class FixCount:
-    """How many failures of a cause on a cluster one mitigation mended."""
+    """The number of failures of a cause on a cluster that one mitigation fixed."""
 
     cluster: str
     cause: str
@@ -56,12 +56,12 @@ class AppliedFixReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> MendedBy | None:
-        """What mended a failure; None: nobody said."""
+        """What fixed a failure; None if nobody reported it."""
         row = self._connection.execute(select(mended).where(mended.c.failure_id == failure_id)).first()
         return None if row is None else MendedBy(row.failure_id, row.code, row.at, row.who)
 
     def nearest(self, row: FailureRow) -> MendedNear | None:
-        """The newest mended one of the same kind, or else of the same cause."""
+        """The newest fixed failure with the same fingerprint, or else of the same cause."""
         for alike, same in ((True, failures.c.fingerprint == row.fingerprint), (False, failures.c.cause == row.cause)):
             found = self._latest(same, row.id)
             if found is not None:
@@ -69,9 +69,9 @@ class AppliedFixReader:
         return None
 
     def counts(self, since: datetime) -> list[FixCount]:
-        """By cluster, cause and mitigation, of what was said since; causes as the verdicts have them now.
+        """Reports since a time by cluster, cause (of the current verdict) and mitigation.
 
-        A resubmit whose good end is known as such is counted there, and left out here.
+        Resubmits with a recorded successful outcome are counted there and left out here.
         """
         known = exists().where(
             requests.c.failure_id == mended.c.failure_id, requests.c.outcome.in_(HELPED), mended.c.code == "M1"
@@ -85,9 +85,9 @@ class AppliedFixReader:
         return [FixCount(row.cluster, row.cause, row.code, row.many) for row in found]
 
     def between(self, since: datetime, until: datetime) -> dict[str, int]:
-        """By mitigation: failures that ended in [since, until) and were mended by it, as people said.
+        """Failures that ended in [since, until) and were fixed, by mitigation.
 
-        Resubmits that this service asked for are left out: they are counted as such.
+        Resubmits requested by this service are left out: they are counted as such.
         """
         asked = exists().where(
             requests.c.failure_id == mended.c.failure_id, requests.c.state == "done", mended.c.code == "M1"
@@ -122,7 +122,7 @@ class AppliedFixRepository(AppliedFixReader):
     """Reads and writes applied fixes."""
 
     def say(self, failure_id: int, code: str | None, who: str) -> None:
-        """Keep what mended a failure, in place of what was said before; None: take it back."""
+        """Store what fixed a failure, replacing an earlier report; None removes it."""
         if code is None:
             self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))
             return

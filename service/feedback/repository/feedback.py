@@ -1,4 +1,4 @@
-"""What people say of verdicts: every word stays as it was said; beside it one row a failure of what stands of it."""
+"""Feedback on verdicts: every entry is kept; one row per failure holds the resulting label."""
 
 import random
 from datetime import datetime
@@ -18,7 +18,7 @@ from service.sql.upsert import upsert
 
 _AXES = ("side", "cause", "category", "symptom", "retry")
 _JUDGING = ("confirm", "correct", "audit", "import")
-_WORDS = 200  # of one failure
+_WORDS = 200  # entries of one failure
 
 
 class FeedbackReader:
@@ -29,19 +29,19 @@ class FeedbackReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> tuple[Said, ...]:
-        """What was said of a failure, oldest first."""
+        """The feedback on a failure, oldest first."""
         found = self._connection.execute(
             select(feedback).where(feedback.c.failure_id == failure_id).order_by(feedback.c.id).limit(_WORDS)
         )
         return tuple(_said(row) for row in found)
 
     def label(self, failure_id: int) -> Label | None:
-        """What stands of it."""
+        """The label of a failure."""
         row = self._connection.execute(select(labels).where(labels.c.failure_id == failure_id)).first()
         return None if row is None else _label(row)
 
     def labelled(self, *, limit: int = 500, cursor: str | None = None, open_only: bool = False) -> Page[Label]:
-        """Labels, newest first; `open_only`: those that are disputed or contested.
+        """Labels, newest first; `open_only`: disputed or contested ones.
 
         Raises:
             InvalidInput: a limit out of range, or a cursor that is not of this list.
@@ -62,7 +62,7 @@ class FeedbackReader:
         return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
 
     def contests(self, since: datetime) -> dict[str, int]:
-        """By cause of the verdict: failures whose verdict was contested since."""
+        """The number of failures whose verdict was contested since a time, by cause."""
         found = self._connection.execute(
             select(feedback.c.said_cause, func.count(feedback.c.failure_id.distinct()).label("many"))
             .where(feedback.c.kind == "contest", feedback.c.at >= utc(since))
@@ -71,7 +71,7 @@ class FeedbackReader:
         return {row.said_cause: row.many for row in found}
 
     def audit(self, week: str) -> tuple[Audit, ...]:
-        """The sample of a week, in no telling order."""
+        """The sample of a week, in random order."""
         found = self._connection.execute(
             select(audits, feedback.c.side, feedback.c.cause, feedback.c.said_side, feedback.c.said_cause)
             .join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
@@ -91,12 +91,12 @@ class FeedbackReader:
         )
 
     def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
-        """The weeks that have a sample, latest first."""
+        """The weeks with a sample, latest first."""
         found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
         return tuple(found.scalars())
 
     def views(self, who: str, page: str) -> tuple[SavedView, ...]:
-        """What a person saved of one page, by name."""
+        """A person's saved views of one page, by name."""
         found = self._connection.execute(
             select(saved_views)
             .where(saved_views.c.who == clean(who[:200]), saved_views.c.page == page)
@@ -109,7 +109,7 @@ class FeedbackRepository(FeedbackReader):
     """Reads and writes feedback."""
 
     def add(self, new: NewFeedback) -> tuple[int, Label]:
-        """Keep what was said; its number, and what stands of all that was said of the failure."""
+        """Store feedback; returns its number and the resulting label of the failure."""
         given = {axis: short(getattr(new.labels, axis), 40) for axis in _AXES}
         number: int = self._connection.execute(
             insert(feedback)
@@ -131,17 +131,17 @@ class FeedbackRepository(FeedbackReader):
         return number, self._settle(new.failure_id)
 
     def protect(self, failure_id: int, *, golden: bool) -> bool:
-        """Put a label into the protected set, or take it out; whether there is one."""
+        """Add a label to the protected set, or remove it; whether there is one."""
         changed = self._connection.execute(
             update(labels).where(labels.c.failure_id == failure_id).values(golden=golden)
         )
         return changed.rowcount == 1
 
     def draw(self, week: str, since: datetime, until: datetime, size: int) -> int:
-        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), each equally likely.
+        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), with equal probability.
 
         Returns:
-            How many were drawn, 0 where they had been before or nothing failed.
+            The size of the sample, 0 if it was drawn before or nothing failed.
         """
         if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
             return 0
@@ -160,7 +160,7 @@ class FeedbackRepository(FeedbackReader):
         return len(drawn)
 
     def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
-        """Note that one of the sample was judged; whether it was of the sample and open."""
+        """Record that a failure of the sample was judged; whether it was in the sample and open."""
         changed = self._connection.execute(
             update(audits)
             .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
@@ -169,7 +169,7 @@ class FeedbackRepository(FeedbackReader):
         return changed.rowcount == 1
 
     def save_view(self, who: str, view: SavedView) -> None:
-        """Keep a view under its name, in place of what had that name."""
+        """Store a view under its name, replacing an earlier one."""
         self.drop_view(who, view.name)
         self._connection.execute(
             insert(saved_views).values(
@@ -182,13 +182,13 @@ class FeedbackRepository(FeedbackReader):
         )
 
     def drop_view(self, who: str, name: str) -> None:
-        """Forget a view."""
+        """Delete a view."""
         self._connection.execute(
             delete(saved_views).where(saved_views.c.who == clean(who[:200]), saved_views.c.name == clean(name))
         )
 
     def _settle(self, failure_id: int) -> Label:
-        """Write what stands of all that was said."""
+        """Store the label that follows from all feedback."""
         words = self.of(failure_id)
         before = self.label(failure_id)
         last: dict[str, Said] = {}

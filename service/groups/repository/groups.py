@@ -1,4 +1,4 @@
-"""Groups of failures: lists, one group, and what people do to them. The counts are folded in `group_fold`."""
+"""Groups of failures: lists, one group, and actions on them. The counts are computed in `counts`."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ from service.sql import bounded_count
 from service.sql.types import clean, utc
 
 SHOWN = timedelta(days=28)
-FACETS = 8  # names shown of each kind
+FACETS = 8  # names shown per kind
 NOTES = 100
 _HIGHEST = 2**63 - 1
 
@@ -81,7 +81,7 @@ class GroupReader:
         return GroupRow(*found)
 
     def get(self, group_id: int, *, who: str | None = None) -> GroupDetail:
-        """All that is stored of one group; `who`: whose own mute is looked for.
+        """Everything stored about one group; `who`: the person whose own mute is included.
 
         Raises:
             NotFound: no such group.
@@ -123,13 +123,13 @@ class GroupReader:
         return {row.fingerprint: row.group_id for row in found}
 
     def counts(self) -> dict[str, int]:
-        """How many groups are in each state, merged ones left out, as far as `service.sql.bounded_count` counts."""
+        """The number of groups in each state, without merged ones, up to the bound of `service.sql.bounded_count`."""
         return bounded_count.by_value(
             self._connection, groups.c.state, get_args(GroupState), groups.c.merged_into.is_(None)
         )
 
     def splits(self, fingerprints: Collection[str]) -> tuple[Split, ...]:
-        """What was split off these fingerprints, in the order in which it was."""
+        """The splits of these fingerprints, in the order in which they were made."""
         if not fingerprints:
             return ()
         found = self._connection.execute(
@@ -140,14 +140,14 @@ class GroupReader:
         return tuple(Split(row.id, row.fingerprint, row.field, row.value) for row in found)
 
     def notes(self, group_id: int) -> tuple[Note, ...]:
-        """What was said and done, newest first."""
+        """Comments and actions, newest first."""
         found = self._connection.execute(
             select(group_notes).where(group_notes.c.group_id == group_id).order_by(group_notes.c.id.desc()).limit(NOTES)
         )
         return tuple(Note(row.id, row.at, row.who, row.kind, row.text) for row in found)
 
     def due(self, *, limit: int = 500) -> set[int]:
-        """Groups whose state may have changed by time alone."""
+        """Groups whose state may have changed without new failures."""
         found = self._connection.execute(
             select(groups.c.id)
             .where(groups.c.review_at <= utc(self._clock.now()))
@@ -157,7 +157,7 @@ class GroupReader:
         return set(found.scalars())
 
     def facts(self, group_ids: Collection[int], *, window_h: float, past_d: float) -> list[GroupFacts]:
-        """What the states of these groups depend on."""
+        """The inputs for the states of these groups."""
         now = utc(self._clock.now())
         begin = (now - timedelta(hours=window_h)).replace(minute=0, second=0, microsecond=0)
         oldest = begin - timedelta(days=past_d)
@@ -225,11 +225,11 @@ class GroupRepository(GroupReader):
     """Reads and writes groups."""
 
     def change(self, group_id: int, **values: Any) -> None:
-        """Write columns of one group."""
+        """Set columns of one group."""
         self._connection.execute(update(groups).where(groups.c.id == group_id).values(values))
 
     def note(self, group_id: int, who: str, kind: str, text: str) -> None:
-        """Add to what was said and done."""
+        """Add a comment or an action to the history."""
         self._connection.execute(
             insert(group_notes).values(
                 group_id=group_id, at=utc(self._clock.now()), who=clean(who[:200]), kind=kind, text=clean(text)
@@ -237,7 +237,7 @@ class GroupRepository(GroupReader):
         )
 
     def mute_for(self, who: str, group_id: int, mute: Mute | None) -> None:
-        """Hide a group from one person until the condition is met; None: show it again."""
+        """Mute a group for one person until the condition is met; None ends the mute."""
         own = and_(group_mutes.c.who == clean(who[:200]), group_mutes.c.group_id == group_id)
         self._connection.execute(group_mutes.delete().where(own))
         if mute is not None:
@@ -252,7 +252,7 @@ class GroupRepository(GroupReader):
             )
 
     def move(self, fingerprints: Sequence[str], group_id: int) -> None:
-        """Put fingerprints, and with them all their failures, past and to come, into a group."""
+        """Move fingerprints, with all their earlier and later failures, into a group."""
         table = group_fingerprints
         left = set(
             self._connection.execute(
@@ -265,7 +265,7 @@ class GroupRepository(GroupReader):
         group_fold.recount(self._connection, left | {group_id})
 
     def split(self, fingerprint: str, field: str, value: str, who: str) -> Split:
-        """Remember that failures of a fingerprint where `field` is `value` are of a kind of their own."""
+        """Store that failures of a fingerprint whose `field` is `value` are a separate kind."""
         made = self._connection.execute(
             insert(group_splits)
             .values(
@@ -280,20 +280,20 @@ class GroupRepository(GroupReader):
         return Split(made.id, made.fingerprint, made.field, made.value)
 
     def regroup(self, split: Split) -> int:
-        """Give some of the failures that a split is about their refined fingerprint; how many, 0 once all have it."""
+        """Give some failures of a split their refined fingerprint; returns how many, 0 when all have it."""
         return group_fold.regroup(self._connection, split)
 
     def fold(self, *, limit: int = group_fold.BITE) -> set[int] | None:
-        """Count what was appended since; the groups that changed, None where there was nothing to do."""
+        """Count appended failures; returns the groups that changed, None if there was nothing to do."""
         return group_fold.fold(self._connection, self._clock.now(), limit=limit)
 
     def judged(self, found: Sequence[NewState]) -> None:
-        """Write the states of groups."""
+        """Store the computed states of groups."""
         group_fold.write_states(self._connection, found)
 
 
 def refined(fingerprint: str, facts: Mapping[str, str | None], splits: Sequence[Split]) -> str:
-    """The fingerprint of a failure after what was split off its own; `facts`: its cluster, queue, team, user, node."""
+    """The fingerprint of a failure after the splits; `facts`: its cluster, queue, team, user, node."""
     for split in splits:
         if split.fingerprint == fingerprint and facts.get(split.field) == split.value:
             fingerprint = split.refined

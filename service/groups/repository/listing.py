@@ -1,4 +1,4 @@
-"""The list of groups: filters, order and keyset paging, each page a bounded piece of one index."""
+"""The list of groups: filters, order and keyset paging; each page reads a bounded part of one index."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,8 +13,8 @@ from service.groups.tables import group_facets, group_fingerprints, group_mutes,
 from service.sql import paging as cursors
 from service.sql.types import UtcDateTime, clean
 
-FEW = 500  # groups that hit a name: up to here they are looked up by it
-WINDOW = 5_000  # groups that a page looks at, at most
+FEW = 500  # groups with a name: up to this number they are looked up by it
+WINDOW = 5_000  # the most groups that a page reads
 ROW = tuple(groups.c[name] for name in GroupRow.__slots__)
 _EQUAL = ("side", "cause", "assignee")
 _FACETS = ("user", "node", "team", "queue", "cluster")
@@ -38,13 +38,13 @@ def page(
     if asked.state is not None:
         inside.append(groups.c.state == asked.state)
     if asked.novel and by_cost:
-        inside.append(groups.c.abstained)  # has an index of its own in this order
+        inside.append(groups.c.abstained)  # this order has its own index
     hit, common = _hit(connection, asked)
     if hit is not None:
         inside.append(groups.c.id.in_(hit))
     if cursor is not None:
         inside.append(tuple_(at, groups.c.id) < _edge(cursor, sort, by_cost=by_cost))
-    # What no index has in this order is looked at in a window of it, and the cursor goes on from there.
+    # For orders without an index a window is read, and the cursor continues after it.
     place = at.label("place")
     window = (
         select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
@@ -64,7 +64,7 @@ def page(
 
 
 def _hit(connection: Connection, asked: GroupFilter) -> tuple[list[int] | None, list[tuple[str, str]]]:
-    """Groups that hit what is asked for, where these are few (else None), and what else they have to hit."""
+    """The groups that match a name filter, if they are few (otherwise None), and the remaining conditions."""
     known: list[int] | None = None
     common: list[tuple[str, str]] = []
     for kind in _FACETS:
@@ -96,7 +96,7 @@ def _conditions(
 ) -> list[ColumnElement[bool]]:
     conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(asked, name)) is not None]
     for kind, name in hits:
-        # A scalar query on purpose: no planner turns it into a join of all that hits a common name.
+        # A scalar query on purpose: no planner turns it into a join with all matches of a common name.
         hit = (
             select(func.max(group_facets.c.failures))
             .select_from(
@@ -113,7 +113,7 @@ def _conditions(
 
 
 def mute_holds(who: str, of: Any, now: datetime) -> ColumnElement[bool]:
-    """Whether a person muted a group (whose columns are `of`) for themselves, and the condition is not met yet."""
+    """Whether a person muted a group (with columns `of`) for themselves, and the condition is not met yet."""
     at = literal(now, UtcDateTime)
     mine = group_mutes.c
     return exists().where(

@@ -65,12 +65,10 @@ class FailureFactReader:
         return out
 
     def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
-        """Failures of hardware or system side with one of these nodes (window's name) as suspect that ended in its
-        window.
+        """Platform-side failures with one of these nodes (window's name) as suspect, by end within its window.
 
         Only decided verdicts among the latest `each` failures on the node; nodes of the same name on other clusters are
-        left
-        out.
+        left out.
         """
         # The inner query reads one index and stops; only then are the failures themselves looked up.
         return self._latest(

@@ -1,7 +1,6 @@
-"""`python -m tests.simulations.policy.__main__`: what the policy is worth in a fleet whose truth is known.
+"""`python -m tests.simulations.policy`: the value of the policy in a simulated fleet with known causes.
 
-Prints a table for people (Markdown) and writes all figures as JSON where asked to. Nothing in it is random between
-runs: the same seeds give the same figures.
+Prints Markdown tables and optionally writes all figures as JSON. The same seeds give the same figures.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def table(seeds: Seeds) -> str:
 
 
 def worst(varied: Mapping[tuple[str, float], Seeds]) -> str:
-    """For each target the parameter and factor that come out worst."""
+    """The worst parameter and factor for each target."""
     lines = ["| target | worst with | figure |", "|---|---|---|"]
     ratios = {key: compare.less_wasted(seeds, OURS) for key, seeds in varied.items()}
     shares = {key: compare.of_oracle(seeds, OURS) for key, seeds in varied.items()}

@@ -1,4 +1,4 @@
-"""Policies side by side over the same seeds, with intervals, and over every parameter half and half as much again."""
+"""Compares policies over the same seeds, with intervals, and with every parameter multiplied by 0.5 and 1.5."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -23,7 +23,7 @@ BLIND, OURS, LOGS, TRUE, ORACLE = "blind retry ×3", "this policy", "this policy
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One seed under one policy. `to_rescue`: median hours from the first failure to the run that got done."""
+    """One seed under one policy. `to_rescue`: median hours from the first failure to the successful run."""
 
     failed: int
     retries: int
@@ -42,7 +42,7 @@ class Interval:
 
 
 def strategies(policy: Policy, measured: Measured) -> Mapping[str, Callable[[], Strategy]]:
-    """The policies compared, by the name they have in the table."""
+    """The compared policies, by their names in the table."""
     return {
         "none": Nobody,
         BLIND: Blind,
@@ -59,7 +59,7 @@ def _figures(counted: Counted) -> Figures:
 
 
 def one_seed(parameters: Parameters, names: Sequence[str], seed: int) -> dict[str, Figures]:
-    """Every policy named in the world of one seed."""
+    """Every named policy in the world of one seed."""
     measured = packaged()
     world = World(parameters, measured, seed)
     made = strategies(built_in(), measured)
@@ -75,7 +75,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Interval:
-    """Sum of the first over sum of the second, by seeds drawn again and again."""
+    """Sum of the first values over sum of the second, bootstrapped over seeds."""
     random = Random(1)
 
     def of(drawn: Iterable[tuple[float, float]]) -> float:
@@ -88,7 +88,7 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Interval:
 
 
 def less_wasted(seeds: Seeds, name: str) -> Interval:
-    """How many times less GPU-hours a policy wastes than blind retries."""
+    """How many times fewer GPU-hours a policy wastes than blind retries."""
     return ratio([(one[BLIND].wasted, one[name].wasted) for one in seeds])
 
 
@@ -104,14 +104,14 @@ def hours_to_rescue(seeds: Seeds, name: str) -> float | None:
 
 
 def base(seeds: int, workers: int) -> Seeds:
-    """Every policy, with the parameters as they are."""
+    """Every policy with the default parameters."""
     names = tuple(strategies(built_in(), packaged()))
     with ProcessPoolExecutor(workers) as pool:
         return list(pool.map(partial(one_seed, default(), names), range(seeds)))
 
 
 def varied(seeds: int, workers: int) -> dict[tuple[str, float], Seeds]:
-    """What the targets are about, with each parameter half and half as much again."""
+    """The policies with targets, with each parameter multiplied by 0.5 and 1.5."""
     names = (BLIND, OURS, TRUE, ORACLE)
     out: dict[tuple[str, float], Seeds] = {}
     with ProcessPoolExecutor(workers) as pool:

@@ -1,4 +1,4 @@
-"""Lets a policy act in a world, event by event, and counts what came of it."""
+"""Runs a policy in a world, event by event, and counts the results."""
 
 import heapq
 from collections.abc import Callable
@@ -12,7 +12,10 @@ MOST_RUNS = 60
 
 @dataclass(slots=True)
 class Work:
-    """One job with all its runs. `best` is how far any run got, `kept` what a checkpoint has of it, in hours."""
+    """One job with all its runs.
+
+    `best` is the furthest progress of any run, `kept` that of the checkpoint, in hours.
+    """
 
     job: Job
     runs: int = 0
@@ -27,7 +30,7 @@ class Work:
 
 @dataclass(slots=True)
 class Counted:
-    """What came of a policy. GPU-hours of tried runs that failed for the same root without progress are wasted."""
+    """The results of a policy. GPU-hours of runs that failed again for the same root without progress are wasted."""
 
     failed_jobs: int = 0
     retries: int = 0
@@ -40,16 +43,16 @@ class Strategy(Protocol):
     """A policy under comparison."""
 
     def failed(self, engine: "Engine", work: Work, end: End) -> None:
-        """A run failed; `engine.again` starts the next, `engine.later` asks again at a time."""
+        """A run failed; `engine.again` starts the next run, `engine.later` schedules a call."""
         ...
 
     def ended(self, engine: "Engine", work: Work, end: End) -> None:
-        """A run ended, well or not; told before `failed`."""
+        """A run ended, successfully or not; called before `failed`."""
         ...
 
 
 class Engine:
-    """The clock of one world under one policy."""
+    """The event queue of one world under one policy."""
 
     def __init__(self, world: World, strategy: Strategy) -> None:
         self.world = world.fork()
@@ -60,7 +63,7 @@ class Engine:
         self._sequence = 0
 
     def run(self) -> Counted:
-        """All jobs to their end, and what was counted."""
+        """Run all jobs to their end and count the results."""
         for job in self.world.jobs:
             work = Work(job)
             self.later(job.starts, lambda work=work: self._begin(work, frozenset()))  # type: ignore[misc]
@@ -70,12 +73,12 @@ class Engine:
         return self.counted
 
     def later(self, at: float, happens: Callable[[], None]) -> None:
-        """Let something happen at a time."""
+        """Schedule an event."""
         self._sequence += 1
         heapq.heappush(self._heap, (max(at, self.now), self._sequence, happens))
 
     def again(self, work: Work, at: float, avoid: frozenset[int] = frozenset()) -> None:
-        """Start the work again at a time, after its wait in the queue, on other nodes than those to avoid."""
+        """Start the job again at a time, after a queue wait, on nodes that are not excluded."""
         if work.runs >= MOST_RUNS:
             return
         work.generation += 1
@@ -90,7 +93,7 @@ class Engine:
         self.later(at + waits, begin)
 
     def call_off(self, work: Work) -> None:
-        """What was to start again does not."""
+        """Cancel a scheduled restart."""
         work.generation += 1
 
     def _begin(self, work: Work, avoid: frozenset[int]) -> None:

@@ -22,7 +22,7 @@ class Parameter(BaseModel):
 
     @property
     def is_share(self) -> bool:
-        """Whether it can't be above one."""
+        """Whether it is limited to one."""
         return self.unit.startswith(("share", "chance"))
 
 
@@ -36,7 +36,7 @@ class Parameters:
         return self.by_name[name]
 
     def with_one(self, name: str, factor: float) -> "Parameters":
-        """The same with one parameter multiplied; a share stays at most one."""
+        """The same with one parameter multiplied; a share is limited to one."""
         value = self.by_name[name] * factor
         share = next(one for one in listed() if one.name == name).is_share
         return Parameters({**self.by_name, name: min(value, 1.0) if share else value})

@@ -1,4 +1,4 @@
-"""This service's policy in the simulated fleet: the real rules, with facts kept as the service keeps them."""
+"""The service's policy in the simulated fleet: the real rules, with facts as the service gathers them."""
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
@@ -35,15 +35,15 @@ from tests.simulations.policy.world import End
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _ASK_AGAIN = 0.5  # hours
-_REMEMBERED = 7 * 24  # hours that an outcome counts
+_REMEMBERED = 7 * 24  # hours for which an outcome counts
 _PLANS: tuple[Plan, ...] = ("elsewhere", "again")
 _AUTO = OptIn("auto", "simulated")
-_LIMIT_FACTOR = 1.5  # of what a job needs, requested as its time limit
+_LIMIT_FACTOR = 1.5  # of the needed time, requested as the time limit
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is kept of one job."""
+    """The stored state of one job."""
 
     verdict: Verdict | None = None
     job: JobFacts | None = None
@@ -60,7 +60,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Incident:
-    """One open incident: who waits, who goes first."""
+    """One open incident: its held jobs and its probe."""
 
     id: int
     key: str
@@ -73,7 +73,7 @@ class _Incident:
     over: bool = False
 
     def fact(self, turn: float | None = None) -> OpenIncident:
-        """As the rules read it."""
+        """The incident as the rules read it."""
         return OpenIncident(
             id=self.id,
             key=self.key,
@@ -86,12 +86,12 @@ class _Incident:
 
 
 def when(hours: float) -> datetime:
-    """The simulated time as a time."""
+    """The simulated time as a datetime."""
     return _BEGIN + timedelta(hours=hours)
 
 
 class Guarded:
-    """The advice as it is; `truthful` verdicts are never wrong, others as measured."""
+    """The service's advice; `truthful` verdicts are always right, others as measured."""
 
     def __init__(self, policy: Policy, measured: Measured, *, truthful: bool = False, fleet: bool = True) -> None:
         self._policy = policy
@@ -108,10 +108,9 @@ class Guarded:
         self._storms: dict[str, deque[tuple[float, bool | None]]] = defaultdict(deque)
         self._held_since: dict[str, float] = {}
 
-    # what has happened
 
     def ended(self, engine: Engine, work: Work, end: End) -> None:
-        """The outcome of a resubmit, before its failure is looked at."""
+        """Store the outcome of a resubmit, before its failure is handled."""
         known = self._known[work.job.number]
         if work.runs > 1 and known.verdict is not None and known.resubmits:
             helped = end.truth is None or end.done > work.best
@@ -125,7 +124,7 @@ class Guarded:
                     self._close(engine, incident)
 
     def failed(self, engine: Engine, work: Work, end: End) -> None:
-        """Draw the verdict, keep the facts, fold, ask the rules."""
+        """Draw the verdict, store the facts, evaluate the rules, and detect incidents."""
         known = self._known[work.job.number]
         self._works[work.job.number] = work
         known.held = known.pending = False
@@ -157,7 +156,7 @@ class Guarded:
             self._detect_incident(engine, key)
 
     def _revise(self, engine: Engine, seen: Seen) -> None:
-        """Evidence that came later: a job that nothing was decided for is evaluated again."""
+        """Later evidence: a job without a pending or held resubmit is evaluated again."""
         assert self._fleet is not None
         known = self._known[seen.work.job.number]
         if known.pending or known.held or seen.work.runs != seen.run:
@@ -191,7 +190,6 @@ class Guarded:
             time_limit_s=int(max(0.0, work.job.needs - work.kept) * _LIMIT_FACTOR * 3600) or 1,
         )
 
-    # what is decided
 
     def _standing(self, engine: Engine, work: Work, incident: OpenIncident | None) -> tuple[DecisionState, RuleContext]:
         known = self._known[work.job.number]
@@ -266,7 +264,7 @@ class Guarded:
             self._ask(engine, work, self._open.get(f"fingerprint:{known.verdict.fingerprint}"))
 
     def _for_a_person(self, engine: Engine, work: Work) -> None:
-        """Held for a repair: a person comes by, and lets it go once what broke it works again."""
+        """A job held for a repair is checked by an operator, and released once the fault is gone."""
         look = partial(self._looked_at, engine, work, work.runs)
         engine.later(engine.now + engine.world.parameters["person_hours"], look)
 
@@ -275,11 +273,11 @@ class Guarded:
         if not known.held or work.runs != run or known.verdict is None or known.end is None:
             return
         if known.end.root.startswith("bug"):
-            known.held = False  # the person sees that nothing is to be repaired, and tells the owner
+            known.held = False  # the operator sees that no repair is needed and informs the owner
         elif known.end.over_at > engine.now:
             self._for_a_person(engine, work)
         else:
-            known.verdict = replace(known.verdict, retry_outlook="helps")  # mended: every other rule has its say
+            known.verdict = replace(known.verdict, retry_outlook="helps")  # repaired: all other rules are evaluated
             self._ask(engine, work, self._open.get(f"fingerprint:{known.verdict.fingerprint}"))
 
     def _act(self, engine: Engine, work: Work, state: DecisionState, context: RuleContext) -> None:
@@ -292,7 +290,6 @@ class Guarded:
         pause = 0.0 if state.not_before is None else (state.not_before - _BEGIN).total_seconds() / 3600
         engine.again(work, max(engine.now, pause), known.avoid)
 
-    # incidents
 
     def _detect_incident(self, engine: Engine, key: str) -> None:
         failures = [failure for _, shared, failure in self._recent if shared == key]
@@ -312,7 +309,7 @@ class Guarded:
             engine.later(engine.now + self._policy.incident.probe_minutes / 60, partial(self._try, engine, incident))
 
     def _try(self, engine: Engine, incident: _Incident) -> None:
-        """Let one go first; look again until one has got through."""
+        """Release a probe; check again until one succeeds."""
         if incident.over:
             return
         settings = self._policy.incident

@@ -1,4 +1,4 @@
-"""The policies to compare with: nobody acts, everything is tried three times, and one that knows the truth."""
+"""Reference policies: no resubmits, three blind retries, and an oracle that knows the cause."""
 
 from tests.simulations.policy.engine import Engine, Work
 from tests.simulations.policy.world import End
@@ -17,25 +17,25 @@ class Nobody:
 
 
 class Blind(Nobody):
-    """Every failure is tried again at once, three times a job."""
+    """Every failure is retried at once, three times per job."""
 
     def __init__(self, most: int = 3) -> None:
         self._most = most
 
     def failed(self, engine: Engine, work: Work, end: End) -> None:  # noqa: ARG002 - it looks at nothing
-        """Again, whatever it was."""
+        """Retry, whatever the failure was."""
         if work.runs <= self._most:
             engine.again(work, engine.now)
 
 
 class Oracle(Nobody):
-    """Knows what happened and when it is over: tries again exactly where that helps, without the bad node."""
+    """Knows the cause and the end of every fault: retries exactly where that helps, without the bad node."""
 
     def __init__(self) -> None:
         self._avoid: dict[int, frozenset[int]] = {}
 
     def failed(self, engine: Engine, work: Work, end: End) -> None:
-        """Never for a bug; elsewhere for a node; when it is over for all else."""
+        """Never for a bug; elsewhere for a node fault; after the end of any other fault."""
         if end.root.startswith("bug"):
             return
         avoid = self._avoid.get(work.job.number, frozenset())

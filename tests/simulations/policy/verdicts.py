@@ -1,4 +1,4 @@
-"""Verdicts about failures whose truth is known: drawn with the measured confusion and confidence, or true."""
+"""Verdicts for failures with known causes: drawn from the measured confusion and confidence, or always right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SURE = 0.97
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What really happened: cause and retry outlook."""
+    """The real cause and retry outlook."""
 
     cause: str
     outlook: RetryOutlook
@@ -40,11 +40,11 @@ class _Table:
 
 
 class Measured:
-    """The table that `faultline evaluate --json` writes (faultline-measured/1): what is said when what is true.
+    """The table written by `faultline evaluate --json` (faultline-measured/1): distribution of verdicts by real cause.
 
     Raises:
-        KeyError: the table has not the shape that it says it has.
-        ValueError: it says another schema.
+        KeyError: the table has an unexpected shape.
+        ValueError: the table has another schema.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ class Measured:
         }
 
     def truth(self, random: Random, codes: tuple[str, ...], outlook: RetryOutlook) -> Truth:
-        """A cause whose code begins with one of `codes`, with this outlook, drawn by the shares of Gao et al."""
+        """A cause whose code begins with one of `codes`, with this outlook, drawn with the shares of Gao et al."""
         key = (codes, outlook)
         if key not in self._kinds:
             fitting = {
@@ -82,18 +82,18 @@ class Measured:
         return random.choices(truths, cum_weights=weights)[0]
 
     def draw(self, random: Random, truth: Truth) -> _Drawn:
-        """What the classifier says of it."""
+        """A verdict of the classifier for this cause."""
         table = self._tables[truth]
         return random.choices(table.drawn, cum_weights=table.weights)[0]
 
 
 def right(truth: Truth) -> _Drawn:
-    """What a classifier that is never wrong says."""
+    """The verdict of a classifier that is always right."""
     return _Drawn(truth.cause, truth.outlook, abstained=False, confidence=SURE)
 
 
 def verdict(said: _Drawn, fingerprint: str, node: str | None) -> Verdict:
-    """As the advice reads it; words and evidence are not simulated."""
+    """The verdict as the advice reads it; texts and evidence are not simulated."""
     return Verdict(
         side=taxonomy.load().side_of(said.cause),
         cause=said.cause,

@@ -1,4 +1,4 @@
-"""The truth: jobs, nodes with hidden faults, outages; and how one run of a job ends in it."""
+"""The simulated truth: jobs, nodes with hidden faults, outages; and how a run of a job ends in it."""
 
 import math
 from collections import defaultdict
@@ -11,11 +11,11 @@ from tests.simulations.policy.verdicts import Measured, Truth
 
 NODE_GPUS = 8
 _SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
-_LEMON_FRACTION = 0.5  # a lemon is bad about half of the time
+_LEMON_FRACTION = 0.5  # a bad node fails about half of the time
 _SIGMA_HOURS, _SIGMA_BUG, _SIGMA_OUTAGE = 1.3, 2.6, 0.8
 _LONGEST_HOURS = 24 * 14
 _NEW = "new fault"
-# Which causes stand behind what happens in the fleet, by their definitions (Gao et al.).
+# The causes of the simulated faults, by their definitions (Gao et al.).
 _Drawn = tuple[tuple[str, ...], RetryOutlook]
 _NODE: _Drawn = (("HW.GPU.", "HW.NET.1", "HW.NET.2", "HW.NET.3", "HW.NODE.1"), "helps_elsewhere")
 _SERVICE: _Drawn = (("SYS.5",), "helps")
@@ -25,7 +25,7 @@ _REPAIRED: _Drawn = (("SYS.1", "SYS.6"), "after_repair")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job as its user meant it; times in hours. `bug_at`: hours of work after which it always fails, if ever."""
+    """One job; times in hours. `bug_at`: hours of work after which it always fails, if it has a bug."""
 
     number: int
     user: int
@@ -39,13 +39,13 @@ class Job:
     uses: frozenset[int]
 
     def kept(self, done: float) -> float:
-        """Hours of work that a checkpoint has saved."""
+        """Hours of work saved by a checkpoint."""
         return 0.0 if self.checkpoint is None else math.floor(done / self.checkpoint) * self.checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A node that is bad for a time. `root` names the fault."""
+    """A node that is faulty for a time. `root` names the fault."""
 
     node: int
     begins: float
@@ -55,7 +55,7 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Something that many jobs need is out for a time."""
+    """An outage of something that many jobs need."""
 
     number: int
     begins: float
@@ -65,7 +65,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a run ended: at what time, with how many hours of the job's work done; `truth` None: it is done."""
+    """How a run ended: time and finished hours of the job's work; `truth` None: the job is complete."""
 
     at: float
     done: float
@@ -76,7 +76,7 @@ class End:
 
 
 class World:
-    """One seed's truth. The same for every policy that is tried in it."""
+    """The truth of one seed, the same for every policy."""
 
     def __init__(self, parameters: Parameters, measured: Measured, seed: int) -> None:
         self.parameters = parameters
@@ -140,13 +140,13 @@ class World:
                     at += length / _LEMON_FRACTION
 
     def nodes_for(self, random: Random, job: Job, avoid: frozenset[int]) -> tuple[int, ...]:
-        """Nodes for a run; those to avoid are not among them."""
+        """Nodes for a run, without the excluded ones."""
         total = int(self.parameters["nodes"])
         free = [node for node in random.sample(range(total), min(total, job.nodes + len(avoid))) if node not in avoid]
         return tuple(free[: job.nodes])
 
     def run(self, random: Random, job: Job, begins: float, kept: float, nodes: tuple[int, ...]) -> End:
-        """How a run that begins at a time with some work kept ends, on these nodes."""
+        """How a run that begins at a time with some saved work ends, on these nodes."""
         p = self.parameters
         work_from = begins + p["start_hours"]
         found = [End(work_from + job.needs - kept, job.needs)]
@@ -199,7 +199,7 @@ class World:
             found.append(End(at, 0.0, truth, f"{'storage' if storage else 'service'} at {at:.3f}", over_at=at))
 
     def fork(self) -> "World":
-        """The same truth, in which another policy's runs may leave faults of their own."""
+        """A copy of the truth, in which the runs of another policy may leave their own faults."""
         other = object.__new__(World)
         other.__dict__ = {
             **self.__dict__,
@@ -208,5 +208,5 @@ class World:
         return other
 
     def random(self, job: Job, run: int) -> Random:
-        """Chance for one run of one job: the same in every policy's world."""
+        """The random numbers of one run of one job: the same in every policy's world."""
         return Random(f"{self._seed} {job.number} {run}")
