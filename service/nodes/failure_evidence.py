@@ -1,4 +1,4 @@
-"""What the store knows around failed attempts, many at once, as the pure part reads it."""
+"""Reads the fleet evidence around failed attempts for a whole batch."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,15 +12,15 @@ from classifiers.taxonomy import Side
 from service.db.session import ReadSession
 from service.nodes.records import Judged, StoredNodeEvent, Window
 
-# On a job of more nodes than this, what failed on one of them a day ago says nothing.
+# For a job of more nodes, an earlier failure on one of them is no evidence.
 NEIGHBOUR_NODES_MOST = 64
-# A job of more nodes than this is looked at as far as this: what its events cost must not depend on who sends them.
+# Only this many nodes of a job are checked, so that the cost of events does not depend on the sender.
 NODES_MOST = 5_000
 PAIRS_MOST = 20_000
 USUAL_MOST = 20
 ALIKE_MOST = 12
 ON_NODE_MOST = 5
-# At once, while others wait for the batch; what is left out is heard when the failure is looked at again.
+# Checked at once while the batch waits; further evidence is used when the failure is reassessed.
 NODES_AT_ONCE = 400
 PRINTS_AT_ONCE = 100
 KEPT_MOST = 40
@@ -32,7 +32,7 @@ HALF_HOUR = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """One failed attempt to be judged: where and when it ended, whose it was, and what the log said of it."""
+    """One failed attempt: where and when it ended, its user, and the result of its log."""
 
     cluster: str
     job_id: str
@@ -43,12 +43,12 @@ class Around:
 
     @property
     def job(self) -> str:
-        """What names its job."""
+        """The name of its job."""
         return f"{self.cluster}/{self.job_id}"
 
 
 def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence]:
-    """The evidence for each attempt, in order; what they say of each other included.
+    """The evidence for each attempt, in order, including that of the other attempts.
 
     At most five queries, however many attempts.
     """
@@ -61,7 +61,7 @@ def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence
     by_node: defaultdict[tuple[str, str], list[RelatedFailure]] = defaultdict(list)
     of_user: Counter[tuple[str, str | None]] = Counter()
     for cluster, other in [*((one.cluster, _other(one)) for one in (*alike, *before, *on_nodes)), *own]:
-        # A storm in one batch must not cost the square of it; more of them would say no more.
+        # Limited, so that a storm in one batch does not cost quadratic time.
         alike_here = by_fingerprint[other.fingerprint]
         of_user[other.fingerprint, other.user] += 1
         if len(alike_here) < KEPT_MOST and of_user[other.fingerprint, other.user] <= OF_USER_MOST:
@@ -91,7 +91,7 @@ def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence
 
 
 def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeObservation]]:
-    """What nodes said around the ends, by cluster and short name; one look where nobody says anything."""
+    """Node events around the ends, by cluster and short node name; one query if there are none."""
     data = evidence_weights.load()
     before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
     found: defaultdict[tuple[str, str], list[NodeObservation]] = defaultdict(list)
@@ -114,7 +114,7 @@ def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tup
 
 
 def _neighbours(reading: ReadSession, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
-    """Failures on the same nodes within a day, those alike within half an hour, and those alike in the day before."""
+    """Failures on the same nodes within a day, similar ones within half an hour, and similar ones of the day before."""
     nodes: dict[tuple[str, str], tuple[datetime, datetime]] = {}
     prints: dict[str, tuple[datetime, datetime]] = {}
     frequent = Counter(one.verdict.fingerprint for one in attempts)
@@ -139,7 +139,7 @@ def _neighbours(reading: ReadSession, attempts: Sequence[Around]) -> tuple[list[
         users[known.fingerprint].add(known.user)
     for one in attempts:
         users[one.verdict.fingerprint].add(one.user)
-    # How often it comes anyway matters only where others have it now.
+    # The usual rate matters only if other jobs fail the same way now.
     asked = [window for window in earlier if len(users[window.name]) > 1]
     return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(asked, each=USUAL_MOST)
 
@@ -153,14 +153,14 @@ def _with(span: tuple[datetime, datetime] | None, at: datetime) -> tuple[datetim
 
 
 def _may_be_the_node(one: Around) -> bool:
-    """Whether what failed on its nodes before says anything: not of a huge job, not of a plain user error."""
+    """Whether earlier failures on its nodes are evidence: not for a very large job or a plain user error."""
     if not one.nodes or len(one.nodes) > NEIGHBOUR_NODES_MOST:
         return False
     return one.verdict.abstained or one.verdict.side != "user" or one.verdict.confidence < SURE
 
 
 def _usual(before: Iterable[Judged]) -> dict[str, float]:
-    """Failures an hour by fingerprint in the day before; of more than are read, by how close together they came."""
+    """Failures per hour by fingerprint in the day before; if the result was cut off, estimated from their spacing."""
     times: defaultdict[str, list[datetime]] = defaultdict(list)
     for one in before:
         times[one.fingerprint].append(one.ended_at)

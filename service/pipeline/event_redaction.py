@@ -1,11 +1,11 @@
-"""What of an event is kept and what the classifier reads of it: no secret in either."""
+"""The parts of an event that are stored, and those that the classifier reads: both without secrets."""
 
 from typing import Any, TypeVar
 
 from classifiers.redaction import has_secret, redact, redact_json
 from service.contracts.event import JobCompletion, LogRef, NodeEventIn
 
-# Free text that a job's owner wrote or a scheduler passed on: a secret may stand in it.
+# Free text from a job's owner or a scheduler, which may contain secrets.
 FREE_TEXT = (
     *("name", "user", "team", "queue", "framework", "image", "command", "gpu_type"),
     *("scheduler", "reason", "message", "resubmit_of", "pod"),
@@ -14,9 +14,9 @@ _Part = TypeVar("_Part", LogRef, NodeEventIn)
 
 
 def cleaned(event: JobCompletion) -> JobCompletion:
-    """The event without secrets in its free text; log tails are redacted where logs are read.
+    """The event without secrets in its free text; log tails are redacted when logs are read.
 
-    The event itself where no secret stands in any of it: most are told at one look.
+    Returns the event itself if it contains no secrets, which is usual.
     """
     texts = [text for name in FREE_TEXT if isinstance(text := getattr(event, name), str)]
     texts += event.nodes
@@ -44,7 +44,7 @@ def cleaned(event: JobCompletion) -> JobCompletion:
 
 
 def _redacted(part: _Part, *names: str) -> _Part:
-    """The part itself where no secret stands in it."""
+    """Returns the part itself if it contains no secrets."""
     changes = {
         name: clean
         for name in names
@@ -54,7 +54,7 @@ def _redacted(part: _Part, *names: str) -> _Part:
 
 
 def kept(event: JobCompletion) -> dict[str, Any]:
-    """The event as it is kept for people to read: no tails (they are kept as logs), nothing absent, no secret."""
+    """The event as it is stored for display: without tails (they are stored as logs), absent values and secrets."""
     out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
     kept_fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
     if has_secret(kept_fields):
@@ -63,5 +63,5 @@ def kept(event: JobCompletion) -> dict[str, Any]:
 
 
 def storable(ref: LogRef) -> bool:
-    """Whether a log's address may be kept for a later try: one that carries a secret (a signed URL) may not."""
+    """Whether a log's address may be stored for a later attempt: not if it contains a secret (a signed URL)."""
     return ref.uri is None or redact(ref.uri) == ref.uri

@@ -1,4 +1,4 @@
-"""From rows that only ever were appended to the counts of groups: by one process at a time, a bite a transaction."""
+"""Counts appended failures into groups: by one process at a time, in small transactions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from service.groups.records import NewState, Split
 from service.groups.tables import group_deltas, group_facets, group_fingerprints, groups
 from service.sql import bulk
 
-BITE = 2_000  # deltas a transaction
+BITE = 2_000  # deltas per transaction
 _FOLD_LOCK = 0x666F6C64  # "fold"
 _KINDS = {"cluster": "cluster", "queue": "queue", "team": "team", "user": "user_name", "node": "suspect_node"}
 
 
-# In SQL of its own, one statement for all rows (PostgreSQL) or prepared once (SQLite): a bite of 2,000 failures of as
-# many kinds is some 16,000 rows here.
+# Written in SQL, one statement for all rows (PostgreSQL) or prepared once (SQLite): 2,000 failures of as many kinds are
+# about 16,000 rows here.
 _PRINTS = bulk.BulkStatement(
     {
         "fingerprint": "text",
@@ -91,12 +91,12 @@ _STATES = bulk.BulkStatement(
 
 
 def write_states(connection: Connection, found: Sequence[NewState]) -> None:
-    """Write what groups were judged to be."""
+    """Store the computed states of groups."""
     bulk.write(connection, _STATES, [{name: getattr(one, name) for name in _STATES.columns} for one in found])
 
 
 def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int] | None:
-    """Count what was appended; the groups that changed. None: there is nothing to do, or another process is at it."""
+    """Count appended failures; returns the groups that changed. None: nothing to do, or another process does it."""
     if bulk.is_postgres(connection):
         free = connection.exec_driver_sql("SELECT pg_try_advisory_xact_lock(%s)", (_FOLD_LOCK,)).scalar_one()
         if not free:
@@ -128,7 +128,7 @@ def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int
     connection.execute(delete(group_deltas).where(group_deltas.c.id.in_([row.delta for row in rows])))
     by_print: defaultdict[str, list[Any]] = defaultdict(list)
     for row in rows:
-        if row.id is not None:  # else retention was quicker
+        if row.id is not None:  # otherwise retention has removed the failure
             by_print[row.print].append(row)
     group_of = _groups_of(connection, by_print, now)
     _count(connection, by_print)
@@ -140,7 +140,7 @@ def fold(connection: Connection, now: datetime, *, limit: int = BITE) -> set[int
 
 
 def recount(connection: Connection, group_ids: Iterable[int]) -> None:
-    """Add a group's counts up anew from its fingerprints: after one was taken out or put in."""
+    """Sum up a group's counts from its fingerprints again, after one was added or removed."""
     for group_id in group_ids:
         own = group_fingerprints.c.group_id == group_id
         told = connection.execute(
@@ -159,7 +159,7 @@ def recount(connection: Connection, group_ids: Iterable[int]) -> None:
 
 
 def regroup(connection: Connection, split: Split, *, limit: int = 500) -> int:
-    """Move failures to the fingerprint that was split off theirs; how many were, `limit` at most."""
+    """Move failures to the fingerprint that was split off; returns how many, at most `limit`."""
     column = failures.c[_KINDS[split.field]]
     ids = list(
         connection.execute(
@@ -178,7 +178,7 @@ def regroup(connection: Connection, split: Split, *, limit: int = 500) -> int:
 
 
 def _groups_of(connection: Connection, by_print: Mapping[str, Sequence[Any]], now: datetime) -> dict[str, int]:
-    """The group of each fingerprint; one that is not known yet makes its own."""
+    """The group of each fingerprint; an unknown fingerprint creates its own group."""
     known = {
         row[0]: row[1]
         for row in bulk.by_keys(
@@ -276,7 +276,7 @@ def _count(connection: Connection, by_print: Mapping[str, Sequence[Any]]) -> Non
 
 
 def _add_up(connection: Connection, touched: Mapping[int, Sequence[Any]], now: datetime) -> None:
-    """The counts of the groups themselves, with what the newest failure says of it unless a person labelled it."""
+    """Update the counts of the groups, and their label from the newest failure unless a person labelled them."""
     if not touched:
         return
     users = _users(connection, list(touched))

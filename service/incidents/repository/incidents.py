@@ -1,4 +1,4 @@
-"""Incidents: one shared thing, the jobs that failed over it, and what was done about it."""
+"""Incidents: a shared resource, the failures that belong to the incident, and its history."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -30,14 +30,14 @@ class IncidentReader:
         self._clock = clock
 
     def opened(self, cluster: str | None = None) -> list[Incident]:
-        """Those still open, oldest first."""
+        """The open incidents, oldest first."""
         wanted = select(incidents).where(incidents.c.closed_at.is_(None))
         if cluster is not None:
             wanted = wanted.where(incidents.c.cluster == short(cluster))
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id))]
 
     def open_incident_of(self, failure_ids: Collection[int]) -> dict[int, int]:
-        """The open incident of each of these failures that is in one."""
+        """The open incident of each of these failures that belongs to one."""
         if not failure_ids:
             return {}
         rows = self._connection.execute(
@@ -48,7 +48,7 @@ class IncidentReader:
         return {row.failure_id: row.incident_id for row in rows}
 
     def of_failure(self, failure_id: int) -> list[Incident]:
-        """Every incident, open or not, that a failure was folded into, newest first."""
+        """Every incident, open or closed, that a failure belongs to, newest first."""
         wanted = (
             select(incidents)
             .join(incident_jobs, incident_jobs.c.incident_id == incidents.c.id)
@@ -57,7 +57,7 @@ class IncidentReader:
         return [_incident(row) for row in self._connection.execute(wanted.order_by(incidents.c.id.desc()))]
 
     def get(self, incident_id: int) -> IncidentDetail:
-        """One with its jobs and its history.
+        """One incident with its jobs and its history.
 
         Raises:
             NotFound: no such incident.
@@ -148,7 +148,7 @@ class IncidentRepository(IncidentReader):
     """Reads and writes incidents."""
 
     def open(self, new: NewIncident) -> tuple[Incident, bool]:
-        """Open it, or find it open already (then False), whoever opened it."""
+        """Open an incident, or return the open one over the same resource with False."""
         now = utc(self._clock.now())
         made = self._connection.execute(
             upsert(self._connection, incidents)
@@ -180,7 +180,7 @@ class IncidentRepository(IncidentReader):
         return _incident(there), False
 
     def get_locked(self, incident_id: int) -> Incident:
-        """One incident, which nobody else changes before this transaction ends.
+        """One incident, locked until this transaction ends.
 
         Raises:
             NotFound: no such incident.
@@ -191,21 +191,21 @@ class IncidentRepository(IncidentReader):
         return _incident(row)
 
     def change(self, incident_id: int, **values: Any) -> Incident:
-        """Set columns of one; what it is now."""
+        """Set columns of an incident; returns it."""
         row = self._connection.execute(
             update(incidents).where(incidents.c.id == incident_id).values(**values).returning(incidents)
         ).one()
         return _incident(row)
 
     def add_failures(self, incident_id: int, failures_by_id: Mapping[int, tuple[datetime, str | None]]) -> int:
-        """Add failures (their end and user, by id); how many were new. Counts jobs and users again."""
+        """Add failures (end and user by id) and count jobs and users again; returns how many were new."""
         rows = [
             {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
             for failure, (at, user) in sorted(failures_by_id.items())
         ]
         if not rows:
             return 0
-        self.get_locked(incident_id)  # so that the counts are of all who came before
+        self.get_locked(incident_id)  # the counts then include all committed failures
         before = self._count(incident_id)
         for start in range(0, len(rows), 500):
             self._connection.execute(
@@ -221,7 +221,7 @@ class IncidentRepository(IncidentReader):
         return after[0] - before[0]
 
     def note(self, incident_id: int, by: str, what: str, text: str) -> None:
-        """Add a line to its history."""
+        """Add a line to the history of an incident."""
         self._connection.execute(
             incident_notes.insert().values(
                 incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)

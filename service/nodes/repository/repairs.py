@@ -1,4 +1,4 @@
-"""Repairs: what was before one counts no longer against the node."""
+"""Repairs of nodes: earlier failures do not count against the node."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ class RepairReader:
         self._clock = clock
 
     def last(self, keys: Collection[Key]) -> Mapping[Key, datetime]:
-        """When each of these nodes (cluster, node) was repaired last; the others never were."""
+        """The last repair of each of these nodes (cluster, node); nodes without one are absent."""
         rows = SuspicionReader(self._connection).rows(keys)
         return {key: row.repaired_at for key, row in rows.items() if row.repaired_at is not None}
 
@@ -29,7 +29,7 @@ class RepairRepository(RepairReader):
     """Reads and writes node repairs."""
 
     def note(self, cluster: str, node: str, *, at: datetime, by: str | None, text: str | None) -> bool:
-        """Remember a repair; False where one at that time or later is known."""
+        """Store a repair; False if one at that time or later is known."""
         insert = upsert(self._connection, nodes).values(
             cluster=short(cluster),
             node=short(node),

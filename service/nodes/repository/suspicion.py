@@ -1,4 +1,4 @@
-"""The nodes: what they ran and what failed on them, a row a day, and what these rows say now."""
+"""Exposure and failures of nodes, one row per day, and the suspicion computed from them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -27,9 +27,9 @@ class SuspicionReader:
         self._connection = connection
 
     def of(self, cluster: str, names: Collection[str]) -> Mapping[str, NodeSuspicion]:
-        """What is suspected of each of these nodes of a cluster; a node that nothing is known of is left out.
+        """The suspicion of each of these nodes of a cluster; unknown nodes are left out.
 
-        The five fields are those of `service.recommend.facts.Suspicion`, under the same names.
+        The five fields have the names of those in `service.recommend.facts.Suspicion`.
         """
         rows = self.rows([(cluster, name) for name in names])
         return {
@@ -38,7 +38,7 @@ class SuspicionReader:
         }
 
     def rows(self, keys: Collection[Key]) -> dict[Key, NodeRow]:
-        """The rows of these nodes (cluster, node), by the names given; those not stored are left out."""
+        """The rows of these nodes (cluster, node); those not stored are left out."""
         wanted = {(clean(cluster), clean(node)[:200]): (cluster, node) for cluster, node in keys}
         found = self._wanted(wanted).select(nodes, "nodes.cluster = {cluster} AND nodes.node = {node}")
         return {wanted[row.cluster, row.node]: _node(row) for row in found}
@@ -47,7 +47,7 @@ class SuspicionReader:
         """One node.
 
         Raises:
-            NotFound: nothing is known of it.
+            NotFound: the node is unknown.
         """
         found = self.rows([(cluster, node)])
         if not found:
@@ -99,7 +99,7 @@ class SuspicionReader:
         ]
 
     def stalest(self, before: datetime, *, limit: int) -> list[Key]:
-        """Nodes whose figures were made before, oldest first."""
+        """Nodes whose suspicion was computed before a time, oldest first."""
         found = self._connection.execute(
             select(nodes.c.cluster, nodes.c.node)
             .where(nodes.c.computed_at < utc(before))
@@ -109,7 +109,7 @@ class SuspicionReader:
         return [(row.cluster, row.node) for row in found]
 
     def sums(self, cluster: str) -> list[tuple[float, float]]:
-        """(blame, exposure in node-hours) of every node of a cluster, as they count now."""
+        """(blame, exposure in node-hours) of every node of a cluster, with the current decay."""
         found = self._connection.execute(
             select(nodes.c.blame, nodes.c.exposure_h).where(nodes.c.cluster == clean(cluster))
         )
@@ -123,7 +123,7 @@ class SuspicionReader:
         }
 
     def clusters(self) -> list[str]:
-        """Every cluster that has a node, by skipping from one to the next in the index."""
+        """Every cluster with nodes, found by skipping through the index."""
         found: list[str] = []
         while True:
             wanted = select(nodes.c.cluster).order_by(nodes.c.cluster).limit(1)
@@ -142,7 +142,7 @@ class SuspicionRepository(SuspicionReader):
     """Reads and writes node suspicion."""
 
     def add_days(self, sums: Mapping[tuple[str, str, int], DaySums]) -> None:
-        """Add to days of nodes (cluster, node, day), in the order of their keys so that nobody waits in a circle."""
+        """Add to days of nodes (cluster, node, day), in the order of their keys to avoid deadlocks."""
         insert = upsert(self._connection, node_days)
         added = insert.on_conflict_do_update(
             index_elements=["cluster", "node", "day"],
@@ -166,7 +166,7 @@ class SuspicionRepository(SuspicionReader):
             self._connection.execute(added, rows[start : start + _CHUNK])
 
     def set_day(self, cluster: str, node: str, day: int, sums: DaySums | None) -> None:
-        """Make a day what is given; None removes it and all before it."""
+        """Set a day to the given sums; None removes it and all days before it."""
         here = (node_days.c.cluster == clean(cluster), node_days.c.node == clean(node))
         if sums is None:
             self._connection.execute(delete(node_days).where(*here, node_days.c.day <= day))
@@ -178,7 +178,7 @@ class SuspicionRepository(SuspicionReader):
         )
 
     def remove_days(self, before: int, *, limit: int = 1_000) -> int:
-        """Remove at most so many days before a day; how many it was."""
+        """Remove at most `limit` days before a day; returns how many."""
         old = self._connection.execute(
             select(node_days.c.cluster, node_days.c.node, node_days.c.day)
             .where(node_days.c.day < before)
@@ -194,7 +194,7 @@ class SuspicionRepository(SuspicionReader):
         return len(old)
 
     def put(self, rows: Sequence[NodeRow]) -> None:
-        """What nodes are said to be now; a repair noted meanwhile stays."""
+        """Store the suspicion of nodes; a repair that was stored meanwhile remains."""
         if not rows:
             return
         insert = upsert(self._connection, nodes)
@@ -221,7 +221,7 @@ class SuspicionRepository(SuspicionReader):
             self._connection.execute(statement, values[start : start + _CHUNK])
 
     def put_prior(self, prior: FleetPrior) -> None:
-        """The prior of a cluster from now on."""
+        """Store the prior of a cluster."""
         insert = upsert(self._connection, fleet_priors).values(
             cluster=short(prior.cluster),
             rate=prior.rate,

@@ -1,7 +1,7 @@
-"""Lineages: a job and everything resubmitted from it are one piece of work.
+"""Lineages: a job and all jobs resubmitted from it.
 
-A job that came of another has a row; any other job is the root of a lineage of its own, whose key is made from its
-name, so that the many jobs that are never resubmitted cost nothing. Keys are fit for a scheduler's labels.
+A resubmitted job has a row. Any other job is the root of its own lineage, whose key is computed from its name, so that
+jobs that are never resubmitted need no row. Keys are valid labels of schedulers.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ _CHUNK = 500
 
 
 def key_of(cluster: str, job_id: str) -> str:
-    """The key of the lineage that begins with this job."""
+    """The key of the lineage whose first job this is."""
     digest = blake2b(f"{clean(cluster)}\0{clean(job_id)}".encode("utf-8", "replace"), digest_size=10)
     return "l" + digest.hexdigest()
 
@@ -38,7 +38,7 @@ class LineageReader:
         self._clock = clock
 
     def find(self, wanted: Collection[Job]) -> dict[Job, LineageMember]:
-        """Whose piece of work each of these jobs is; those that are roots, or not known, are absent."""
+        """The lineage of each of these jobs; roots and unknown jobs are absent."""
         found: dict[Job, LineageMember] = {}
         for cluster, ids in _by_cluster(wanted):
             rows = self._connection.execute(
@@ -61,7 +61,7 @@ class LineageReader:
         return {failure_id: known[job].lineage if job in known else key_of(*job) for failure_id, job in of_job.items()}
 
     def members(self, keys: Collection[str]) -> dict[str, list[Job]]:
-        """The jobs of each lineage, but its root."""
+        """The jobs of each lineage, without its root."""
         found: dict[str, list[Job]] = {}
         if keys:
             for row in self._connection.execute(select(lineages).where(lineages.c.lineage.in_(sorted(keys)))):
@@ -69,9 +69,9 @@ class LineageReader:
         return found
 
     def attempts(self, wanted: Collection[Job], *, except_ids: Collection[int] = ()) -> list[PastAttempt]:
-        """Every stored run of these jobs but the rows `except_ids`, by their end.
+        """Every stored run of these jobs except the rows `except_ids`, ordered by end.
 
-        Of a run of several pods that is the one that opened its failure.
+        Of a run of several pods it is the attempt that opened the failure.
         """
         found: list[PastAttempt] = []
         leave = set(except_ids)
@@ -111,9 +111,9 @@ class LineageReader:
         return sorted(found, key=lambda one: (one.ended_at, one.id))
 
     def _runs(self, cluster: str, job_ids: list[str]) -> list[int]:
-        """The rows of these jobs."""
+        """The row numbers of these jobs."""
         if bulk.is_postgres(self._connection):
-            # OFFSET 0: one look into the index a job, whatever the planner believes of a table that grows quickly.
+            # OFFSET 0 forces one index scan per job, whatever the statistics of a quickly growing table are.
             there = (
                 "SELECT found.id FROM unnest(%s::text[]) AS given (job_id) CROSS JOIN LATERAL "
                 "(SELECT id FROM jobs WHERE cluster = %s AND jobs.job_id = given.job_id OFFSET 0) AS found"
@@ -123,7 +123,7 @@ class LineageReader:
         return list(self._connection.execute(wanted).scalars())
 
     def marks(self, keys: Collection[str] | None = None) -> dict[str, tuple[Mark, str, datetime]]:
-        """The word on each of these lineages that has one: which, whose, when. None: on all."""
+        """The mark on each of these lineages (None: on all): mark, person, time."""
         wanted = select(lineage_marks)
         if keys is not None:
             if not keys:
@@ -132,7 +132,7 @@ class LineageReader:
         return {row.lineage: (row.mark, row.by, row.at) for row in self._connection.execute(wanted)}
 
     def mark_on(self, cluster: str, job_id: str) -> tuple[str, str] | None:
-        """What a person said of a job's piece of work, and who; None: nobody said anything."""
+        """The mark on a job's lineage and the person who set it; None if there is none."""
         own = (cluster, job_id)
         joined = self.find([own]).get(own)
         key = key_of(*own) if joined is None else joined.lineage
@@ -140,7 +140,7 @@ class LineageReader:
         return None if found is None else (found[0], found[1])
 
     def any_marks(self) -> bool:
-        """Whether anybody ever said anything."""
+        """Whether any mark is stored."""
         return self._connection.execute(select(lineage_marks.c.lineage).limit(1)).first() is not None
 
 
@@ -148,7 +148,7 @@ class LineageRepository(LineageReader):
     """Reads and writes lineages."""
 
     def join(self, joined: Mapping[Job, LineageMember]) -> None:
-        """Remember that these jobs came of others. What came of them before that was known comes along."""
+        """Store these jobs as members of lineages. Jobs that were resubmitted from them before move along."""
         now = self._clock.now()
         for (cluster, job_id), to in sorted(joined.items()):
             own = key_of(cluster, job_id)
@@ -170,20 +170,20 @@ class LineageRepository(LineageReader):
                 .where(lineages.c.lineage == own)
                 .values(lineage=to.lineage, root_job_id=short(to.root_job_id))
             )
-            # An open request of its own may stand beside one of the lineage it joins: only what has ended moves.
+            # A job may have an open request besides the one of the lineage that it joins: only ended requests move.
             closed = requests.c.state.not_in(("held", "waiting", "leased"))
             self._connection.execute(
                 update(requests).where(requests.c.lineage == own, closed).values(lineage=to.lineage)
             )
 
     def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
-        """A person's word on a piece of work, in place of the one before."""
+        """Set a person's mark on a lineage; it replaces an earlier one."""
         said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
         made = upsert(self._connection, lineage_marks).values(lineage=lineage, **said)
         self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
 
     def unmark(self, lineage: str) -> None:
-        """Take a person's word back."""
+        """Remove the mark on a lineage."""
         self._connection.execute(delete(lineage_marks).where(lineage_marks.c.lineage == lineage))
 
 

@@ -1,4 +1,4 @@
-"""How resubmitted jobs ended: requests whose end is awaited, what came of them, and the tallies."""
+"""Outcomes of requests: requests whose job has not ended yet, recorded outcomes, and tallies."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from service.sql import bulk
 from service.sql.types import clean, utc
 from service.sql.upsert import upsert
 
-# As the partial index says it.
+# The same condition as that of the partial index.
 AWAITED = and_(
     literal_column("outcome").is_(None),
     literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
@@ -32,7 +32,7 @@ class OutcomeReader:
         self._clock = clock
 
     def any_awaited(self) -> bool:
-        """Whether the end of any resubmitted job is still to come."""
+        """Whether the end of any resubmitted job is expected."""
         return self._connection.execute(select(requests.c.id).where(AWAITED).limit(1)).first() is not None
 
     def awaited(
@@ -42,7 +42,7 @@ class OutcomeReader:
         request_ids: Collection[str] = (),
         lineages: Collection[str] = (),
     ) -> list[AwaitedRequest]:
-        """Requests acted on (or perhaps so) whose own job, new job, name or lineage is one of these, oldest first."""
+        """Requests that were (or may have been) carried out, by job, new job, request id or lineage; oldest first."""
         found: dict[int, Row[Any]] = {}
         together: dict[str, set[str]] = {}
         for cluster, job_id in jobs:
@@ -58,9 +58,9 @@ class OutcomeReader:
         return [_awaited(found[number]) for number in sorted(found)]
 
     def tallies(self, since: datetime | None = None) -> list[TallyRow]:
-        """Ends by cluster, cause, plan and policy, of automatic requests; `since`: those known since then only.
+        """Outcomes of automatic requests by cluster, cause, plan and policy; `since`: recorded since then.
 
-        Those whose end is awaited are counted whenever they were made.
+        Requests without an outcome are always counted.
         """
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
         told = requests.c.outcome
@@ -71,7 +71,7 @@ class OutcomeReader:
         )
         if since is not None:
             ended = ended.where(requests.c.outcome_at >= utc(since))
-        # SQLite would take the index of all states.
+        # Without the hint SQLite uses the index of all states.
         own = "" if bulk.is_postgres(self._connection) else "INDEXED BY ix_requests_awaited"
         awaited = text(
             f"SELECT cluster, cause, plan, policy, outcome, count(*) AS many FROM requests {own} "  # noqa: S608 - texts of ours
@@ -97,7 +97,7 @@ class OutcomeReader:
         ]
 
     def demotions(self) -> list[Demotion]:
-        """What is advice only since when."""
+        """The current demotions."""
         rows = self._connection.execute(select(demotions).order_by(demotions.c.at))
         return [
             Demotion(row.cluster, row.cause, row.plan, row.policy, row.at, row.helped, row.failed, row.floor)
@@ -105,7 +105,7 @@ class OutcomeReader:
         ]
 
     def _take(self, found: dict[int, Row[Any]], where: Any) -> None:
-        # Withdrawn ones count only where a hook said that it had acted.
+        # Withdrawn requests count only if a hook reported that it had acted.
         acted = or_(requests.c.state != "withdrawn", requests.c.result.is_not(None))
         rows = self._connection.execute(select(requests).where(AWAITED, acted, where).order_by(requests.c.id))
         for row in rows:
@@ -125,7 +125,10 @@ class OutcomeRepository(OutcomeReader):
         failure_id: int | None = None,
         new_job_id: str | None = None,
     ) -> Request | None:
-        """Write down how it ended; None where somebody else did. Ends that nobody answered for count as done."""
+        """Store the outcome; None if another process did.
+
+        A request whose job ended without a hook's answer counts as done.
+        """
         values: dict[str, Any] = {
             "outcome": outcome,
             "outcome_at": self._clock.now(),
@@ -135,7 +138,7 @@ class OutcomeRepository(OutcomeReader):
         if new_job_id is not None:
             values["new_job_id"] = func.coalesce(requests.c.new_job_id, clean(new_job_id)[:200])
         if attempt_id is not None and request.state in {"leased", "unknown"}:
-            # Its job came and ended before the hook answered, or without an answer: it was done.
+            # Its job started and ended before the hook answered, or without an answer.
             values |= {"state": "done", "ended_at": self._clock.now(), "leased_until": None}
         row = self._connection.execute(
             update(requests)
@@ -146,7 +149,7 @@ class OutcomeRepository(OutcomeReader):
         return None if row is None else request_of(row)
 
     def without_end_since(self, before: datetime, *, limit: int = 200) -> list[AwaitedRequest]:
-        """AwaitedRequest since before a time without any end."""
+        """Requests leased before a time whose job has no reported end."""
         wanted = (
             select(requests)
             .where(AWAITED, requests.c.leased_at < utc(before), requests.c.result.is_not(None))
@@ -157,7 +160,7 @@ class OutcomeRepository(OutcomeReader):
         return [_awaited(row) for row in self._connection.execute(wanted)]
 
     def demote(self, one: Demotion) -> bool:
-        """Store a demotion; False where it stands already."""
+        """Store a demotion; False if it exists already."""
         made = self._connection.execute(
             upsert(self._connection, demotions)
             .values(
@@ -176,7 +179,7 @@ class OutcomeRepository(OutcomeReader):
         return made.first() is not None
 
     def promote(self, one: Demotion) -> None:
-        """The figures no longer stand against it."""
+        """Remove a demotion."""
         self._connection.execute(
             delete(demotions).where(
                 demotions.c.cluster == one.cluster,

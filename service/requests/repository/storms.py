@@ -1,4 +1,4 @@
-"""The storm brake's own memory: which keys it holds, since when, and the trial that was let go since."""
+"""The state of the storm brake: held keys, since when, and their trials."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ class StormReader:
         self._clock = clock
 
     def held(self, cluster: str | None = None) -> dict[str, HeldStorm]:
-        """The keys that are held, of one cluster or all."""
+        """The held keys of one cluster or of all."""
         wanted = select(storms).order_by(storms.c.held_since, storms.c.storm_key)
         if cluster is not None:
             wanted = wanted.where(storms.c.cluster == short(cluster))
@@ -33,7 +33,7 @@ class StormRepository(StormReader):
     """Reads and writes storms."""
 
     def hold(self, key: str, cluster: str, reason: str) -> bool:
-        """Hold a key from now on; False where it is held already."""
+        """Hold a key from now on; False if it is held already."""
         made = self._connection.execute(
             upsert(self._connection, storms)
             .values(
@@ -48,13 +48,13 @@ class StormRepository(StormReader):
         return made.first() is not None
 
     def set_trial(self, key: str, request: int | None, at: datetime | None) -> None:
-        """Remember the one that was let go, or that there is none any more."""
+        """Set the trial of a held key; None removes it."""
         self._connection.execute(
             update(storms).where(storms.c.storm_key == short(key, 600)).values(trial_id=request, trial_at=at)
         )
 
     def restart(self, key: str, reason: str) -> None:
-        """The trial failed again: it begins anew."""
+        """The trial failed: the key is held anew."""
         self._connection.execute(
             update(storms)
             .where(storms.c.storm_key == short(key, 600))
@@ -62,5 +62,5 @@ class StormRepository(StormReader):
         )
 
     def clear(self, key: str) -> None:
-        """It is over."""
+        """Stop holding a key."""
         self._connection.execute(delete(storms).where(storms.c.storm_key == short(key, 600)))

@@ -1,4 +1,4 @@
-"""What the simulated fleet knows beside the log: events of nodes, and who else failed; heard as the service does."""
+"""The evidence of the simulated fleet besides the log: node events and other failures, used as in the service."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _STORAGE = "shared_storage"
 
 @cache
 def _kind_of(cause: str) -> tuple[str, float] | None:
-    """The kind of event that a cause shows itself by, and how often."""
+    """The kind of node event that a cause produces, and how often."""
     found = [kind for kind in load().kinds.values() if kind.cause == cause]
     best = max(found, key=lambda kind: kind.sensitivity, default=None)
     return None if best is None else (best.code, best.sensitivity)
@@ -25,7 +25,7 @@ def _kind_of(cause: str) -> tuple[str, float] | None:
 
 @dataclass(slots=True)
 class Seen:
-    """One failure as the fleet knows it: the log's verdict, its signs, and who it was."""
+    """One failure with its log verdict, node events, and job."""
 
     work: Work
     at: datetime
@@ -36,7 +36,7 @@ class Seen:
 
     @property
     def as_other(self) -> RelatedFailure:
-        """As another failure's neighbour."""
+        """The failure as evidence for another one."""
         suspect = self.logged.suspect
         return RelatedFailure(
             job=str(self.work.job.number),
@@ -52,13 +52,13 @@ class Seen:
 
 
 class Fleet:
-    """Failures of the last day, by which verdicts are updated."""
+    """Failures of the last day, with which verdicts are updated."""
 
     def __init__(self) -> None:
         self._seen: deque[Seen] = deque()
 
     def saw(self, world: World, work: Work, end: End, at: datetime, logged: Verdict) -> Seen:
-        """Keep a failure; with some chance its nodes have an event to tell of it."""
+        """Store a failure; with some probability its nodes have an event about it."""
         nodes = tuple(str(node) for node in work.nodes)
         seen = Seen(work, at, logged, nodes, self._signs(world, work, end, at), work.runs)
         self._seen.append(seen)
@@ -77,7 +77,7 @@ class Fleet:
         return (NodeObservation(str(node), at, found[0], found[0]),)
 
     def verdict(self, seen: Seen) -> Verdict:
-        """The verdict with all that is known of its surroundings by now."""
+        """The verdict with all evidence so far."""
         others = tuple(
             other.as_other
             for other in self._seen
@@ -90,7 +90,7 @@ class Fleet:
         return fleet_evidence.update_verdict(seen.logged, FleetEvidence(seen.at, seen.nodes, user, seen.signs, others))
 
     def alike(self, seen: Seen) -> list[Seen]:
-        """Earlier failures of other jobs with the same fingerprint within the half hour that counts."""
+        """Earlier failures of other jobs with the same fingerprint within half an hour."""
         return [
             other
             for other in self._seen
