@@ -108,7 +108,6 @@ class Guarded:
         self._storms: dict[str, deque[tuple[float, bool | None]]] = defaultdict(deque)
         self._held_since: dict[str, float] = {}
 
-
     def ended(self, engine: Engine, work: Work, end: End) -> None:
         """Store the outcome of a resubmit, before its failure is handled."""
         known = self._known[work.job.number]
@@ -189,7 +188,6 @@ class Guarded:
             ended_at=when(end.at),
             time_limit_s=int(max(0.0, work.job.needs - work.kept) * _LIMIT_FACTOR * 3600) or 1,
         )
-
 
     def _standing(self, engine: Engine, work: Work, incident: OpenIncident | None) -> tuple[DecisionState, RuleContext]:
         known = self._known[work.job.number]
@@ -289,7 +287,6 @@ class Guarded:
         self._held_since.pop(context.verdict.cause, None)
         pause = 0.0 if state.not_before is None else (state.not_before - _BEGIN).total_seconds() / 3600
         engine.again(work, max(engine.now, pause), known.avoid)
-
 
     def _detect_incident(self, engine: Engine, key: str) -> None:
         failures = [failure for _, shared, failure in self._recent if shared == key]
