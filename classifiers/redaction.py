@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from classifiers.extraction.literal_search import Literals
+from classifiers.literal_search import Literals
 
 PLACEHOLDER = "[redacted]"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from classifiers.extraction.literal_search import Literals
+from classifiers.literal_search import Literals
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
 
 # Words that failing programs, tools and kernels use, whatever the framework. A line with one is a candidate.

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.extraction.literal_search import Literals
+from classifiers.literal_search import Literals
 
 WORDS = ("err", "error", "rro", "?x")
 
