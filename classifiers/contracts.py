@@ -1,4 +1,4 @@
-"""The words both halves share: what is known of a failed job, what was found in it, and what is said of it."""
+"""The records that library and service share: the facts of a failed job, the evidence found in it, the verdict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Final
 
 from classifiers.taxonomy import PlatformSymptom, RetryOutlook, Role, Side
 
-# How an attempt ends, in the words of job-completion/1.
+# How an attempt ends: the values of `status` in the event schema job-completion/1.
 STATUSES: Final = (
     "succeeded", "failed", "timeout", "out_of_memory", "node_fail", "preempted", "evicted", "hung", "cancelled",
 )  # fmt: skip
@@ -15,11 +15,17 @@ STATUSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LogStream:
-    """What was read of one stream of one process.
+    """The part of one stream of one process that was read.
 
-    `first_line` is the number (1-based) that the first line of `text` has in the stream, None if unknown. Where
-    nothing could be read `text` is empty and `missing` says why. A text made of several windows of a file lists the
-    windows in `windows` as (offset in characters of `text`, line number there or None), first window included.
+    Attributes:
+        text: the text; empty where nothing could be read.
+        rank: the rank of the process, None if unknown.
+        node: its node, None if unknown.
+        stream: the name of the stream.
+        first_line: the 1-based number of the first line of `text` in the stream, None if unknown.
+        windows: where `text` is made of several windows of a file: for each window, the first one included, its offset
+            in `text` in characters and the number of its first line, None if unknown.
+        missing: why nothing could be read, None if something was.
     """
 
     text: str
@@ -33,7 +39,7 @@ class LogStream:
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """One line that a node, its devices or its agents said (kernel, DCGM, kubelet ...)."""
+    """One line of a node, its devices or its agents (kernel, DCGM, kubelet ...)."""
 
     text: str
     at: datetime | None = None
@@ -43,9 +49,9 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What the scheduler knows of one finished attempt; `status` is one of `STATUSES`.
+    """The scheduler's facts on one finished attempt; `status` is one of `STATUSES`.
 
-    Times are aware, durations in seconds; None is not known.
+    Times are aware, durations in seconds; None means unknown.
     """
 
     status: str
@@ -80,10 +86,16 @@ class RawCase:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One line that speaks for the verdict.
+    """One line of evidence.
 
-    `line` is 1-based in the stream as the file has it, None if unknown; `signature` is the id of the catalogue entry
-    that knows the line. A node event has stream "node", the scheduler's own words have stream "scheduler".
+    Attributes:
+        text: the line, cut to 1,000 characters.
+        role: what the line is to the failure.
+        rank: the rank that printed it, None if unknown.
+        node: the node that printed it, None if unknown.
+        stream: the name of its stream; "node" for a node event, "scheduler" for the scheduler's message.
+        line: its 1-based number in the file of the stream, None if unknown.
+        signature: the id of the catalogue entry that matches it, None without one.
     """
 
     text: str
@@ -97,7 +109,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """The process, node and device where the failure most likely began; each None if not told."""
+    """The process, node and device where the failure most likely began; each None if unknown."""
 
     rank: int | None = None
     node: str | None = None
@@ -115,7 +127,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A failed attempt after extraction: what the classifier reads. `evidence` is ordered, most telling first."""
+    """A failed attempt after extraction, as the classifier reads it; `evidence` is ordered, most telling first.
+
+    `missing` lists what was expected and not found; `ranks_seen` counts the ranks with a stream or a line.
+    """
 
     job: JobFacts
     evidence: tuple[Evidence, ...]
@@ -127,10 +142,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class ContextLine:
-    """One thing that the fleet says of a failure: a node's event, or others that failed.
+    """One item of the fleet's evidence: a node event, or failures of other jobs.
 
-    `side` is whom it speaks for (`weight` > 0) or against (< 0), in nats of log odds; `kind` is an entry of
-    classifiers/evidence_weights.toml; `at` is when it was.
+    Attributes:
+        kind: the code of an entry of classifiers/relevance/evidence_weights.toml.
+        text: the evidence in words.
+        side: the side that it is evidence for or against.
+        weight: nats of log odds, positive for the side and negative against it.
+        cause: the cause that it is evidence for, None if none.
+        node: the node that it is of, None if none.
+        at: when it was, None if unknown.
+        gpu: the device that it is of, None if none.
     """
 
     kind: str
@@ -145,7 +167,7 @@ class ContextLine:
 
 @dataclass(frozen=True, slots=True)
 class LogVerdict:
-    """What the job's own log and scheduler said, before the fleet's evidence was heard: one of the two sides shown."""
+    """The verdict by the job's own log and scheduler alone, without the fleet's evidence."""
 
     side: Side
     cause: str
@@ -159,14 +181,14 @@ class LogVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What classification says of one case.
+    """The classification of one case.
 
     `confidence` is the calibrated probability (0..1) that `side` is right. An abstained verdict keeps its best guess.
-    `cause_top` and `symptom_top` hold at most three codes, best first. `weighed` names what spoke for the cause
-    (feature, weight), strongest first.
+    `cause_top` and `symptom_top` hold at most three codes, best first. `weighed` lists the features that count for the
+    cause with their weights, strongest first.
 
-    `context` is what the fleet's evidence added, strongest first, and `log_said` the verdict without it (None where
-    there was none). `disputed`: the log speaks for one side and the nodes for another, both strongly.
+    `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
+    none). `disputed`: log and nodes are strong evidence for different sides.
     """
 
     side: Side

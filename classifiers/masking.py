@@ -1,4 +1,4 @@
-"""Takes out of a line what differs from run to run (ids, paths, addresses, numbers); the same wherever it is used."""
+"""Masking: replaces the parts of a line that differ between runs (ids, paths, addresses, numbers)."""
 
 import re
 from typing import Final
@@ -8,8 +8,8 @@ VERSION: Final = 1
 _PATH: Final = "path"
 _NUMBER: Final = "number"
 _DIGIT: Final = re.compile(r"\d")
-# In this order: what is longer and more particular first. With each what stands in all it matches, and how often: a
-# line without is not searched.
+# In this order, longer and more specific patterns first: pattern, replacement, and a text that is part of every match
+# at least so many times. A line without that text is not searched.
 _MASKS: Final = tuple(
     (re.compile(pattern), name, part, least)
     for pattern, name, part, least in (
@@ -31,14 +31,14 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def mask(line: str) -> str:
-    """The line with every changing part replaced by a name in angle brackets, numbers by `#`, runs of space by one."""
+    """The line with each variable part replaced by a name in angle brackets, numbers by `#`, runs of space by one."""
     for pattern, name, part, least in _MASKS:
         if part == _NUMBER:
-            wanted = _DIGIT.search(line) is not None
+            may_match = _DIGIT.search(line) is not None
         elif part == _PATH:
-            wanted = "/" in line or "\\" in line
+            may_match = "/" in line or "\\" in line
         else:
-            wanted = line.count(part) >= least
-        if wanted:
+            may_match = line.count(part) >= least
+        if may_match:
             line = pattern.sub(name, line)
     return _SPACE.sub(" ", line).strip()

@@ -1,14 +1,14 @@
-"""Sentences a job's owner understands, made from owner_summary.toml, and the platform symptom (Gao et al., table 1)."""
+"""Explanations for the owner of a job, from owner_summary.toml, and the platform symptom (Gao et al., table 1)."""
 
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from classifiers.contracts import Case, Suspect
 from classifiers.taxonomy import PlatformSymptom
 
-_LINE = 200
+_LINE_LENGTH: Final = 200
 
 
 @cache
@@ -26,7 +26,7 @@ def _where(suspect: Suspect | None) -> str:
 
 
 def explanation(case: Case, cause: str, category: str | None, *, abstained: bool) -> str:
-    """What happened, in words for the owner; the leading line stands in it where one began the failure."""
+    """What happened, in words for the owner, with the first initiating line if there is one."""
     data = _data()
     parts = [data["cause"][cause].replace("{where}", _where(case.suspect))]
     if category is not None:
@@ -35,23 +35,21 @@ def explanation(case: Case, cause: str, category: str | None, *, abstained: bool
         parts.append(data["tail"]["abstained"])
     leading = next((line for line in case.evidence if line.role == "initiating"), None)
     if leading is not None:
-        text = leading.text if len(leading.text) <= _LINE else leading.text[: _LINE - 1] + "…"
+        text = leading.text if len(leading.text) <= _LINE_LENGTH else leading.text[: _LINE_LENGTH - 1] + "…"
         parts.append(data["tail"]["line"].replace("{line}", text))
     return " ".join(parts)
 
 
 def sentence(cause: str, suspect: Suspect | None) -> str:
-    """What a cause is, in words for the owner, with the place where it began."""
-    told: str = _data()["cause"][cause]
-    return told.replace("{where}", _where(suspect))
+    """A sentence on a cause for the owner, with the place where the failure began."""
+    sentence_of_cause: str = _data()["cause"][cause]
+    return sentence_of_cause.replace("{where}", _where(suspect))
 
 
 def platform_symptom(case: Case, cause: str, symptom: str | None) -> PlatformSymptom:
-    """How the failure showed itself to its owner."""
+    """How the failure appeared to the owner."""
     rules = _data()["platform_symptom"]
     words = f"{case.job.reason or ''} {case.job.message or ''}".lower()
-    if case.job.started_at is None and any(word in words for word in rules["submission_words"]):
-        return "submission_failure"
     if any(word in words for word in rules["submission_words"]):
         return "submission_failure"
     found = (

@@ -1,12 +1,12 @@
-"""Takes secrets out of text before anything is stored, logged, shown or learned from; the same in training and serving.
+"""Redaction: removes secrets from text before it is stored, logged, shown or used for training.
 
-Known shapes go: passwords and keys by name (`PASSWORD=...`, `api_key: ...`, `--token ...`), credentials in URLs,
-Authorization headers and cookies, private key blocks, JSON web tokens, and the published token prefixes of AWS, Google,
-GitHub, GitLab, Hugging Face, Slack, npm, Docker and OpenAI-like services. A secret becomes `[redacted]`; what stands
-around it stays, so that a line can still be understood. Redacting twice changes nothing more.
+Known forms are removed: passwords and keys by name (`PASSWORD=...`, `api_key: ...`, `--token ...`), credentials in
+URLs, Authorization headers and cookies, private key blocks, JSON web tokens, and the published token prefixes of AWS,
+Google, GitHub, GitLab, Hugging Face, Slack, npm, Docker and OpenAI-like services. A secret becomes `[redacted]`; the
+text around it stays, so that a line can still be understood. Redacting twice changes nothing more.
 
-One pass looks for all marker words at once; only where a marker stands is a pattern tried, anchored there. Clean text
-costs that one pass. Every pattern takes a bounded number of characters, so the cost is linear in the text.
+One pass searches all marker words at once; a pattern is tried only at a marker. Clean text costs that one pass. Every
+pattern takes a bounded number of characters, so the cost is linear in the text.
 """
 
 import re
@@ -24,19 +24,19 @@ _VALUE = r"(?P<secret>[^\s\"'\\,;&]{3,4096})"
 _NAMED = _SEPARATOR + _VALUE
 _REST_OF_NAME = {"secret": r"[\w.-]{0,40}", "token": r"(?:[_-](?:key|value|secret))?", "pwd=": "", "_key=": ""}
 
-# Words that stand where a value would and are none.
-_NO_SECRET = re.compile(
+# Words in the place of a value that are no secret.
+_NOT_A_SECRET = re.compile(
     r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
     r"|not|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$\{?\w.*|%\w?.*)"
     r"[).\]:]*"
 )
-_ODD = re.compile(r"[^\w.:/()\[\]-]")
+_SYMBOL = re.compile(r"[^\w.:/()\[\]-]")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[A-Za-z]")
 _KEY_LIKE = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
 
-# Marker (lower case) -> pattern anchored where the marker begins. The group `secret` is what goes.
-_SHAPES: dict[str, str] = {
+# Marker (lower case) -> pattern that begins with the marker. The group `secret` is removed.
+_FORMS: dict[str, str] = {
     "akia": r"(?P<secret>AKIA[0-9A-Z]{16})\b",
     "asia": r"(?P<secret>ASIA[0-9A-Z]{16})\b",
     "ghp_": r"(?P<secret>ghp_[A-Za-z0-9]{20,255})",
@@ -68,7 +68,7 @@ _SHAPES: dict[str, str] = {
     "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
 }
-# Marker -> pattern of a name with a value behind it. `plain`: whether a value of letters alone is a secret too.
+# Name of a secret -> whether a value of letters alone is a secret too.
 _NAMES: dict[str, bool] = {
     "password": True,
     "passwd": True,
@@ -92,21 +92,21 @@ _FLAGS = ("--password", "--passwd", "--token", "--api-key", "--api_key", "--apik
 _TOKEN_LEAST = 12
 _TOKEN_MOST = 4096 + len("eyJ")
 _RUN = re.compile(r"[\w-]*")
-_OVER_LINES = "-----BEGIN "
-_NAME_OF_SECRET = re.compile(
+_MULTILINE_MARKER = "-----BEGIN "
+_SECRET_NAME = re.compile(
     r"(?i)(?:pass(?:word|wd|phrase)|secret|(?:^|[_\W])(?:token|auth|pwd)|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|account[_-]?key|credentials?|authorization|cookie)\s*$"
 )
 
 
 class _Finder:
-    """All markers in one automaton, each with its pattern and the way to judge what it found."""
+    """All markers in one automaton, each with its pattern."""
 
     def __init__(self) -> None:
-        self.markers = [*_SHAPES, *_NAMES, *_FLAGS]
+        self.markers = [*_FORMS, *_NAMES, *_FLAGS]
         self.web_token = self.markers.index("eyj")
         self.literals = Literals(self.markers)
-        patterns = [re.compile(shape) for shape in _SHAPES.values()]
+        patterns = [re.compile(form) for form in _FORMS.values()]
         patterns += [
             re.compile(rf"(?i:{re.escape(name.rstrip('='))}){_REST_OF_NAME.get(name, '[_-]?[a-z]{0,8}')}{_NAMED}")
             for name in _NAMES
@@ -117,13 +117,13 @@ class _Finder:
         self.patterns = patterns
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets stand, in order, not overlapping."""
+        """The spans of secrets, in order, not overlapping."""
         low = text.lower()
-        if len(low) != len(text):  # a few letters grow when lowered: positions would no longer agree
+        if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
         found: list[tuple[int, int]] = []
-        seen: dict[int, int] = {}  # marker -> end of the last value looked at: what is inside it needs no second look
-        dotless = 0  # end of a run of letters that no dot follows within a token's length: no web token begins in it
+        seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
+        dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
         for index, start, _ in self.literals.find(low):
             if start < seen.get(index, 0) or (index == self.web_token and start < dotless):
                 continue
@@ -135,13 +135,11 @@ class _Finder:
                     dotless = end if text[end : end + 1] != "." else max(end - _TOKEN_MOST, start)
                 continue
             seen[index] = hit.end()
-            span = _judge(self.markers[index], hit, text)
+            span = _secret_span(self.markers[index], hit, text)
             if span is not None:
                 found.append(span)
-        if len(found) < 2:  # noqa: PLR2004 - nothing to merge
-            return found
         found.sort()
-        merged = [found[0]]
+        merged = found[:1]
         for begin, end in found[1:]:
             if begin < merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
@@ -150,33 +148,35 @@ class _Finder:
         return merged
 
 
-def _judge(marker: str, hit: re.Match[str], text: str) -> tuple[int, int] | None:
-    """The span of the secret in what a marker's pattern found, None if it is ordinary text."""
+def _secret_span(marker: str, hit: re.Match[str], text: str) -> tuple[int, int] | None:
+    """The span of the secret in the match of a marker's pattern, None if it is ordinary text."""
     group = "secret" if hit["secret"] is not None else "secret2"
     value = hit[group]
-    if value.startswith(PLACEHOLDER) or _NO_SECRET.fullmatch(value):
+    if value.startswith(PLACEHOLDER) or _NOT_A_SECRET.fullmatch(value):
         return None
     start = hit.start()
     if marker in _NAMES:
         if not _is_secret_value(marker, value, by_colon=hit["sep"] == ":" and not hit["quote"]):
             return None
-    elif marker in _SHAPES and marker[0].isalpha() and start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+    elif marker in _FORMS and marker[0].isalpha() and start and (text[start - 1].isalnum() or text[start - 1] == "_"):
         return None  # the middle of a longer word
     return hit.start(group), hit.end(group)
 
 
-def _is_lively(value: str) -> bool:
-    return _ODD.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None)
+def _has_mixed_characters(value: str) -> bool:
+    return _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None)
 
 
 def _is_secret_value(marker: str, value: str, *, by_colon: bool) -> bool:
     if value.startswith(("<", "[", "{", "(")):
         return False
     if marker == "_key=":
-        return _KEY_LIKE.fullmatch(value) is not None and _is_lively(value) and value != value.lower()
+        return _KEY_LIKE.fullmatch(value) is not None and _has_mixed_characters(value) and value != value.lower()
     if _NAMES[marker]:
-        return not by_colon or len(value) >= _TOKEN_LEAST or _is_lively(value)
-    return _is_lively(value) and len(value) >= (_TOKEN_LEAST if marker in {"token", "credential"} or by_colon else 6)
+        return not by_colon or len(value) >= _TOKEN_LEAST or _has_mixed_characters(value)
+    return _has_mixed_characters(value) and len(value) >= (
+        _TOKEN_LEAST if marker in {"token", "credential"} or by_colon else 6
+    )
 
 
 @cache
@@ -185,7 +185,7 @@ def _finder() -> _Finder:
 
 
 def redact(text: str) -> str:
-    """The text without its secrets, each replaced by `[redacted]`; the very same object where nothing was found."""
+    """The text with each secret replaced by `[redacted]`; the same object where none was found."""
     spans = _finder().spans(text)
     if not spans:
         return text
@@ -199,50 +199,50 @@ def redact(text: str) -> str:
 
 
 def has_secret(value: Any) -> bool:
-    """Whether `redact_json` would change anything of a JSON-like value: one look at all its strings together.
+    """Whether `redact_json` may change a JSON-like value, by one pass over all its strings together.
 
-    True may be said of a value without a secret where that can't be told at one look.
+    May be true of a value without a secret.
     """
     texts: list[str] = []
-    if not _gather(value, texts):
+    if not _collect_strings(value, texts):
         return True
     whole = "\n".join(texts)
-    # What may go over the end of a line could begin in one string and end in the next.
-    return _OVER_LINES in whole or bool(_finder().spans(whole))
+    # A form of several lines could begin in one string and end in the next.
+    return _MULTILINE_MARKER in whole or bool(_finder().spans(whole))
 
 
-def _gather(value: Any, texts: list[str]) -> bool:
-    """Put every string of a value into `texts`; False at a field that is named as a secret is."""
+def _collect_strings(value: Any, texts: list[str]) -> bool:
+    """Add every string of a value to `texts`; False if a field has the name of a secret."""
     if isinstance(value, str):
         texts.append(value)
     elif isinstance(value, dict):
         for key, one in value.items():
             if isinstance(key, str):
-                if _is_name_of_secret(key) and isinstance(one, str) and one:
+                if _is_secret_name(key) and isinstance(one, str) and one:
                     return False
                 texts.append(key)
             if isinstance(one, str):
                 texts.append(one)
-            elif one is not None and not _gather(one, texts):
+            elif one is not None and not _collect_strings(one, texts):
                 return False
     elif isinstance(value, list | tuple):
-        return all(_gather(one, texts) for one in value)
+        return all(_collect_strings(one, texts) for one in value)
     return True
 
 
 @lru_cache(maxsize=4096)
-def _is_name_of_secret(key: str) -> bool:
-    return _NAME_OF_SECRET.search(key) is not None
+def _is_secret_name(key: str) -> bool:
+    return _SECRET_NAME.search(key) is not None
 
 
 def redact_json(value: Any) -> Any:
-    """A JSON-like value with secrets out of every string, names of fields considered: `{"password": "x"}` goes too."""
+    """A JSON-like value without secrets in strings, field names included: `{"password": "x"}` is redacted too."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
         return {
             redact(key) if isinstance(key, str) else key: PLACEHOLDER
-            if isinstance(key, str) and isinstance(one, str) and one and _is_name_of_secret(key)
+            if isinstance(key, str) and isinstance(one, str) and one and _is_secret_name(key)
             else redact_json(one)
             for key, one in value.items()
         }

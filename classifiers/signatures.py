@@ -1,7 +1,7 @@
 """The signature catalogue: lines that frameworks, drivers, kernels and schedulers are known to print.
 
-A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.toml` ...); the packaged one is
-`classifiers/signatures/`. A file:
+A catalogue is a folder of TOML files, one for each family (`nvidia.toml`, `pytorch.toml` ...). The packaged one is
+`classifiers/data/signatures/`. A file:
 
     version = 1
     family = "nvidia"                      # the file's name; every id begins with it and a dot
@@ -15,32 +15,34 @@ A catalogue is a folder of TOML files, a file a family (`nvidia.toml`, `pytorch.
     role = "initiating"                    # initiating | cascade | teardown | context
     strength = "decisive"                  # decisive | strong | weak
     cause = "HW.GPU.1"                     # or weights: cause = { "HW.GPU.1" = 0.8, "HW.GPU.2" = 0.2 }
-    category = "none"                      # optional; a code, "none", or weights. Absent: the line says nothing of it
-    symptom = "D.1.3"                      # optional; likewise. Only used where the job has several processes
+    category = "none"                      # optional; a code, "none", or weights. Absent: the line is no evidence on it
+    symptom = "D.1.3"                      # optional; as category. Only used where the job has several processes
     retry = "helps_elsewhere"              # optional: helps | helps_elsewhere | after_repair | futile
     # optional, any of: status, exit_code, signal, scheduler, stream
     when = { status = ["failed"], exit_code = [139], signal = [11], scheduler = ["slurm"], stream = ["node"] }
     needs = ["nvidia.some-id"]             # optional: counts only if one of these is in the case too
     unless = ["pytorch.cuda-oom", "python.*"]  # optional: counts only as context if one of these is in the case too
-    source = "CUDA driver API, CUresult"   # the document or message origin it was written from
-    examples = ["RuntimeError: CUDA error: uncorrectable ECC error encountered"]   # each must be found by this entry
-    near_misses = ["0 uncorrectable volatile ECC errors since boot"]               # shares words; must not be found
+    source = "CUDA driver API, CUresult"   # the document or the origin of the message
+    examples = ["RuntimeError: CUDA error: uncorrectable ECC error encountered"]   # each must match this entry
+    near_misses = ["0 uncorrectable volatile ECC errors since boot"]               # similar lines; none may match
 
-How a line is found: one pass over the text looks for all literals of the catalogue at once; only a line with a hit is
-looked at further, cut to 2,000 characters, and `pattern` (if any) is searched in it as written: give `(?i)` where case
-varies. A pattern stays in the subset that a linear-time engine takes: no look-around, no back-references. Choose
-literals that healthy logs do not contain on every line. Entries match one line; a line may match several entries.
+Matching: one pass over the text searches all literals of the catalogue at once. Only a line with a hit is read further,
+cut to 2,000 characters, and `pattern` (if any) is searched in it as written: use `(?i)` where case varies. A pattern
+uses the subset of a linear-time engine: no look-around, no back-references. Choose literals that healthy logs do not
+contain on every line. An entry matches one line; a line may match several entries.
 
-What a line is: a line of a log stream, a node event's text (stream "node"), or what the scheduler said (stream
-"scheduler"): `status=failed exit_code=137 signal=9` (what is known, in this order), then `reason=NODE_FAIL` and
-`message=...` each on its own line. So a signature may be made of facts alone: literals = ["status=node_fail"].
+Lines: a line of a log stream, the text of a node event (stream "node"), or a line of the scheduler's message (stream
+"scheduler"): `status=failed exit_code=137 signal=9` (the known facts, in this order), then `reason=NODE_FAIL` and
+`message=...`, each on its own line. So a signature can match facts alone: literals = ["status=node_fail"].
 
-What role and strength mean: `initiating` is where the failure began (a root error), `cascade` what other processes say
-because of it (a watchdog's timeout, connection closed by a peer, "another task died"), `teardown` what follows the
-end (SIGTERM to the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown
-entry never beats an initiating one of the same case. `decisive`: where this line is the first initiating one, its
-labels hold whatever else the text says. `strong`: holds if nothing decisive speaks and the trained classifier does not
-clearly disagree. `weak`: a hint, a feature for the trained classifier only.
+Role: `initiating` is the beginning of the failure (a root error), `cascade` an error of other processes because of it
+(a watchdog's timeout, connection closed by a peer, "another task died"), `teardown` a line after the end (SIGTERM to
+the rest, launcher summary), `context` a line worth showing that proves nothing. A cascade or teardown entry never comes
+before an initiating one of the same case.
+
+Strength: `decisive` entries on the first initiating line decide the labels whatever else the text says; `strong` ones
+decide them if there is no decisive one and the trained classifier does not clearly disagree; `weak` ones are only a
+feature of the trained classifier.
 """
 
 import itertools
@@ -51,7 +53,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import Any, Final, Literal, Protocol, cast, get_args
 
 import re2
 
@@ -68,14 +70,14 @@ class Pattern(Protocol):
     pattern: str
 
     def search(self, text: str) -> object | None:
-        """The first place where it matches, None without one."""
+        """The first match, None without one."""
         ...
 
 
-VERSION = 1
-MIN_LITERAL = 3
-SHORT = 5
-MAX_LINE = 2_000
+VERSION: Final = 1
+MIN_LITERAL: Final = 3
+SHORT: Final = 5  # letters; shorter literals are often part of other words (judgement)
+MAX_LINE: Final = 2_000
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
 _KEYS = frozenset(
@@ -88,12 +90,12 @@ _WHEN = {"status": str, "exit_code": int, "signal": int, "scheduler": str, "stre
 
 
 class CatalogueError(ValueError):
-    """A signature file is not as the format asks; the text names file, entry and field."""
+    """A signature file does not follow the format; the message names file, entry and field."""
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Facts under which an entry holds; an empty set asks nothing."""
+    """Facts under which an entry applies; an empty set allows all."""
 
     status: frozenset[str] = frozenset()
     exit_code: frozenset[int] = frozenset()
@@ -102,7 +104,7 @@ class When:
     stream: frozenset[str] = frozenset()
 
     def holds(self, job: JobFacts, stream: str) -> bool:
-        """Whether the job and the line's stream are as asked."""
+        """Whether an entry applies to a job and the stream of a line."""
         return (
             (not self.status or job.status in self.status)
             and (not self.exit_code or job.exit_code in self.exit_code)
@@ -114,7 +116,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One entry. `causes`, `categories`, `symptoms`: weights by code, summing to 1, empty where nothing is said."""
+    """One entry. `causes`, `categories`, `symptoms`: weights by code that sum to 1, empty where it is no evidence."""
 
     id: str
     title: str
@@ -134,21 +136,21 @@ class Signature:
     unless: tuple[str, ...] = ()
     family: str = field(default="")
 
-    def finds(self, line: str) -> bool:
-        """Whether the entry knows the line, conditions on the job left aside."""
+    def matches(self, line: str) -> bool:
+        """Whether the entry matches a line, without its conditions on the job."""
         low = line.lower()
-        if not any(stands_in(literal, low) for literal in self.literals):
+        if not any(contains_literal(literal, low) for literal in self.literals):
             return False
         return self.pattern is None or self.pattern.search(line[:MAX_LINE]) is not None
 
 
 def is_short(literal: str) -> bool:
-    """Whether a literal is so short that it may stand inside other words: then it must stand alone."""
+    """Whether a literal is so short that it counts only as a whole word."""
     return literal.isalnum() and len(literal) <= SHORT
 
 
-def stands_in(literal: str, low: str) -> bool:
-    """Whether a line (lower case) holds a literal, a short one between word edges."""
+def contains_literal(literal: str, low: str) -> bool:
+    """Whether a lower-case line contains a literal; a short one only as a whole word."""
     at = low.find(literal)
     while at >= 0:
         end = at + len(literal)
@@ -160,7 +162,7 @@ def stands_in(literal: str, low: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All entries, in the order of their ids, and a version that changes with the content."""
+    """All entries in the order of their ids, and by id."""
 
     entries: tuple[Signature, ...]
     by_id: Mapping[str, Signature]
@@ -221,10 +223,10 @@ def _when(raw: Any, where: str) -> When | None:
 
 
 def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
-    """One `[[signature]]` table as an entry.
+    """The entry of one `[[signature]]` table.
 
     Raises:
-        CatalogueError: a field is missing, unknown or not as asked.
+        CatalogueError: a field is missing, unknown or does not follow the format.
     """
     unknown = set(raw) - _KEYS
     if unknown:
@@ -265,10 +267,10 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
 
 
 def read(folder: Traversable) -> Catalogue:
-    """All `*.toml` of a folder as one catalogue.
+    """The catalogue of a folder of TOML files.
 
     Raises:
-        CatalogueError: a file is not TOML, an entry is not as asked, an id stands twice.
+        CatalogueError: a file is not TOML, an entry does not follow the format, an id is used twice.
     """
     entries: list[Signature] = []
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
@@ -289,12 +291,12 @@ def read(folder: Traversable) -> Catalogue:
     by_id = {entry.id: entry for entry in entries}
     if len(by_id) != len(entries):
         twice = next(one.id for one, other in itertools.pairwise(entries) if one.id == other.id)
-        raise CatalogueError(f"the id {twice!r} stands twice")
+        raise CatalogueError(f"the id {twice!r} is used twice")
     return Catalogue(entries=tuple(entries), by_id=by_id)
 
 
 def check_references(catalogue: Catalogue) -> None:
-    """That every id or family that `needs` and `unless` name is in the catalogue; an unknown one never holds.
+    """Check that every id and family in `needs` and `unless` is in the catalogue.
 
     Raises:
         CatalogueError: one is not.
@@ -308,5 +310,5 @@ def check_references(catalogue: Catalogue) -> None:
 
 @cache
 def packaged() -> Catalogue:
-    """The catalogue that comes with the package; read once."""
+    """The packaged catalogue; read once."""
     return read(files("classifiers.data").joinpath("signatures"))

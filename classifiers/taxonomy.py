@@ -24,8 +24,8 @@ SIDES: tuple[Side, ...] = ("hardware", "system", "user")
 class Entry:
     """One code of an axis.
 
-    `share` is the published share in percent, None where the paper's figure is not known; `extra` holds what only
-    that axis has (a cause's `side` and `mitigations`, a category's `actions`, a symptom's `stage` and `fixes`).
+    `share` is the published share in percent, None where the paper's figure is unknown; `extra` holds the fields that
+    only this axis has (a cause's `side` and `mitigations`, a category's `actions`, a symptom's `stage` and `fixes`).
     """
 
     code: str
@@ -72,7 +72,7 @@ def _axis(rows: list[dict[str, Any]]) -> dict[str, Entry]:
         for row in rows
     }
     if len(entries) != len(rows):
-        raise ValueError("taxonomy.toml: a code stands twice on one axis")
+        raise ValueError("taxonomy.toml: an axis has a code twice")
     return entries
 
 

@@ -1,4 +1,4 @@
-"""Cost in orders of magnitude only: noisy machines run these. `make bench` gives the figures."""
+"""Cost by order of magnitude, since test machines are noisy. `make bench` gives the figures."""
 
 import time
 
@@ -10,7 +10,7 @@ from tests.bench import workload
 
 
 def seconds(diagnoser: Diagnoser, size: int) -> float:
-    """Processor time of one case, the least of three."""
+    """Processor time of one case, the minimum of three."""
     raws = [build_case(orjson.loads(event)) for event in workload.events(3, seed=size, size=size)]
     taken = []
     for raw in raws:
@@ -20,12 +20,12 @@ def seconds(diagnoser: Diagnoser, size: int) -> float:
     return min(taken)
 
 
-def test_cost_grows_with_the_log_and_not_faster(diagnoser: Diagnoser) -> None:
+def test_the_cost_is_linear_in_the_log(diagnoser: Diagnoser) -> None:
     diagnoser.diagnose([build_case(orjson.loads(event)) for event in workload.events(5)])
     assert seconds(diagnoser, 2_000_000) < 30 * seconds(diagnoser, 200_000)
 
 
-def test_a_log_full_of_errors_costs_little_more(diagnoser: Diagnoser) -> None:
+def test_a_log_full_of_errors_takes_little_longer(diagnoser: Diagnoser) -> None:
     text = "".join(f"[rank{number % 64}]: RuntimeError: boom {number} failed\n" for number in range(40_000))
     began = time.process_time()
     diagnoser.diagnose([build_case({"status": "failed", "logs": [{"rank": 0, "tail": text}]})])

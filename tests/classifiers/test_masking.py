@@ -17,14 +17,14 @@ from classifiers.masking import mask
         ("GET https://a.example/x?y=1 failed", "GET http://b.example failed"),
     ],
 )
-def test_what_differs_from_run_to_run_is_masked(one: str, other: str) -> None:
+def test_parts_that_differ_between_runs_are_masked(one: str, other: str) -> None:
     assert mask(one) == mask(other)
 
 
-def test_what_tells_failures_apart_stays() -> None:
+def test_parts_that_distinguish_failures_are_kept() -> None:
     assert mask("KeyError: 'x'") != mask("ValueError: 'x'")
 
 
 @given(st.text())
-def test_masking_takes_any_line(line: str) -> None:
+def test_any_line_can_be_masked(line: str) -> None:
     assert "\n" not in mask(line)

@@ -40,25 +40,25 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("shape", SECRETS)
-def test_a_secret_goes_and_its_surroundings_stay(shape: str) -> None:
-    secret = SECRETS[shape]
-    cleaned = redact(shape % secret)
+@pytest.mark.parametrize("form", SECRETS)
+def test_a_secret_is_removed_and_its_surroundings_are_kept(form: str) -> None:
+    secret = SECRETS[form]
+    cleaned = redact(form % secret)
     assert secret not in cleaned
     assert PLACEHOLDER in cleaned
-    assert cleaned.startswith(shape.split("%s", maxsplit=1)[0][:4])
+    assert cleaned.startswith(form.split("%s", maxsplit=1)[0][:4])
 
 
 @pytest.mark.parametrize("line", ORDINARY)
-def test_ordinary_lines_stay_as_they_are(line: str) -> None:
+def test_ordinary_lines_are_unchanged(line: str) -> None:
     assert redact(line) is line
 
 
 @given(st.sampled_from(sorted(SECRETS)), st.text(max_size=60), st.text(max_size=60))
-def test_a_secret_goes_wherever_it_stands(shape: str, before: str, after: str) -> None:
-    text = f"{before}\n{shape % SECRETS[shape]}\n{after}"
+def test_a_secret_is_removed_anywhere_in_a_text(form: str, before: str, after: str) -> None:
+    text = f"{before}\n{form % SECRETS[form]}\n{after}"
     cleaned = redact(text)
-    assert SECRETS[shape] not in cleaned
+    assert SECRETS[form] not in cleaned
     assert redact(cleaned) == cleaned
 
 
@@ -68,12 +68,12 @@ def test_any_text_can_be_redacted_twice(text: str) -> None:
     assert redact(once) == once
 
 
-def test_many_markers_cost_no_more_than_their_length() -> None:
+def test_a_text_of_many_markers_can_be_redacted() -> None:
     text = "token=" * 50_000 + "://a:" * 50_000
     assert isinstance(redact(text), str)
 
 
-def test_json_loses_secrets_by_shape_and_by_name_and_keeps_its_form() -> None:
+def test_secrets_in_json_are_removed_by_form_and_by_name() -> None:
     value: Any = {
         "command": "train --token s3cr3tvalue",
         "env": [{"name": "x", "password": "p"}, ("AKIAIOSFODNN7EXAMPLE", 3, None, True)],
@@ -90,7 +90,7 @@ def test_json_loses_secrets_by_shape_and_by_name_and_keeps_its_form() -> None:
 
 @given(
     st.recursive(
-        st.sampled_from([shape % secret for shape, secret in SECRETS.items()]) | st.text() | st.none() | st.integers(),
+        st.sampled_from([form % secret for form, secret in SECRETS.items()]) | st.text() | st.none() | st.integers(),
         lambda inner: (
             st.lists(inner)
             | st.dictionaries(st.sampled_from(["password", "api_key", "name", "a b"]) | st.text(), inner)
@@ -98,14 +98,14 @@ def test_json_loses_secrets_by_shape_and_by_name_and_keeps_its_form() -> None:
         max_leaves=6,
     )
 )
-def test_one_look_at_a_whole_value_misses_no_secret(value: Any) -> None:
+def test_has_secret_misses_no_secret(value: Any) -> None:
     if redact_json(value) != value:
         assert has_secret(value)
 
 
-def test_ordinary_values_are_told_at_one_look() -> None:
+def test_ordinary_values_have_no_secret() -> None:
     assert not has_secret({"name": "train", "labels": {"team": "vision"}, "nodes": ["gpu001"], "logs": [{"rank": 0}]})
 
 
-def test_a_key_block_over_two_texts_is_looked_at_again() -> None:
+def test_a_key_block_across_two_strings_may_be_a_secret() -> None:
     assert has_secret(["-----BEGIN PRIVATE KEY-----", "MIIEvQ"])

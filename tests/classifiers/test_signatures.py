@@ -27,15 +27,15 @@ def read(folder: Path, text: str) -> signatures.Catalogue:
     return signatures.read(folder)
 
 
-def test_every_entry_finds_its_examples_and_none_of_its_near_misses() -> None:
+def test_every_entry_matches_its_examples_and_none_of_its_near_misses() -> None:
     catalogue = signatures.packaged()
-    missed = [(one.id, line) for one in catalogue.entries for line in one.examples if not one.finds(line)]
-    taken = [(one.id, line) for one in catalogue.entries for line in one.near_misses if one.finds(line)]
+    missed = [(one.id, line) for one in catalogue.entries for line in one.examples if not one.matches(line)]
+    wrong = [(one.id, line) for one in catalogue.entries for line in one.near_misses if one.matches(line)]
     assert missed == []
-    assert taken == []
+    assert wrong == []
 
 
-def test_what_the_packaged_entries_refer_to_is_there() -> None:
+def test_references_of_the_packaged_entries_exist() -> None:
     signatures.check_references(signatures.packaged())
 
 
@@ -44,14 +44,14 @@ def test_weights_sum_to_one(tmp_path: Path) -> None:
     assert read(tmp_path, text).by_id["pytorch.cuda-oom"].causes == {"USER.1": 0.75, "SYS.4": 0.25}
 
 
-def test_a_short_literal_stands_between_word_edges(tmp_path: Path) -> None:
+def test_a_short_literal_matches_whole_words_only(tmp_path: Path) -> None:
     entry = read(tmp_path, ENTRY.replace('"cuda out of memory"', '"roce"')).entries[0]
-    assert entry.finds("RoCE: no route")
-    assert not entry.finds("ProcessRaisedException")
+    assert entry.matches("RoCE: no route")
+    assert not entry.matches("ProcessRaisedException")
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (('role = "initiating"', 'role = "first"'), "role: expected one of"),
         (('cause = "USER.1"', 'cause = "USER.99"'), "not a code of that axis"),
@@ -67,19 +67,19 @@ def test_a_short_literal_stands_between_word_edges(tmp_path: Path) -> None:
         (('near_misses = ["CUDA memory in use: 3 GiB"]', ""), "near_misses"),
     ],
 )
-def test_a_wrong_entry_is_refused_by_name(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+def test_a_wrong_entry_is_refused_and_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     with pytest.raises(CatalogueError, match=r"pytorch\.toml") as refused:
         read(tmp_path, ENTRY.replace(*change))
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
-def test_an_id_stands_once(tmp_path: Path) -> None:
+def test_a_duplicate_id_is_refused(tmp_path: Path) -> None:
     body = ENTRY.split("[[signature]]")[1]
-    with pytest.raises(CatalogueError, match="stands twice"):
+    with pytest.raises(CatalogueError, match="is used twice"):
         read(tmp_path, f"{ENTRY}\n[[signature]]{body}")
 
 
-def test_a_reference_into_the_void_is_told(tmp_path: Path) -> None:
+def test_an_unknown_reference_is_refused(tmp_path: Path) -> None:
     catalogue = read(tmp_path, ENTRY.replace('source = "', 'unless = ["kernel.none"]\nsource = "'))
     with pytest.raises(CatalogueError, match=r"kernel\.none"):
         signatures.check_references(catalogue)
