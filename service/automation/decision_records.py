@@ -6,7 +6,7 @@ from typing import Any
 
 from classifiers.contracts import Evidence, JobFacts, Progress, Suspect, Verdict
 from service.contracts.event import JobCompletion
-from service.contracts.stored_verdict import verdict_of
+from service.contracts.verdict import stored_verdict
 from service.db.session import ReadSession
 from service.errors import NotFound
 from service.recommend import facts_wire
@@ -35,7 +35,7 @@ def decision(reading: ReadSession, failure_id: int, version: int | None = None) 
             cluster=event.cluster,
             queue=event.queue,
             team=event.team,
-            verdict=verdict_of(body),
+            verdict=stored_verdict(body),
             job=event.facts(),
             facts=facts_wire.from_wire(facts),
             decision=decided,  # type: ignore[arg-type] # as stored

@@ -6,7 +6,7 @@ from datetime import datetime
 from service.automation.job_ends import DiagnosedAttempt
 from service.automation.lineage import checkpoint_of, step_of
 from service.automation.time_limits import HOLD_TIME, MAX_END_AGE
-from service.contracts.verdict import Action, Advice
+from service.contracts.advice import Action, Advice
 from service.incidents.shared_resources import SharedResource, storm_resource
 from service.jobs.new_job import gpu_hours_lost
 from service.recommend import facts_wire

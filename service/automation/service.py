@@ -22,7 +22,7 @@ from service.automation.job_ends import DiagnosedAttempt, EndedAttempt
 from service.automation.request_creation import AdvisedFailure
 from service.automation.success_rates import SuccessRateCache
 from service.clock import Clock
-from service.contracts.verdict import Advice
+from service.contracts.advice import Advice
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident, IncidentKind
 from service.incidents.shared_resources import shared_resources_of

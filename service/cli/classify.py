@@ -18,7 +18,7 @@ from service import settings
 from service.cli import exit_codes
 from service.cli.files import opened_input, opened_output
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
-from service.contracts.verdict import Diagnosis, to_wire
+from service.contracts.verdict import VerdictBody
 from service.errors import ModelUnavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
@@ -115,15 +115,14 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 
 def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
     """The verdict/1 object with the policy's advice for this one event, without history."""
-    return to_wire(
-        Diagnosis(
-            verdict, advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules)
-        ),
+    return VerdictBody.from_verdict(
+        verdict,
+        advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules),
         event_id=event.key(),
         cluster=event.cluster,
         job_id=event.job_id,
         attempt=event.attempt,
-    )
+    ).to_wire()
 
 
 def classify(

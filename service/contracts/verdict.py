@@ -1,196 +1,289 @@
-"""verdict/1: what classification and the built-in policy say of one event, as others read it."""
+"""verdict/1: the classification of one event with the advice on it, as stored, sent and served.
 
-from dataclasses import dataclass, field
+`VerdictBody` is the only model of it. It is made from the classifiers' `Verdict` and the policy's `Advice`, and
+converted back to a `Verdict` when later evidence updates a stored one.
+"""
+
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from classifiers.contracts import ContextLine, Evidence, LogVerdict, Verdict
-from classifiers.taxonomy import Decision
+from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA = "verdict/1"
+from classifiers.contracts import ContextLine, Evidence, LogVerdict, Progress, Suspect, Verdict
+from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
+from service.contracts.advice import Action, ActionKind, Advice, Mode
 
-ActionKind = Literal["requeue", "submit"]
-# act: a request is made. would_have: recorded only. advise: a person may do it, nothing is done automatically.
-Mode = Literal["act", "would_have", "advise"]
+SCHEMA: Literal["verdict/1"] = "verdict/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Mitigation:
-    """One of the ten mitigations of Gao et al. made concrete. `score` is a posterior probability (0..1)."""
+class EvidenceLine(BaseModel):
+    """One line that supports a verdict; `line` is 1-based in the log as read, null if unknown."""
+
+    rank: int | None = None
+    node: str | None = None
+    stream: str
+    line: int | None = None
+    text: str
+    role: Role
+    signature: str | None = None
+
+    @classmethod
+    def from_evidence(cls, evidence: Evidence) -> Self:
+        """Convert from the classifiers' dataclass."""
+        names = ("rank", "node", "stream", "line", "text", "role", "signature")
+        return cls(**{name: getattr(evidence, name) for name in names})
+
+    def to_evidence(self) -> Evidence:
+        """Convert to the classifiers' dataclass."""
+        return Evidence(**dict(self))
+
+
+class SuspectPart(BaseModel):
+    """Where the failure most likely began."""
+
+    rank: int | None = None
+    node: str | None = None
+    gpu: int | None = None
+
+    @classmethod
+    def from_suspect(cls, suspect: Suspect | None) -> Self | None:
+        """Convert from the classifiers' dataclass."""
+        return None if suspect is None else cls(rank=suspect.rank, node=suspect.node, gpu=suspect.gpu)
+
+    def to_suspect(self) -> Suspect:
+        """Convert to the classifiers' dataclass."""
+        return Suspect(self.rank, self.node, self.gpu)
+
+
+class ProgressPart(BaseModel):
+    """The last step and checkpoint that the logs show."""
+
+    step: int | None = None
+    checkpoint: str | None = None
+    at: datetime | None = None
+
+
+class MitigationPart(BaseModel):
+    """One of the ten mitigations with concrete instructions; `score` is a probability."""
 
     code: str
     score: float
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What a hook would do: start the job again.
+class ActionPart(BaseModel):
+    """The resubmission that a hook would carry out; `not_before` is RFC 3339, null: at once."""
 
-    `plan`: elsewhere (nodes are left out) or again (after a pause). `changes` are requests to change (`memory_bytes`,
-    `time_limit_s` ...), as a hook writes them. `not_before`: not earlier than this, None at once. `ask_scheduler`: the
-    hook looks for the owner's consent in the scheduler's own record first, and refuses without it.
-    """
-
-    kind: ActionKind = "requeue"
-    plan: Literal["elsewhere", "again"] = "again"
-    exclude_nodes: tuple[str, ...] = ()
-    resume_from: str | None = None
-    changes: dict[str, Any] = field(default_factory=dict)
-    not_before: datetime | None = None
+    action: ActionKind
+    plan: Literal["elsewhere", "again"]
+    exclude_nodes: list[str]
+    resume_from: str | None
+    changes: dict[str, Any]
+    not_before: str | None
     ask_scheduler: bool = False
 
+    @classmethod
+    def from_action(cls, action: Action | None) -> Self | None:
+        """Convert from the policy's dataclass."""
+        if action is None:
+            return None
+        return cls(
+            action=action.kind,
+            plan=action.plan,
+            exclude_nodes=list(action.exclude_nodes),
+            resume_from=action.resume_from,
+            changes=action.changes,
+            not_before=None if action.not_before is None else action.not_before.isoformat(),
+            ask_scheduler=action.ask_scheduler,
+        )
 
-@dataclass(frozen=True, slots=True)
-class RuleAsked:
-    """One link of the chain of reasons: the rule's name, what it said, and whether it set the decision or the mode."""
 
-    name: str
-    said: str
-    decided: bool = False
+class ContextPart(BaseModel):
+    """Evidence from the fleet for (`weight` > 0) or against a side, in nats of log odds."""
+
+    kind: str
+    text: str
+    side: Side
+    weight: float
+    cause: str | None = None
+    node: str | None = None
+    at: datetime | None = None
+    gpu: int | None = None
+
+    @classmethod
+    def from_line(cls, line: ContextLine) -> Self:
+        """Convert from the classifiers' dataclass."""
+        names = ("kind", "text", "side", "cause", "node", "at", "gpu")
+        return cls(weight=round(line.weight, 3), **{name: getattr(line, name) for name in names})
+
+    def to_line(self) -> ContextLine:
+        """Convert to the classifiers' dataclass."""
+        return ContextLine(**dict(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What to do about a verdict.
+class LogVerdictPart(BaseModel):
+    """The verdict from log and scheduler alone, before the fleet's evidence."""
 
-    `resubmit` answers for this event without history, as if the job had opted in; `decision` answers with all that is
-    known. `action` is what would be done: set where the decision is to resubmit, and where it is held only until
-    something ends (`held_by`: repair, incident, storm, rate, window). `mode` says whether it may be done: an automatic
-    request is made only where `mode` is act and the decision is to resubmit; where `mode` is act and the decision is
-    hold, the request is kept held and asked again later. `incident` is the id of the incident that holds it.
-    `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided. `changes` are
-    requests that should be different next time, whoever starts it; `figures` are those of the cost gate.
-    """
+    side: Side
+    cause: str
+    cause_top: list[str]
+    confidence: float
+    abstained: bool
+    retry_outlook: RetryOutlook
+    explanation: str
+    suspect: SuspectPart | None = None
 
-    mitigations: tuple[Mitigation, ...]
+    @classmethod
+    def from_log_verdict(cls, log: LogVerdict | None) -> Self | None:
+        """Convert from the classifiers' dataclass."""
+        if log is None:
+            return None
+        names = ("side", "cause", "abstained", "retry_outlook", "explanation")
+        return cls(
+            cause_top=list(log.cause_top),
+            confidence=round(log.confidence, 4),
+            suspect=SuspectPart.from_suspect(log.suspect),
+            **{name: getattr(log, name) for name in names},
+        )
+
+    def to_log_verdict(self) -> LogVerdict:
+        """Convert to the classifiers' dataclass."""
+        suspect = None if self.suspect is None else self.suspect.to_suspect()
+        return LogVerdict(**(dict(self) | {"cause_top": tuple(self.cause_top), "suspect": suspect}))
+
+
+class VerdictBody(BaseModel):
+    """verdict/1: what classification and the built-in policy say of one failure."""
+
+    model_config = ConfigDict(extra="allow", title="verdict/1", populate_by_name=True)
+
+    schema_: Literal["verdict/1"] = Field(alias="schema")
+    event_id: str
+    cluster: str
+    job_id: str
+    attempt: int | None
+    side: Side
+    cause: str
+    cause_top: list[str]
+    category: str | None
+    symptom: str | None
+    symptom_top: list[str]
+    platform_symptom: PlatformSymptom
+    confidence: float = Field(ge=0, le=1, description="of the side")
+    abstained: bool
+    evidence: list[EvidenceLine]
+    suspect: SuspectPart | None
+    missing: list[str]
+    progress: ProgressPart | None
+    fingerprint: str
+    mitigations: list[MitigationPart]
     decision: Decision
     resubmit: bool
-    reasons: tuple[str, ...]
+    reasons: list[str]
+    exclude_nodes: list[str]
     policy: str
-    exclude_nodes: tuple[str, ...] = ()
-    action: Action | None = None
+    rule: str = Field(default="", description="the rule that decided")
     mode: Mode = "advise"
-    incident: int | None = None
+    action: ActionPart | None = None
+    incident: int | None = Field(default=None, description="the incident that holds the resubmission")
     held_by: str | None = None
-    rule: str = ""
-    rules_asked: tuple[RuleAsked, ...] = ()
     ask_whom: str | None = None
-    changes: dict[str, Any] = field(default_factory=dict)
-    figures: dict[str, float] = field(default_factory=dict)
+    changes: dict[str, Any] = Field(default_factory=dict, description="resource requests to change next time")
+    figures: dict[str, float] = Field(default_factory=dict, description="of the cost gate")
+    retry_outlook: RetryOutlook
+    explanation: str
+    weighed: list[tuple[str, float]]
+    model: str
+    rules: str
+    disputed: bool = Field(default=False, description="the log and the nodes disagree, both strongly")
+    context: list[ContextPart] = Field(default_factory=list, description="evidence from nodes and other failures")
+    log_said: LogVerdictPart | None = Field(default=None, description="null: there was no evidence from the fleet")
+
+    @classmethod
+    def from_verdict(
+        cls, verdict: Verdict, advice: Advice, *, event_id: str, cluster: str, job_id: str, attempt: int | None
+    ) -> Self:
+        """Join a verdict and the advice on it; numbers are rounded as they are stored."""
+        same = ("side", "cause", "category", "symptom", "platform_symptom", "abstained", "fingerprint")
+        also = ("retry_outlook", "explanation", "model", "rules", "disputed")
+        advised = ("decision", "resubmit", "policy", "rule", "mode", "incident", "held_by", "ask_whom", "changes")
+        progress = verdict.progress
+        return cls(
+            schema_=SCHEMA,
+            event_id=event_id,
+            cluster=cluster,
+            job_id=job_id,
+            attempt=attempt,
+            cause_top=list(verdict.cause_top),
+            symptom_top=list(verdict.symptom_top),
+            confidence=round(verdict.confidence, 4),
+            evidence=[EvidenceLine.from_evidence(line) for line in verdict.evidence],
+            suspect=SuspectPart.from_suspect(verdict.suspect),
+            missing=list(verdict.missing),
+            progress=None
+            if progress is None
+            else ProgressPart(step=progress.step, checkpoint=progress.checkpoint, at=progress.at),
+            mitigations=[
+                MitigationPart(code=one.code, score=round(one.score, 4), text=one.text) for one in advice.mitigations
+            ],
+            reasons=list(advice.reasons),
+            exclude_nodes=list(advice.exclude_nodes),
+            action=ActionPart.from_action(advice.action),
+            figures={name: round(value, 3) for name, value in advice.figures.items()},
+            weighed=[(name, round(weight, 3)) for name, weight in verdict.weighed],
+            context=[ContextPart.from_line(line) for line in verdict.context],
+            log_said=LogVerdictPart.from_log_verdict(verdict.log_verdict),
+            **{name: getattr(verdict, name) for name in (*same, *also)},
+            **{name: getattr(advice, name) for name in advised},
+        )
+
+    def to_verdict(self) -> Verdict:
+        """Return the verdict without its advice."""
+        progress = self.progress
+        return Verdict(
+            side=self.side,
+            cause=self.cause,
+            cause_top=tuple(self.cause_top),
+            category=self.category,
+            symptom=self.symptom,
+            symptom_top=tuple(self.symptom_top),
+            platform_symptom=self.platform_symptom,
+            confidence=self.confidence,
+            abstained=self.abstained,
+            retry_outlook=self.retry_outlook,
+            fingerprint=self.fingerprint,
+            explanation=self.explanation,
+            model=self.model,
+            rules=self.rules,
+            evidence=tuple(line.to_evidence() for line in self.evidence),
+            suspect=None if self.suspect is None else self.suspect.to_suspect(),
+            missing=tuple(self.missing),
+            progress=None if progress is None else Progress(progress.step, progress.checkpoint, progress.at),
+            weighed=tuple(self.weighed),
+            disputed=self.disputed,
+            context=tuple(line.to_line() for line in self.context),
+            log_verdict=None if self.log_said is None else self.log_said.to_log_verdict(),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the verdict/1 object as JSON types; times as RFC 3339 text with a numeric offset."""
+        found: dict[str, Any] = _json_types(self.model_dump(by_alias=True))
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """A verdict with its advice."""
+def stored_verdict(body: Mapping[str, Any]) -> Verdict:
+    """Return the verdict of a stored verdict/1 object.
 
-    verdict: Verdict
-    advice: Advice
-
-
-def evidence_to_wire(evidence: Evidence) -> dict[str, Any]:
-    """One evidence line as in verdict/1."""
-    return {
-        "rank": evidence.rank,
-        "node": evidence.node,
-        "stream": evidence.stream,
-        "line": evidence.line,
-        "text": evidence.text,
-        "role": evidence.role,
-        "signature": evidence.signature,
-    }
+    Raises:
+        pydantic.ValidationError: the object is not verdict/1.
+    """
+    return VerdictBody.model_validate(body).to_verdict()
 
 
-def action_to_wire(action: Action) -> dict[str, Any]:
-    """The action as in verdict/1 and in a leased request."""
-    return {
-        "action": action.kind,
-        "plan": action.plan,
-        "exclude_nodes": list(action.exclude_nodes),
-        "resume_from": action.resume_from,
-        "changes": action.changes,
-        "not_before": None if action.not_before is None else action.not_before.isoformat(),
-        "ask_scheduler": action.ask_scheduler,
-    }
-
-
-def _context_to_wire(line: ContextLine) -> dict[str, Any]:
-    return {
-        "kind": line.kind,
-        "text": line.text,
-        "side": line.side,
-        "weight": round(line.weight, 3),
-        "cause": line.cause,
-        "node": line.node,
-        "at": None if line.at is None else line.at.isoformat(),
-        "gpu": line.gpu,
-    }
-
-
-def _log_said_to_wire(said: LogVerdict) -> dict[str, Any]:
-    suspect = said.suspect
-    return {
-        "side": said.side,
-        "cause": said.cause,
-        "cause_top": list(said.cause_top),
-        "confidence": round(said.confidence, 4),
-        "abstained": said.abstained,
-        "retry_outlook": said.retry_outlook,
-        "explanation": said.explanation,
-        "suspect": None if suspect is None else {"rank": suspect.rank, "node": suspect.node, "gpu": suspect.gpu},
-    }
-
-
-def to_wire(diagnosis: Diagnosis, *, event_id: str, cluster: str, job_id: str, attempt: int | None) -> dict[str, Any]:
-    """The verdict/1 object (contract, section 3)."""
-    verdict, advice = diagnosis.verdict, diagnosis.advice
-    suspect, progress = verdict.suspect, verdict.progress
-    return {
-        "schema": SCHEMA,
-        "event_id": event_id,
-        "cluster": cluster,
-        "job_id": job_id,
-        "attempt": attempt,
-        "side": verdict.side,
-        "cause": verdict.cause,
-        "cause_top": list(verdict.cause_top),
-        "category": verdict.category,
-        "symptom": verdict.symptom,
-        "symptom_top": list(verdict.symptom_top),
-        "platform_symptom": verdict.platform_symptom,
-        "confidence": round(verdict.confidence, 4),
-        "abstained": verdict.abstained,
-        "evidence": [evidence_to_wire(line) for line in verdict.evidence],
-        "suspect": None if suspect is None else {"rank": suspect.rank, "node": suspect.node, "gpu": suspect.gpu},
-        "missing": list(verdict.missing),
-        "progress": None
-        if progress is None
-        else {
-            "step": progress.step,
-            "checkpoint": progress.checkpoint,
-            "at": None if progress.at is None else progress.at.isoformat(),
-        },
-        "fingerprint": verdict.fingerprint,
-        "mitigations": [{"code": m.code, "score": round(m.score, 4), "text": m.text} for m in advice.mitigations],
-        "decision": advice.decision,
-        "resubmit": advice.resubmit,
-        "reasons": list(advice.reasons),
-        "exclude_nodes": list(advice.exclude_nodes),
-        "policy": advice.policy,
-        "rule": advice.rule,
-        "mode": advice.mode,
-        "action": None if advice.action is None else action_to_wire(advice.action),
-        "incident": advice.incident,
-        "held_by": advice.held_by,
-        "ask_whom": advice.ask_whom,
-        "changes": advice.changes,
-        "figures": {name: round(value, 3) for name, value in advice.figures.items()},
-        "retry_outlook": verdict.retry_outlook,
-        "explanation": verdict.explanation,
-        "weighed": [[name, round(weight, 3)] for name, weight in verdict.weighed],
-        "model": verdict.model,
-        "rules": verdict.rules,
-        "disputed": verdict.disputed,
-        "context": [_context_to_wire(line) for line in verdict.context],
-        "log_said": None if verdict.log_verdict is None else _log_said_to_wire(verdict.log_verdict),
-    }
+def _json_types(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _json_types(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_types(item) for item in value]
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -2,8 +2,8 @@
 
 from classifiers.contracts import Verdict
 from service.clock import Clock
+from service.contracts.advice import Advice
 from service.contracts.event import JobCompletion
-from service.contracts.verdict import Advice
 from service.recommend import event_facts
 from service.recommend.advise import advise
 from service.recommend.policy import Policy

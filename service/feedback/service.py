@@ -16,9 +16,9 @@ from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service import weeks
 from service.clock import Clock
+from service.contracts.advice import Advice
 from service.contracts.event import JobCompletion
-from service.contracts.stored_verdict import verdict_of
-from service.contracts.verdict import Advice, Diagnosis, to_wire
+from service.contracts.verdict import VerdictBody, stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
@@ -242,15 +242,19 @@ class Feedback:
 
     def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
         before = detail.verdict or {}
-        wire = dict(before) | to_wire(
-            Diagnosis(made, self._advises(made, event)),
-            event_id=str(before.get("event_id") or event.key()),
-            cluster=detail.row.cluster,
-            job_id=detail.row.job_id,
-            attempt=detail.row.attempt,
+        wire = (
+            dict(before)
+            | VerdictBody.from_verdict(
+                made,
+                self._advises(made, event),
+                event_id=str(before.get("event_id") or event.key()),
+                cluster=detail.row.cluster,
+                job_id=detail.row.job_id,
+                attempt=detail.row.attempt,
+            ).to_wire()
         )
         version = work.failures.revise(detail.row.id, wire, source="person")
-        if _facts(made) != _facts(verdict_of(before)):
+        if _facts(made) != _facts(stored_verdict(before)):
             work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
             self._revised(work, detail.row.id, wire)
@@ -296,7 +300,7 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
         event = None if not kept else JobCompletion.model_validate(kept)
     except ValidationError:  # an event from which retention removed parts
         event = None
-    return replace(verdict_of(detail.verdict), fingerprint=detail.row.fingerprint), event
+    return replace(stored_verdict(detail.verdict), fingerprint=detail.row.fingerprint), event
 
 
 def _facts(verdict: Verdict) -> tuple[Any, ...]:

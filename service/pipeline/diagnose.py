@@ -17,8 +17,7 @@ from service.automation.request_creation import AdvisedFailure
 from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import CLASSIFIED_STATUSES, JobCompletion, LogRef, Status
-from service.contracts.stored_verdict import verdict_of
-from service.contracts.verdict import Diagnosis, to_wire
+from service.contracts.verdict import VerdictBody, stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
@@ -251,7 +250,7 @@ class Diagnose:
         now = standing.row
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
         if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
-            said = verdict_of(standing.verdict)
+            said = stored_verdict(standing.verdict)
             advised = self._automation.advise_revised(work, EndedAttempt(outcome.id, item.event, said, failure_id))
             told = self._wire(item, said, advised)
             better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
@@ -291,13 +290,14 @@ class Diagnose:
             advice = advise(verdict, item.event.facts(), known, self._policy)
         else:
             advice = advised.advice
-        return to_wire(
-            Diagnosis(verdict, advice),
+        return VerdictBody.from_verdict(
+            verdict,
+            advice,
             event_id=item.key,
             cluster=item.event.cluster,
             job_id=item.event.job_id,
             attempt=item.event.attempt,
-        )
+        ).to_wire()
 
     def _pending(self, failure_id: int, attempt_id: int, refs: Sequence[LogRef]) -> PendingLog:
         now = self._clock.now()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from classifiers.contracts import Verdict
 from classifiers.relevance.fleet_evidence import log_only, update_verdict
 from service.clock import Clock
-from service.contracts.stored_verdict import verdict_of
+from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.nodes.failure_evidence import Around, read
 from service.nodes.records import Judged
@@ -50,7 +50,7 @@ class Late:
         with self._store.reading() as reading:
             judged = {one.id: one for one in reading.failure_facts.judged(ids) if one.source == "machine"}
             bodies = reading.failure_facts.bodies(judged)
-            before = {number: verdict_of(body) for number, body in bodies.items()}
+            before = {number: stored_verdict(body) for number, body in bodies.items()}
             attempts = [_around(judged[number], verdict) for number, verdict in before.items()]
             evidence = read(reading, attempts)
         changed = []

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from classifiers.contracts import JobFacts, Verdict
-from service.contracts.verdict import Action, Advice, Mitigation
+from service.contracts.advice import Action, Advice, Mitigation
 from service.recommend import ranking, reasons, resource_changes
 from service.recommend.facts import ActionRate, Facts, History, Lineage, OptIn, StormState, SwitchState
 from service.recommend.policy import Policy

@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from service.contracts.verdict import RuleAsked
+from service.contracts.advice import RuleAsked
 from service.recommend.rule_chain import RuleResult, Trace
 
 

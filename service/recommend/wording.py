@@ -10,7 +10,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
-from service.contracts.verdict import RuleAsked
+from service.contracts.advice import RuleAsked
 
 LINE_SHOWN = 160
 

@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Any
 
 from classifiers import taxonomy
-from classifiers.contracts import Evidence, LogStream
-from service.contracts.verdict import evidence_to_wire
+from classifiers.contracts import LogStream
+from service.contracts.verdict import EvidenceLine
 from service.failures.repository.search import split_words
 from service.sql.packing import pack, pack_streams
 from tests.bench.workload import SYLLABLES
@@ -100,7 +100,7 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
         "platform_symptom": "crash",
         "confidence": confidence,
         "abstained": abstained,
-        "evidence": [evidence_to_wire(Evidence(line, "initiating", rank=0, line=3))],
+        "evidence": [EvidenceLine(text=line, role="initiating", stream="stderr", rank=0, line=3).model_dump()],
         "suspect": {"rank": 0, "node": None, "gpu": None},
         "fingerprint": fingerprint,
         "decision": decision,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from classifiers.taxonomy import Decision, PlatformSymptom, RetryOutlook, Role, Side
+from service.contracts.verdict import VerdictBody
 from service.dead_letters.records import StoredDeadLetter
 from service.failures.records import FailureRow
 from service.jobs.records import Attempt
@@ -15,108 +15,6 @@ from service.web.event_intake import Rejection
 from service.web.views import Pipeline
 
 Line = Annotated[int, Field(ge=1)]
-
-
-class EvidenceLine(BaseModel):
-    """One line that speaks for a verdict; `line` is 1-based in what was read, null if unknown."""
-
-    rank: int | None = None
-    node: str | None = None
-    stream: str
-    line: int | None = None
-    text: str
-    role: Role
-    signature: str | None = None
-
-
-class SuspectPart(BaseModel):
-    """Where the failure most likely began."""
-
-    rank: int | None = None
-    node: str | None = None
-    gpu: int | None = None
-
-
-class ProgressMade(BaseModel):
-    """The last step and checkpoint that the logs show."""
-
-    step: int | None = None
-    checkpoint: str | None = None
-    at: datetime | None = None
-
-
-class MitigationAdvised(BaseModel):
-    """One of the ten mitigations, made concrete; `score` is a probability."""
-
-    code: str
-    score: float
-    text: str
-
-
-class ContextSaid(BaseModel):
-    """One thing that the fleet says of a failure, for (`weight` > 0) or against a side, in nats of log odds."""
-
-    kind: str
-    text: str
-    side: Side
-    weight: float
-    cause: str | None = None
-    node: str | None = None
-    at: datetime | None = None
-    gpu: int | None = None
-
-
-class LogSaidPart(BaseModel):
-    """What the log and the scheduler said before the fleet was heard."""
-
-    side: Side
-    cause: str
-    cause_top: list[str]
-    confidence: float
-    abstained: bool
-    retry_outlook: RetryOutlook
-    explanation: str
-    suspect: SuspectPart | None = None
-
-
-class VerdictBody(BaseModel):
-    """verdict/1: what classification and the built-in policy say of one failure."""
-
-    model_config = ConfigDict(extra="allow", title="verdict/1")
-
-    schema_: Literal["verdict/1"] = Field(alias="schema")
-    event_id: str
-    cluster: str
-    job_id: str
-    attempt: int | None
-    side: Side
-    cause: str
-    cause_top: list[str]
-    category: str | None
-    symptom: str | None
-    symptom_top: list[str]
-    platform_symptom: PlatformSymptom
-    confidence: float = Field(ge=0, le=1, description="of the side")
-    abstained: bool
-    evidence: list[EvidenceLine]
-    suspect: SuspectPart | None
-    missing: list[str]
-    progress: ProgressMade | None
-    fingerprint: str
-    mitigations: list[MitigationAdvised]
-    decision: Decision
-    resubmit: bool
-    reasons: list[str]
-    exclude_nodes: list[str]
-    policy: str
-    retry_outlook: RetryOutlook
-    explanation: str
-    weighed: list[tuple[str, float]]
-    model: str
-    rules: str
-    disputed: bool = Field(default=False, description="the log and the nodes disagree, both strongly")
-    context: list[ContextSaid] = Field(default_factory=list, description="what nodes and other failures say")
-    log_said: LogSaidPart | None = Field(default=None, description="null: the fleet had nothing to add")
 
 
 class VerdictOfFailure(VerdictBody):

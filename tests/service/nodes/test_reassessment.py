@@ -10,7 +10,7 @@ import pytest
 
 from classifiers.contracts import Evidence, RawCase, Verdict
 from service.contracts.event import JobCompletion, from_object
-from service.contracts.stored_verdict import verdict_of
+from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.failures.records import FailureDetail
 from service.formats import node_events
@@ -179,7 +179,7 @@ def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock
     bench.diagnose([ended()])
     body = bench.failure().verdict
     assert body is not None
-    verdict = verdict_of(body)
+    verdict = stored_verdict(body)
     assert verdict.context[0].at == NOON
     assert verdict.suspect is not None
     assert verdict.suspect.gpu == 3

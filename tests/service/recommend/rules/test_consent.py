@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.contracts.verdict import Mode
+from service.contracts.advice import Mode
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import OptIn, OptInMode

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from service.contracts.verdict import Advice
+from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import Facts, Lineage, PastResubmit

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from classifiers.contracts import JobFacts
-from service.contracts.verdict import Advice
+from service.contracts.advice import Advice
 from service.recommend import policy
 from service.recommend.advise import advise
 from service.recommend.facts import History, KnownCheckpoint, OpenIncident, Tally
