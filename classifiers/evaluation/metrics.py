@@ -19,6 +19,7 @@ from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import AXES, NONE, DatasetError, LabelledCase, Labels
 from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.report_detection import is_report
 from classifiers.extraction.scan import Scanner, tidy
 from classifiers.model import label_fusion
 from classifiers.model.label_fusion import NONE as NO_LABEL
@@ -81,6 +82,7 @@ class Mistake:
 class Evaluation:
     """All figures of one predictor on one set of cases.
 
+    `by_medium`: by medium (log, report) and axis the share right and cases measured.
     `root_rank`, `root_line`: share right and cases measured; `many_rank`, `many_line` those of several ranks alone.
     """
 
@@ -99,6 +101,7 @@ class Evaluation:
     many_line: tuple[float, int] = (0.0, 0)
     mistakes: list[Mistake] = field(default_factory=list)
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
+    by_medium: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
 
 
 def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
@@ -292,6 +295,34 @@ def is_of_many_ranks(case: LabelledCase) -> bool:
     return len({stream.rank for stream in case.raw.streams if stream.rank is not None}) > 1
 
 
+def medium_of(case: LabelledCase) -> str:
+    """Whether a case is a log or a report that a person wrote: as it is labelled, else as its text reads."""
+    medium = case.provenance.get("medium")
+    if isinstance(medium, str):
+        return medium
+    return "report" if any(is_report(stream.text) for stream in case.raw.streams) else "log"
+
+
+def _by_medium(pairs: Sequence[tuple[LabelledCase, Answer]]) -> dict[str, dict[str, tuple[float, int]]]:
+    parts: dict[str, list[tuple[LabelledCase, Answer]]] = {"log": [], "report": []}
+    for case, answer in pairs:
+        parts[medium_of(case)].append((case, answer))
+    return {
+        medium: {
+            axis: _share(
+                [
+                    answer.labels[axis] in case.labels.allowed[axis]
+                    for case, answer in part
+                    if case.labels.best[axis] is not None
+                ]
+            )
+            for axis in AXES
+        }
+        for medium, part in parts.items()
+        if part
+    }
+
+
 def _share(right: Sequence[bool]) -> tuple[float, int]:
     return (sum(right) / len(right) if right else float("nan"), len(right))
 
@@ -332,6 +363,7 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
     out.root_rank, out.root_line = _ranks_right(both), _lines_right(both)
     out.many_rank, out.many_line = _ranks_right(many), _lines_right(many)
     out.mistakes = _mistakes(pairs)
+    out.by_medium = _by_medium(both)
     out.weak = {
         axis: {row.code: row.cases for row in out.axes[axis].classes if row.cases < WEAK_CLASS} for axis in AXES
     }

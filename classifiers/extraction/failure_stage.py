@@ -1,4 +1,6 @@
-"""Cues around a failing line: the stage of training that it is in (failure_stage.toml) and its reach (reach.toml).
+"""Cues around a failing line (`classifiers/data/cues`): the stage of training, how the failure showed, its reach.
+
+Words that programs print are in log.toml. Words that only people write are in report.toml; they count only in reports.
 
 The same last line (`TypeError: can't pickle ...`) means another symptom of distributed training (Liu et al. 2023) where
 a model is saved than where a loader starts its workers. The calls in the traceback and the lines before show which.
@@ -14,6 +16,7 @@ import ahocorasick_rs
 
 from classifiers.extraction import benign_lines, word_lists
 from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.report_detection import is_report
 
 # How much of a log is read around the first item, in characters (judgement: a traceback and what was printed before).
 _SHORT_LOG: Final = 3_000
@@ -27,17 +30,19 @@ _FOR_HOURS: Final = re.compile(r"\(x\d+ over \d+[hd]")
 
 @dataclass(frozen=True)
 class CueIndex:
-    """All cues of failure_stage.toml and reach.toml.
+    """All cues of log.toml and report.toml.
 
     Attributes:
         automaton: finds their words in a lower-case text.
         names: the cue of each word.
+        of_reports: the places of the words of report.toml.
         stages: the cues that are stages.
         shared: the cues that every head of the classifier reads, not only that of the symptom.
     """
 
     automaton: ahocorasick_rs.AhoCorasick
     names: tuple[str, ...]
+    of_reports: frozenset[int]
     stages: frozenset[str]
     shared: frozenset[str]
 
@@ -58,32 +63,39 @@ def cues() -> CueIndex:
         ValueError: a file does not follow the format; the message names the entry.
     """
     owners: dict[str, tuple[str, bool]] = {}
+    stages: set[str] = set()
     shared = {FOR_HOURS}
-    for file in ("failure_stage.toml", "reach.toml"):
-        for entry in word_lists.entries(file, "mark", flags=("stage",)):
-            if file == "reach.toml":
+    for file, of_reports in (("log.toml", False), ("report.toml", True)):
+        for entry in word_lists.entries(file, "mark", flags=("stage", "shared")):
+            if entry.get("stage"):
+                stages.add(entry["name"])
+            if entry.get("shared"):
                 shared.add(entry["name"])
             for word in entry["words"]:
-                owners.setdefault(word, (entry["name"], bool(entry.get("stage", False))))
+                owners.setdefault(word, (entry["name"], of_reports))
     words = sorted(owners)
     return CueIndex(
         automaton=word_lists.automaton(words),
         names=tuple(owners[word][0] for word in words),
-        stages=frozenset(name for name, is_stage in owners.values() if is_stage),
+        of_reports=frozenset(place for place, word in enumerate(words) if owners[word][1]),
+        stages=frozenset(stages),
         shared=frozenset(shared),
     )
 
 
-def find_cues(text: str) -> StageCues:
+def find_cues(text: str, *, report: bool) -> StageCues:
     """The cues in a text; a word that begins with a letter counts only at the beginning of a word.
 
-    Chinese is written without spaces: there, and after it, a word begins anywhere.
+    Chinese is written without spaces: there, and after it, a word begins anywhere. Words of report.toml count only
+    where the text is (of) a report.
     """
     index = cues()
     found: set[str] = set()
     last_stage, last_begin = "", -1
     low = text.lower()
     for word, begin, _ in index.automaton.find_matches_as_indexes(low, overlapping=True):
+        if word in index.of_reports and not report:
+            continue
         if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue
         name = index.names[word]
@@ -101,8 +113,9 @@ def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem]) ->
     if first is None:
         return StageCues()
     text = texts[first.stream]
+    report = is_report(text)
     if len(text) <= _SHORT_LOG:
-        return find_cues("\n".join(benign_lines.drop_benign(text.splitlines())))
+        return find_cues("\n".join(benign_lines.drop_benign(text.splitlines())), report=report)
     end = first.offset + len(first.text)
     begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
-    return find_cues(text[begin : end + _AFTER])
+    return find_cues(text[begin : end + _AFTER], report=report)

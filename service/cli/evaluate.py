@@ -75,6 +75,12 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     if first.many_line[1]:
         single[f"first line found, of {first.many_line[1]} of several ranks"] = first.many_line[0]
     lines += [f"{name:34s}{value:26.3f}" for name, value in single.items()]
+    lines += [
+        f"{f'{axis}: right in {medium}s, of {count}':34s}{right:26.3f}"
+        for medium, shares in first.by_medium.items()
+        for axis, (right, count) in shares.items()
+        if count
+    ]
     weak = [
         f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()
     ]

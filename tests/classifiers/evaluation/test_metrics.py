@@ -87,3 +87,18 @@ def test_runs_of_several_ranks_are_measured_apart() -> None:
     assert figures.many_line == (0.5, 2)
     assert figures.root_rank[1] == 3
     assert figures.root_rank[0] == pytest.approx(1 / 3)
+
+
+def test_logs_and_reports_are_measured_apart() -> None:
+    log, report_case = metrics.read_cases(
+        orjson.dumps(FLAT) + b"\n" + orjson.dumps({**FLAT, "id": "c2", "log": "I do not know why it is out of memory"}),
+        "x",
+    )
+    assert (metrics.medium_of(log), metrics.medium_of(report_case)) == ("log", "report")
+    right, wrong = (
+        {"side": side, "cause": "", "category": "", "symptom": "", "retry": ""} for side in ("user", "system")
+    )
+    answers = [metrics.Answer(labels=right, top={}), metrics.Answer(labels=wrong, top={})]
+    both = measure("x", [log, report_case], answers)
+    assert both.by_medium["log"]["side"] == (1.0, 1)
+    assert both.by_medium["report"]["side"] == (0.0, 1)
