@@ -223,6 +223,13 @@ def test_the_messages_that_the_runbook_explains_exist() -> None:
     assert explained > 0
 
 
+def test_the_buttons_and_headings_that_the_runbook_names_exist() -> None:
+    named = set(re.findall(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])", documents.prose(Path("deploy/RUNBOOK.md"))))
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "service" / "web").rglob("*.html"))
+    assert named
+    assert {name for name in named if name not in pages} == set()
+
+
 def test_the_alerts_name_sections_of_the_runbook() -> None:
     alerts = (ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text(encoding="utf-8")
     named = re.findall(r'runbook: deploy/RUNBOOK.md, "([^"]+)"', alerts)
