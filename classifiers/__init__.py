@@ -1,1 +1,1 @@
-"""The library that says why a job failed: words, evidence, signatures, the trained text classifier."""
+"""The library that classifies failed jobs: extraction of evidence, signatures, relevance, the trained classifier."""

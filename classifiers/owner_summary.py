@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from classifiers.contracts import Case, Suspect
 from classifiers.taxonomy import PlatformSymptom
 
-_LINE_LENGTH: Final = 200
+_LINE_LENGTH: Final = 200  # characters (judgement)
 
 
 @cache

@@ -89,7 +89,7 @@ _NAMES: dict[str, bool] = {
     "_key=": False,
 }
 _FLAGS = ("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token")
-_TOKEN_LEAST = 12
+_TOKEN_LEAST = 12  # characters; shorter values of these names are often words (judgement)
 _TOKEN_MOST = 4096 + len("eyJ")
 _RUN = re.compile(r"[\w-]*")
 _MULTILINE_MARKER = "-----BEGIN "

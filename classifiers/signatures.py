@@ -75,9 +75,9 @@ class Pattern(Protocol):
 
 
 VERSION: Final = 1
-MIN_LITERAL: Final = 3
+MIN_LITERAL: Final = 3  # letters (judgement)
 SHORT: Final = 5  # letters; shorter literals are often part of other words (judgement)
-MAX_LINE: Final = 2_000
+MAX_LINE: Final = 2_000  # characters (judgement)
 _ID = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*")
 _NOT_LINEAR = re.compile(r"\(\?(?:=|!|<=|<!)|\\[1-9]|\(\?P=|\(\?\(")
 _KEYS = frozenset(

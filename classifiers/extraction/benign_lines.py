@@ -1,7 +1,7 @@
 """Lines that any run prints (benign_lines.toml), as opposed to lines that may be about the failure.
 
-A log has warnings of the start, help texts of launchers and notices of libraries around a failure. What they mention
-(a cause, a missing transport) says nothing about it.
+A log has start-up warnings, help texts of launchers and notices of libraries around a failure. The causes and missing
+parts that they mention are no evidence on it.
 """
 
 from collections.abc import Sequence

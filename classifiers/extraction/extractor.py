@@ -26,9 +26,9 @@ from classifiers.extraction.stream_reader import StreamText
 from classifiers.signatures import Signature
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
-_CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same
+_CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
-_MOST_MISSING: Final = 20
+_MOST_MISSING: Final = 20  # entries (judgement)
 
 
 def scheduler_message(raw: RawCase) -> str:

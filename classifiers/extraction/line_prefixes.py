@@ -60,7 +60,7 @@ _PROBE_LINES: Final = 14
 _PROBE_STEP: Final = 4
 _STRETCH_LINES: Final = 600
 _STRETCH_LENGTH: Final = 60_000
-# When a prefix counts (judgement, checked on captured runs of each launcher).
+# When a prefix counts (judgement).
 _FEWEST_LINES: Final = 3
 _SHARE_OF_LINES: Final = 0.5
 _SHARE_OF_NAMED_LINES: Final = 0.85  # hosts and pods are on every line

@@ -1,7 +1,7 @@
 """The order of evidence by how likely a line is the onset of the failure.
 
 The members are ordered: the smaller the value, the more likely the failure began with the line. The order is a
-judgement, checked on captured runs whose first failing line is known.
+judgement.
 """
 
 from collections.abc import Mapping

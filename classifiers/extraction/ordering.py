@@ -14,7 +14,7 @@ from classifiers.taxonomy import Role
 
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
-# All of these are a judgement, checked on captured runs.
+# All of these are a judgement.
 _MOST_ITEMS: Final = 24
 _MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike

@@ -17,7 +17,7 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
 
-_LEADING: Final = 4  # items whose likely rank is looked for (judgement: later ones are seldom read)
+_LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Extraction:
         suspect: the suspect.
         progress: the progress of the run.
         ranks_seen: how many different ranks have a stream or a line.
-        stage: what the text around the first item says of the stage.
+        stage: the cues around the first item.
     """
 
     raw: RawCase

@@ -46,9 +46,10 @@ _VIOLENT: Final = frozenset({SIGILL, SIGBUS, SIGFPE, SIGKILL, SIGSEGV})
 # Exit codes 128 + n: a shell's report of signal n. Above 31 come Linux's real-time signals, which nothing here sends.
 _SIGNAL_BASE: Final = 128
 _SIGNAL_END: Final = 160
-_NOTICE_RANGE: Final = 300  # characters after a line that belong to its notice (judgement)
+# Characters after a line that belong to its notice, and of a root-cause report (judgement).
+_NOTICE_RANGE: Final = 300
 _ROOT_CAUSE_RANGE: Final = 1_500
-_MAX_RANK_RANGE: Final = 4_096  # larger ranges are no lists of tasks
+_MAX_RANK_RANGE: Final = 4_096  # larger ranges are no lists of tasks (judgement)
 
 
 @dataclass(frozen=True, slots=True)

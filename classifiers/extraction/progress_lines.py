@@ -18,7 +18,7 @@ _COMPLAINTS: Final = (
     "error", "timeout", "timed out", "fail", "exception", "traceback", "abort", "warn", 'file "', "frame #", "signal",
     "closed", "retry", "killed", "nccl info", " at 0x",
 )  # fmt: skip
-# When a shape counts as progress (judgement, checked on captured runs).
+# When a shape counts as progress (judgement).
 _FEWEST_REGIONS: Final = 2
 _FEWEST_LINES: Final = 4
 _SHARE_OF_LINES: Final = 12  # one of so many
@@ -31,10 +31,10 @@ _SHAPE_WORDS: Final = 8
 _LINE_RANGE: Final = 300
 _LINE_LENGTH: Final = 400
 _TIME_RANGE: Final = 200
-# A process writes its standard output in blocks: so many characters of progress from before its end may follow its
-# last error (twice the 4 KiB of a pipe's block, and the lines of other ranks between them).
+# A process writes its standard output in blocks of some KiB: so many characters of progress from before its end may
+# follow its last error (judgement).
 _BUFFERED_LENGTH: Final = 12_000
-_FOLLOWING_LENGTH: Final = 150  # less text after a line shows nothing
+_FOLLOWING_LENGTH: Final = 150  # less text after a line shows nothing (judgement)
 
 Shape = tuple[str, ...]
 

@@ -71,7 +71,7 @@ class StreamText:
 
 @dataclass(slots=True)
 class StreamFindings:
-    """What the lines of all streams say.
+    """The findings of all streams so far.
 
     Attributes:
         items: the evidence items, in the order in which they were found.
@@ -115,7 +115,7 @@ class StreamReader:
         self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
 
     def read(self, findings: StreamFindings) -> None:
-        """Add what the stream says to the findings."""
+        """Add the items, exits and missing ranks of the stream to the findings."""
         counts: Counter[str] = Counter()
         has_many = len(self._lines) > _MANY_LINES
         for line in self._lines:

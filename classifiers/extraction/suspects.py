@@ -36,9 +36,10 @@ _RANK_MENTION: Final = re.compile(
     r"(?i)(?<!sending )(?<!subprocess )\b(?:rank|worker|process|task|trainer)[ .:#=]{1,2}"
     r"(?P<rank>\d{1,3})\b(?! (?:of|steps|workers)|:\d)"
 )
-_RANGE: Final = 600  # characters of a line that are searched (judgement)
+# Characters of a line that are searched (judgement).
+_RANGE: Final = 600
 _SEQUENCE_RANGE: Final = 2_000
-_NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node
+_NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node, as vendors build them
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
 _PAIR: Final = 2
 _NO_TIME: Final = 1e12  # sorts last

@@ -33,7 +33,7 @@ class NodeEventKind:
         code: its code.
         title: its title.
         severity: how severe such an event is.
-        description: what the event says of a node.
+        description: the event as a statement on the node.
         source: where the figures come from.
         side: the side that it is evidence for, None if it is no evidence.
         cause: the cause that it is evidence for, "" if none.
@@ -68,8 +68,8 @@ class RelatedFailureRule:
         code: its code.
         title: its title.
         side: the side that they are evidence for.
-        description: what they say, with `{count}` and `{node}`.
-        description_one: what a single one says.
+        description: the evidence in words, with `{count}` and `{node}`.
+        description_one: the same for a single failure.
         source: where the figures come from.
         cap: the most that they weigh together, in nats.
         before_s: how long before a failure's end they count, in seconds.

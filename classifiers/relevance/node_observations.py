@@ -9,7 +9,7 @@ from classifiers.relevance.evidence_weights import EvidenceWeights, NodeEventKin
 from classifiers.relevance.records import FleetEvidence, NodeObservation, short_name
 from classifiers.taxonomy import Side
 
-TEXT_LENGTH: Final = 300
+TEXT_LENGTH: Final = 300  # characters (judgement)
 MACHINE_STREAMS: Final = frozenset({"node", "scheduler"})
 _DAY_S: Final = 86_400
 _LEAST_CHANCE: Final = 1e-9  # keeps the logarithm finite

@@ -1,4 +1,4 @@
-"""What the fleet knows around one failed attempt: node observations and failures of other jobs."""
+"""The fleet's evidence around one failed attempt: node observations and failures of other jobs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,7 +46,7 @@ class RelatedFailure:
 
 @dataclass(frozen=True, slots=True)
 class FleetEvidence:
-    """What is known around one failed attempt.
+    """The evidence around one failed attempt.
 
     Attributes:
         ended_at: when the attempt ended.

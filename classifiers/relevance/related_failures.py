@@ -133,7 +133,7 @@ def _at_least(count: int, expected: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What a rule found: the side and cause it speaks for, its weight in nats, how many failures, and where."""
+    """The result of a rule: side and cause, weight in nats, number of failures, node and time."""
 
     side: Side
     weight: float

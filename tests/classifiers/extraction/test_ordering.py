@@ -1,0 +1,74 @@
+"""Evidence items are ordered by role, onset and time; a beginning is chosen where no line shows one."""
+
+from typing import Any
+
+from classifiers.extraction import ordering
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.progress_lines import ProgressLines
+from classifiers.taxonomy import Role
+
+
+def item(text: str, role: Role, onset: Onset = Onset.NEUTRAL, position: int = 0, **changes: Any) -> EvidenceItem:
+    return EvidenceItem(text, role, onset, 0, position, changes.pop("offset", position * 100), position + 1, **changes)
+
+
+def test_a_line_of_the_same_words_on_the_same_rank_is_kept_once() -> None:
+    items = [item(f"error {number}", "cascade", position=number, rank=number % 2) for number in range(6)]
+    assert [one.text for one in ordering.fold_repeats(items)] == ["error 0", "error 1"]
+
+
+def test_the_earliest_consequence_is_promoted_where_no_line_is_a_beginning() -> None:
+    late = item("late", "cascade", position=0, rank=0, time=60.0)
+    early = item("early", "cascade", position=1, rank=1, time=3.0)
+    ordering.promote_first_sign([late, early])
+    assert (early.role, early.onset) == ("initiating", Onset.FIRST_CONSEQUENCE)
+    assert late.role == "cascade"
+
+
+def test_no_consequence_is_promoted_where_a_line_is_a_beginning() -> None:
+    cascade = item("time-out", "cascade", position=1, rank=1)
+    ordering.promote_first_sign([item("KeyError: 'x'", "initiating", Onset.TRACEBACK), cascade])
+    assert cascade.role == "cascade"
+
+
+def test_a_retried_attempt_is_context_where_another_line_is_a_beginning_and_last_where_none_is() -> None:
+    retried = item("upload failed, retrying", "initiating", Onset.RETRIED)
+    ordering.withdraw_survived([retried, item("KeyError: 'x'", "initiating", Onset.TRACEBACK, 1)], [None])
+    assert (retried.role, retried.onset) == ("context", Onset.WITHDRAWN)
+    alone = item("upload failed, retrying", "initiating", Onset.RETRIED)
+    ordering.withdraw_survived([alone], [None])
+    assert (alone.role, alone.onset) == ("initiating", Onset.SURVIVED_RETRY)
+
+
+def test_an_error_before_further_progress_is_withdrawn() -> None:
+    steps = "".join(f"step {number} loss 1.0\n" for number in range(400))
+    progress = ProgressLines(steps, lambda: ([steps.splitlines()[::10]], 1))
+    survived = item("ERROR cannot reach the server", "initiating", Onset.ERROR_WORDS, offset=100)
+    last = item("ERROR loss is not finite", "initiating", Onset.ERROR_WORDS, 1, offset=len(steps) - 10)
+    ordering.withdraw_survived([survived, last], [progress])
+    assert (survived.role, last.role) == ("context", "initiating")
+
+
+def test_items_are_sorted_by_role_then_onset_then_time() -> None:
+    items = [
+        item("teardown", "teardown", position=0),
+        item("hint", "initiating", Onset.WEAK_ENTRY, 1, time=1.0),
+        item("late", "initiating", Onset.STRONG_ENTRY, 2, time=9.0),
+        item("early", "initiating", Onset.CHAINED_TRACEBACK, 3, time=2.0),
+        item("decisive", "initiating", Onset.DECISIVE_ENTRY, 4, time=10.0),
+    ]
+    assert [one.text for one in sorted(items, key=ordering.sort_key)] == [
+        "decisive", "early", "late", "hint", "teardown",
+    ]  # fmt: skip
+
+
+def test_the_suspect_rank_comes_first_among_equal_onsets() -> None:
+    other = item("of rank 0", "initiating", Onset.TRACEBACK, 0, rank=0, time=1.0)
+    suspect = item("of rank 3", "initiating", Onset.TRACEBACK, 1, rank=3, time=2.0)
+    assert sorted([other, suspect], key=ordering.prefer_rank(3)) == [suspect, other]
+
+
+def test_the_items_of_each_role_are_limited() -> None:
+    items = [item(str(number), "cascade", position=number) for number in range(50)]
+    assert len(ordering.limit(items)) == 6
