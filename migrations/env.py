@@ -1,6 +1,6 @@
-"""What Alembic runs: the migrations over the connection it is handed, or over the one the settings name.
+"""Alembic environment: runs the migrations on the given connection, or on the database of the settings.
 
-`faultline db upgrade` hands a connection in. Alembic's own command (`alembic -c migrations/alembic.ini revision
+`faultline db upgrade` passes a connection. Alembic's own command (`alembic -c migrations/alembic.ini revision
 --autogenerate -m "..."`) has none, and reads FAULTLINE_DATABASE_URL.
 """
 
@@ -16,7 +16,7 @@ def _run(connection: Connection) -> None:
     context.configure(
         connection=connection,
         target_metadata=metadata,
-        # SQLite can roll schema changes back as well, once the driver leaves BEGIN to us (service.db.engine).
+        # SQLite can roll back schema changes too, since the driver leaves BEGIN to the engine (service.db.engine).
         transactional_ddl=True,
         render_as_batch=connection.dialect.name == "sqlite",
         compare_type=True,

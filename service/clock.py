@@ -1,4 +1,4 @@
-"""Time, passed in wherever it is needed."""
+"""The clock, passed in wherever time is needed."""
 
 import time
 from datetime import UTC, datetime
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the service asks of time."""
+    """The interface of a clock."""
 
     def now(self) -> datetime:
         """The present instant, aware, UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Seconds of a monotonic clock."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -22,14 +22,14 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The system clock."""
 
     def now(self) -> datetime:
         """The present instant, aware, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Seconds of a monotonic clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -1,11 +1,11 @@
-"""One error type that carries its HTTP status and what was wrong where; one shape for every answer (RFC 9457)."""
+"""Errors with their HTTP status and the invalid fields; all answers have the shape of RFC 9457."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One place that is wrong: which field, what was expected there, what was found (shortened, never a secret)."""
+    """One invalid field: its name, the expected value, and the value found (shortened, never a secret)."""
 
     field: str
     expected: str
@@ -13,7 +13,7 @@ class FieldError:
 
 
 class FaultlineError(Exception):
-    """Something a caller or an operator can mend. `status`: the HTTP status; `news`: whether to log it."""
+    """An error that a caller or an operator can resolve. `status`: the HTTP status; `news`: whether to log it."""
 
     status = 500
     title = "Internal error"
@@ -26,7 +26,7 @@ class FaultlineError(Exception):
 
 
 class InvalidInput(FaultlineError):
-    """What was sent in is not what the contract asks for."""
+    """The input does not conform to the contract."""
 
     status = 422
     title = "Invalid input"
@@ -34,12 +34,12 @@ class InvalidInput(FaultlineError):
 
 
 def invalid(field: str, expected: str, got: str) -> InvalidInput:
-    """The error of one field; what was found is shortened and must be no secret."""
+    """The error of one field; the value found is shortened and must not be a secret."""
     return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))
 
 
 class UnreadableRecord(InvalidInput):
-    """A record that can't become an event: it goes to the dead letters with `reason`."""
+    """A record that cannot be parsed as an event: it becomes a dead letter with `reason`."""
 
     def __init__(self, reason: str, errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(reason, errors)
@@ -47,7 +47,7 @@ class UnreadableRecord(InvalidInput):
 
 
 class NotFound(FaultlineError):
-    """No such thing is stored."""
+    """The requested item does not exist."""
 
     status = 404
     title = "Not found"
@@ -55,7 +55,7 @@ class NotFound(FaultlineError):
 
 
 class Conflict(FaultlineError):
-    """The thing changed meanwhile, or is in a state that does not allow it."""
+    """The item has changed, or its state does not allow the operation."""
 
     status = 409
     title = "Conflict"
@@ -63,7 +63,7 @@ class Conflict(FaultlineError):
 
 
 class TooLarge(FaultlineError):
-    """More was sent than the service takes at once."""
+    """The request is larger than the service accepts."""
 
     status = 413
     title = "Too large"
@@ -71,7 +71,7 @@ class TooLarge(FaultlineError):
 
 
 class Unauthorized(FaultlineError):
-    """No token, or one that is not known."""
+    """No token, or an unknown one."""
 
     status = 401
     title = "Unauthorized"
@@ -87,7 +87,7 @@ class Forbidden(FaultlineError):
 
 
 class Unavailable(FaultlineError):
-    """A part that the service needs (database, broker) does not answer now; trying again later may help."""
+    """A required service (database, broker) does not answer; retrying later may help."""
 
     status = 503
     title = "Unavailable"

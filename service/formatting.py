@@ -1,4 +1,4 @@
-"""How values are written for people: escape_invisible control characters, folded long texts, times, spans, numbers."""
+"""Formatting of values for people: visible control characters, truncated texts, times, durations, numbers."""
 
 import re
 from datetime import datetime
@@ -9,41 +9,41 @@ from markupsafe import Markup
 
 from service.contracts.page import COUNT_LIMIT
 
-LONGEST = 4_000  # characters of one text that a page ever holds; the whole stands in the log and in the API
+LONGEST = 4_000  # characters of one text that a page shows at most; log and API have the whole text
 
 _BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _UNSEEN = _BIDI + "\u200b\u2060\ufeff\u00ad"
-# C0 controls have pictures of their own (U+2400 on); what would reorder or hide text is named.
+# C0 controls have visible symbols (from U+2400); characters that reorder or hide text are named.
 _VISIBLE = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"}
 _VISIBLE |= {0x7F: "\u2421"}
 _VISIBLE |= {code: f"[U+{code:04X}]" for code in range(0x80, 0xA0)}
 _VISIBLE |= {ord(char): f"[U+{ord(char):04X}]" for char in _UNSEEN + "\u2028\u2029"}
 _VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-# What colours a terminal says nothing on a page.
+# Colour codes have no meaning on a page.
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
 def escape_invisible(value: Any) -> Any:
-    """Text in which every character can be seen and none acts; anything else as it is. Applied to all that is shown."""
+    """Text in which invisible and control characters are replaced by visible ones; other values unchanged."""
     if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return value.translate(_VISIBLE)
 
 
 def strip_colour(text: str) -> str:
-    """A log's line without a terminal's colours."""
+    """A log line without terminal colour codes."""
     return _ANSI.sub("", text)
 
 
 def truncate(text: str, most: int = LONGEST) -> str:
-    """The beginning of a text, and how much was left out."""
+    """The beginning of a text and the number of omitted characters."""
     if len(text) <= most:
         return text
     return f"{text[:most]} … {len(text) - most:,} more characters"
 
 
 def time_ago(at: datetime, now: datetime) -> str:
-    """How long ago, in one unit."""
+    """The time since then, in one unit."""
     seconds = (now - at).total_seconds()
     if seconds < 0:
         return "in the future"
@@ -54,7 +54,7 @@ def time_ago(at: datetime, now: datetime) -> str:
 
 
 def exact_time(at: datetime, zone: ZoneInfo) -> str:
-    """An instant as a person writes it down, with its zone."""
+    """Date and time in a time zone."""
     try:
         return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
     except OverflowError:
@@ -67,12 +67,12 @@ def number(value: float, digits: int = 0) -> str:
 
 
 def counted(value: int) -> str:
-    """The same for a count that stops one beyond `COUNT_LIMIT`: 10001 → 10,000+."""
+    """A count that is bounded by `COUNT_LIMIT` + 1: 10001 → 10,000+."""
     return number(value) if value <= COUNT_LIMIT else f"{number(COUNT_LIMIT)}+"
 
 
 def gpu_hours(value: float) -> str:
-    """GPU-hours with as many digits as mean something."""
+    """GPU-hours with the significant digits only."""
     if value == 0:
         return "0"
     if value < 0.1:  # noqa: PLR2004 - below it one decimal would say nothing
@@ -81,7 +81,7 @@ def gpu_hours(value: float) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """0.0403 → 4.0 %; a dash where it is not known."""
+    """0.0403 → 4.0 %; a dash if unknown."""
     return "–" if share is None else f"{share * 100:.{digits}f}\u00a0%"
 
 
@@ -99,5 +99,5 @@ def duration(seconds: float) -> str:
 
 
 def confidence(share: float) -> str:
-    """A verdict's confidence as people read it: nothing is ever 100 % sure."""
+    """The confidence of a verdict; it is never shown as 100 %."""
     return "over 99\u00a0%" if share > 0.995 else percent(share, 0)  # noqa: PLR2004 - what would be written as 100

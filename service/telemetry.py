@@ -1,4 +1,4 @@
-"""What the service measures of itself; handed in wherever something is counted, shown at /metrics."""
+"""Metrics of the service, exposed at /metrics."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -6,13 +6,13 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 
 
 class Telemetry:
-    """Every metric of the service, in a registry of its own so that two services in one process do not mix."""
+    """All metrics of the service, in their own registry, so that two services in one process do not mix."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.events = Counter(
             "faultline_events",
-            "Job completions handled, by what became of them",
+            "Job completions handled, by outcome",
             ["outcome"],  # accepted, duplicate, conflict, skipped
             registry=self.registry,
         )
@@ -23,7 +23,7 @@ class Telemetry:
             "faultline_verdicts", "Failures diagnosed, by side", ["side", "abstained"], registry=self.registry
         )
         self.revisions = Counter(
-            "faultline_verdict_revisions", "Verdicts made again when evidence came later", registry=self.registry
+            "faultline_verdict_revisions", "Verdicts revised when evidence arrived later", registry=self.registry
         )
         self.logs_missing = Counter(
             "faultline_logs_missing",
@@ -42,7 +42,7 @@ class Telemetry:
         )
         self.deliveries = Counter(
             "faultline_deliveries",
-            "Messages tried to be told to others, by endpoint and by what became of the try",
+            "Delivery attempts, by endpoint and outcome",
             ["endpoint", "outcome"],  # sent, retry, refused, gone
             registry=self.registry,
         )

@@ -1,4 +1,4 @@
-"""ISO weeks in a time zone: their names, their beginnings and ends."""
+"""ISO weeks in a time zone: names, start and end."""
 
 import re
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ class Week:
         return date.fromisocalendar(self.year, self.number, 1)
 
     def earlier(self, weeks: int) -> "Week":
-        """The week so many weeks before."""
+        """The week `weeks` weeks earlier."""
         year, number, _ = (self.monday() - timedelta(weeks=weeks)).isocalendar()
         return Week(year, number)
 
     def span(self, zone: ZoneInfo) -> tuple[datetime, datetime]:
-        """From Monday's midnight to the next one by the zone's clocks, in UTC: 167 to 169 hours."""
+        """From Monday's midnight to the next in the zone, in UTC: 167 to 169 hours."""
         first = self.monday()
         start, end = (datetime.combine(day, time(), zone).astimezone(UTC) for day in (first, first + timedelta(days=7)))
         return start, end
 
 
 def parse(text: str) -> Week:
-    """A week by its name.
+    """Parse the name of a week.
 
     Raises:
-        InvalidInput: it is none, or that year has no such week.
+        InvalidInput: the name is invalid, or the year has no such week.
     """
     found = _NAME.fullmatch(text.strip())
     week = Week(int(found[1]), int(found[2])) if found else Week(0, 0)
@@ -55,11 +55,11 @@ def parse(text: str) -> Week:
 
 
 def of(moment: datetime, zone: ZoneInfo) -> Week:
-    """The week a moment lies in."""
+    """The week that contains a moment."""
     year, number, _ = moment.astimezone(zone).isocalendar()
     return Week(year, number)
 
 
 def last_complete(now: datetime, zone: ZoneInfo) -> Week:
-    """The newest week that is over."""
+    """The last week that is over."""
     return of(now, zone).earlier(1)

@@ -11,7 +11,7 @@ branch_labels = None
 depends_on = None
 
 BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-# Already compressed: PostgreSQL would only try again, in vain, before it puts them beside the row.
+# Already compressed: PostgreSQL should not try to compress them again.
 COMPRESSED = (("logs", "streams"), ("logs", "event"), ("verdicts", "body"), ("outbox", "payload"))
 
 

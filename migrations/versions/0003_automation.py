@@ -1,4 +1,4 @@
-"""Automation: advice as given, requests, lineages, incidents, storms, the switch."""
+"""Automation: advice as given, requests, lineages, incidents, storms, the kill switch."""
 
 from typing import Any
 

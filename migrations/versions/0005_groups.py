@@ -1,4 +1,4 @@
-"""Groups of failures, feedback and words to search."""
+"""Groups of failures, feedback and full-text search."""
 
 from typing import Any
 
@@ -193,7 +193,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_group_notes_group_id_id"), "group_notes", ["group_id", "id"])
 
     _words()
-    # Every failure there is counts once, as one that has just come.
+    # Every stored failure is counted once, as a new one.
     op.execute(
         "INSERT INTO group_deltas (failure_id, fingerprint, sign) SELECT id, fingerprint, 1 FROM failures ORDER BY id"
     )

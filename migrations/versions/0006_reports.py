@@ -1,4 +1,4 @@
-"""Published reports, and duties that exactly one process does."""
+"""Published reports, and leases of periodic tasks."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -57,7 +57,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_hour_notes")),
     )
     op.create_index(op.f("ix_hour_notes_hour_id"), "hour_notes", ["hour", "id"])
-    # What is stored already is counted in the background.
+    # Stored rows are counted in the background.
     hour = (
         "date_trunc('hour', ended_at, 'UTC')"
         if op.get_bind().dialect.name == "postgresql"

@@ -1,4 +1,4 @@
-"""Sums of days, and indexes so that no page's work grows with what is stored."""
+"""Sums of days, and indexes that bound the cost of pages."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("scope", "name", "kind", "day", "status", "side", "cause", name=op.f("pk_days")),
     )
     op.create_index(op.f("ix_days_day"), "days", ["day"])
-    # Hours that were counted already are added up here; those that are not yet bring their day up to date themselves.
+    # Counted hours are summed here; other hours update their day when they are counted.
     day = (
         "date_trunc('day', hour, 'UTC')"
         if op.get_bind().dialect.name == "postgresql"

@@ -1,4 +1,4 @@
-"""What people say mended a failure."""
+"""The fix of a failure, as recorded by people."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Which models gave verdicts, counted as they are sealed."""
+"""Counts of verdicts by model, updated when verdicts are sealed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("model", "rules", name=op.f("pk_models")),
     )
-    # What was sealed before is counted here, once; what is not yet is counted when it is sealed.
+    # Sealed verdicts are counted here; others are counted when they are sealed.
     op.execute(
         "INSERT INTO models (model, rules, verdicts, first_at, last_at) "
         "SELECT model, rules, count(*), min(at), max(at) FROM verdicts "

@@ -1,1 +1,1 @@
-"""One module a schema change."""
+"""One module for each schema change."""

@@ -1,4 +1,4 @@
-"""Imports the tables of every domain, so that the metadata is complete for migrations and the check against drift."""
+"""Imports the tables of every domain, so that the metadata is complete for migrations and the schema drift test."""
 
 from service.db import task_leases_table
 from service.dead_letters import tables as dead_letters

@@ -1,4 +1,4 @@
-"""Connections to either database, and what their errors mean to a caller."""
+"""Connections to both databases, and translation of their errors."""
 
 import os
 import sqlite3
@@ -19,8 +19,8 @@ EXPECTED = "sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/NAME"
 READING = "faultline_reading"
 
 BUSY_TIMEOUT_S = 15
-# A server that hangs must become an error, or the consumer could never pause: a connection is tried for 5 s, a
-# statement may take a minute, a row lock half of it, a peer that vanished is given up after 30 s.
+# A server that hangs must raise an error, or the consumer could never pause: a connection times out after 5 s, a
+# statement after a minute, a row lock after half a minute, a lost peer after 30 s.
 _POSTGRES_OPTIONS = (
     "-c timezone=UTC -c statement_timeout=60000 -c lock_timeout=30000 -c idle_in_transaction_session_timeout=120000"
 )
@@ -38,12 +38,12 @@ _SQLITE_UNAVAILABLE = frozenset(
         sqlite3.SQLITE_NOMEM,
     }
 )
-_READ_ONLY_TRANSACTION = "25006"  # the server became a replica
+_READ_ONLY_TRANSACTION = "25006"  # the server has become a replica
 _UNDEFINED_TABLE, _UNDEFINED_COLUMN = "42P01", "42703"
 
 
 def parse_url(url: str) -> URL:
-    """The URL with its driver, checked.
+    """The validated URL with its driver.
 
     Raises:
         ConfigurationError: not one of the two databases, or its driver is not installed.
@@ -109,14 +109,14 @@ def _sqlite(url: URL, pool_size: int) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _refuse_to_create(_dialect: Any, _record: Any, arguments: list[Any], _keywords: Any) -> None:
-        # SQLite makes an empty file of any name; only `create_file` may, and for its owner's eyes alone.
+        # SQLite would create an empty file of any name; only `create_file` may, readable by its owner only.
         if not Path(arguments[0]).exists():
-            raise ConfigurationError(f"no database at {arguments[0]} yet: run `faultline db upgrade`")
+            raise ConfigurationError(f"no database at {arguments[0]}: run `faultline db upgrade`")
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL: what was committed survives a power cut. Kafka's offsets are committed on the strength of it.
+        # FULL: commits survive a power failure. Kafka offsets are committed in reliance on it.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -65536")
@@ -126,14 +126,14 @@ def _sqlite(url: URL, pool_size: int) -> Engine:
     def _begin(connection: Connection) -> None:
         reading = bool(connection.get_execution_options().get(READING))
         connection.exec_driver_sql(f"PRAGMA query_only = {int(reading)}")
-        # IMMEDIATE: a writer waits for its turn here, and not half-way, where SQLite would refuse instead of waiting.
+        # IMMEDIATE: a writer waits for the lock here; later SQLite would fail instead of waiting.
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
 
 
 def create_file(engine: Engine) -> None:
-    """Make SQLite's file where there is none, readable by its owner only; nothing for PostgreSQL.
+    """Create SQLite's file if it does not exist, readable by its owner only; does nothing for PostgreSQL.
 
     Raises:
         ConfigurationError: the folder is missing or may not be written.
@@ -144,16 +144,16 @@ def create_file(engine: Engine) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise ConfigurationError(f"{VARIABLE}: {path} cannot be made: {error.strerror}") from None
+        raise ConfigurationError(f"{VARIABLE}: {path} cannot be created: {error.strerror}") from None
 
 
 @contextmanager
 def errors_translated(engine: Engine) -> Iterator[None]:
-    """Let the block's database errors leave as the project's own, where an operator or a retry can mend them.
+    """Translate database errors of the block that an operator or a retry can resolve into errors of the service.
 
     Raises:
         Unavailable: no answer, a lock that stays, a full disk: trying again later may help.
-        ConfigurationError: the schema is not there.
+        ConfigurationError: the schema is missing or outdated.
     """
     driver_error = engine.dialect.loaded_dbapi.Error
     try:
@@ -175,7 +175,7 @@ def errors_translated(engine: Engine) -> Iterator[None]:
 
 
 def _translated(engine: Engine, error: BaseException | None, *, lost: bool) -> FaultlineError | None:
-    """What the driver's complaint is to a caller; None: a mistake of ours, to be seen as it is."""
+    """The service's error for a driver error; None for programming errors, which are not translated."""
     message = " ".join(str(error).split())[:300]
     if engine.dialect.name == "sqlite":
         return _translated_sqlite(error, message)
@@ -193,11 +193,11 @@ def _translated_sqlite(error: BaseException | None, message: str) -> FaultlineEr
     if code is not None and (code & 0xFF) in _SQLITE_UNAVAILABLE:
         return Unavailable(f"the database does not answer: {message}")
     if code == sqlite3.SQLITE_NOTADB:
-        return ConfigurationError(f"{VARIABLE}: the file is no SQLite database")
+        return ConfigurationError(f"{VARIABLE}: the file is not a SQLite database")
     if message.startswith(("no such table", "no such column")):
         return _outdated_schema(message)
     return None
 
 
 def _outdated_schema(message: str) -> ConfigurationError:
-    return ConfigurationError(f"the database's schema is not this version's ({message}): run `faultline db upgrade`")
+    return ConfigurationError(f"the database schema is outdated ({message}): run `faultline db upgrade`")

@@ -1,4 +1,4 @@
-"""Retention: what is old goes, a batch at a time; the keys of events stay known for ever."""
+"""Retention: removes old rows in batches; the keys of events are kept for ever."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -64,14 +64,14 @@ def purge(
         gone_letters = _each(transaction, _Letters(utc(done_before)))
     with transaction() as connection:
         if not bulk.is_postgres(connection):
-            # PostgreSQL sees to it by itself; SQLite's planner guesses until somebody has it look at the indexes.
+            # PostgreSQL collects statistics itself; SQLite's planner has none until PRAGMA optimize is run.
             connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
             connection.exec_driver_sql("PRAGMA optimize")
     return PurgeResult(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
 
 
 def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
-    """Repeat a step, each time in a transaction of its own, until it finds nothing; how many it removed."""
+    """Repeat a step, each in its own transaction, until it finds no rows; returns the number of removed rows."""
     total = 0
     while True:
         with transaction() as connection:
@@ -86,7 +86,7 @@ def _ids(connection: Connection, wanted: Select[int]) -> list[int]:
 
 
 class _Walk:
-    """Goes once through the failures that ended before, oldest first."""
+    """Iterates once over the failures that ended before a time, oldest first."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before
@@ -110,7 +110,7 @@ class _Walk:
 
 
 class _Logs(_Walk):
-    """Log texts; the event stays beside the verdict."""
+    """Removes log texts; the event is kept."""
 
     def _remove(self, connection: Connection, ids: list[int]) -> int:
         connection.execute(delete(pending_logs).where(pending_logs.c.failure_id.in_(ids)))
@@ -120,7 +120,7 @@ class _Logs(_Walk):
 
 
 class _Bodies(_Walk):
-    """Bodies of verdicts; what lists and filters need stays."""
+    """Removes bodies of verdicts; the columns of lists and filters are kept."""
 
     def _remove(self, connection: Connection, ids: list[int]) -> int:
         return connection.execute(
@@ -129,7 +129,7 @@ class _Bodies(_Walk):
 
 
 class _Rows:
-    """Attempts and their failures. Both times must be past: a clock that is years behind must not lose an event."""
+    """Removes attempts and their failures. End and receipt must both be old: a wrong clock must not lose an event."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before
@@ -152,15 +152,15 @@ class _Rows:
             ("key_hash", "digest"),
             [(key_hash(row.event_id), bytes(row.digest)) for row in old],
         )
-        # The failure first: whoever is about to add to it is waited for here, and what was added goes with it.
+        # The failure first: this waits for transactions that add to it, and removes their rows too.
         self.failures += connection.execute(delete(failures).where(failures.c.id.in_(ids))).rowcount
         for table in (failure_nodes, verdicts, logs, pending_logs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id.in_(ids)))
-        # What people said goes with what they said it of; the groups' counts are of all that ever was.
+        # Feedback is removed with its failure; the counts of groups include removed failures.
         for table in (feedback, labels, mended, audits, group_deltas):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
-        # What was advised and done goes with it; how resubmits ended is counted over the last months only.
+        # Advice and requests are removed too; outcomes of resubmissions are only counted over the last months.
         for table in (advices, requests, incident_jobs):
             connection.execute(delete(table).where(table.c.failure_id.in_(ids)))
         for table in (lineages, lineage_marks):
@@ -171,7 +171,7 @@ class _Rows:
 
 
 class _Done:
-    """Messages that were told; one that still waits for an endpoint stays."""
+    """Removes delivered messages; one that still waits for an endpoint is kept."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before
@@ -185,7 +185,7 @@ class _Done:
 
 
 class _Letters:
-    """Dead letters."""
+    """Removes dead letters."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before

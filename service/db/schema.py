@@ -1,4 +1,4 @@
-"""The schema's revision: bring a database up to date, or say that it is not. The steps are in `migrations/`."""
+"""Schema revisions: upgrade a database, or check that it is current. The steps are in `migrations/`."""
 
 import logging
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ import migrations
 from service.db.engine import create_file, errors_translated
 from service.errors import ConfigurationError
 
-# Two processes that upgrade at once take turns (PostgreSQL; on SQLite the writer's lock does the same).
+# Concurrent upgrades run one after the other (PostgreSQL; on SQLite the write lock does the same).
 _UPGRADE_LOCK = 0x6661756C74  # "fault"
-# A migration that cannot get its lock must not queue up behind a long reader and block everybody behind itself.
+# A migration that waits for a lock behind a long reader would block all later queries: it must time out.
 _LOCK_TIMEOUT = "5s"
 _STATEMENT_TIMEOUT = "15min"
 
 
 def config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration for the migrations as installed; they run on `connection`."""
+    """Alembic's configuration for the migrations as installed; migrations run on `connection`."""
     made = Config()
     folder = str(Path(migrations.__file__).parent)
     made.set_main_option("script_location", folder.replace("%", "%%"))
@@ -45,19 +45,19 @@ def head() -> str:
 
 
 def current(connection: Connection) -> str | None:
-    """The revision a database has; None where it has none."""
+    """The revision of a database; None if it has none."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | None]:
-    """Make the file (SQLite) and bring the schema up to `revision`, all or nothing.
+    """Create the file (SQLite) and upgrade the schema to `revision`, atomically.
 
     Returns:
         The revision before and after.
 
     Raises:
-        Unavailable: no answer, or a lock was not to be had in time; nothing was changed.
-        ConfigurationError: the file cannot be made, or the database is newer than this version.
+        Unavailable: no answer, or a lock was not acquired in time; nothing was changed.
+        ConfigurationError: the file cannot be created, or the database is newer than this version.
     """
     create_file(engine)
     with errors_translated(engine), _with_timeouts(engine) as connection:
@@ -69,10 +69,10 @@ def upgrade(engine: Engine, revision: str = "head") -> tuple[str | None, str | N
 
 
 def check(engine: Engine) -> None:
-    """Return where the schema is the one this version was written for.
+    """Check that the schema has the revision of this version.
 
     Raises:
-        ConfigurationError: it is not; says which revision is there and what to do.
+        ConfigurationError: it has another revision; the message names it and the command to run.
         Unavailable: the database does not answer.
     """
     with errors_translated(engine), engine.connect() as connection:

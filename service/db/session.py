@@ -1,4 +1,4 @@
-"""The way into the store: one transaction that writes, one snapshot that reads, and nothing in between."""
+"""Access to the database: sessions that read one snapshot, and units of work that write in one transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -160,15 +160,15 @@ class UnitOfWork(ReadSession):
 
 
 class Store:
-    """A database that holds everything Faultline knows. Safe to share between threads, not across a fork.
+    """The database of Faultline. Safe to share between threads, not across a fork.
 
     Args:
         url: `sqlite:///file` (relative) or `sqlite:////file`, or `postgresql://user:password@host:port/name`.
-        clock: the source of "now" for rows that carry a time of their own.
-        pool_size: connections kept; twice as many at once, and a thread that gets none in 20 s sees `Unavailable`.
+        clock: the source of the times in new rows.
+        pool_size: connections kept open; at most twice as many are used. Waiting over 20 s raises `Unavailable`.
 
     Raises:
-        ConfigurationError: the URL is not one of these; names FAULTLINE_DATABASE_URL, never shows credentials.
+        ConfigurationError: the URL is invalid; the message never shows credentials.
     """
 
     def __init__(self, url: str, *, clock: Clock | None = None, pool_size: int = 5) -> None:
@@ -186,7 +186,7 @@ class Store:
 
     @property
     def dialect(self) -> str:
-        """Which database it is: "sqlite" or "postgresql"."""
+        """The name of the database: "sqlite" or "postgresql"."""
         return self._engine.dialect.name
 
     @contextmanager
@@ -194,8 +194,8 @@ class Store:
         """One transaction: committed when the block ends, rolled back when it raises.
 
         Raises:
-            Unavailable: the database does not answer (or is locked); nothing was stored. Where the answer to the
-                commit itself was lost it may have been: give the same events again, they are known then.
+            Unavailable: the database does not answer (or is locked); nothing was stored. If the answer to the
+                commit was lost, rows may be stored: submit the same events again; they are recognised.
         """
         with self._connection(self._writing) as connection:
             yield UnitOfWork(connection, self._clock)
@@ -211,11 +211,11 @@ class Store:
             yield ReadSession(connection, self._clock)
 
     def upgrade(self) -> tuple[str | None, str | None]:
-        """Make the database (SQLite) and bring its schema up to date; the revision before and after.
+        """Create the database file (SQLite) and upgrade the schema; returns the revisions before and after.
 
         Raises:
             Unavailable: no answer, or a lock was not to be had in time; nothing was changed.
-            ConfigurationError: the file cannot be made, or the database is newer than this version.
+            ConfigurationError: the file cannot be created, or the database is newer than this version.
         """
         return schema.upgrade(self._engine)
 
@@ -223,7 +223,7 @@ class Store:
         """Return where the schema is the one this version was written for.
 
         Raises:
-            ConfigurationError: it is not; says which revision is there and what to run.
+            ConfigurationError: it has another revision; the message names it and the command to run.
             Unavailable: the database does not answer.
         """
         schema.check(self._engine)
@@ -245,16 +245,16 @@ class Store:
         verdicts_before: datetime | None = None,
         done_before: datetime | None = None,
     ) -> PurgeResult:
-        """Remove what is older than asked, a few hundred rows a transaction, so that nobody waits for it.
+        """Remove old rows, a few hundred in each transaction, so that other transactions do not wait.
 
         Args:
-            rows_before: attempts that ended before, with everything of their failures; their keys stay known.
-            logs_before: logs of failures that ended before; the verdicts stay.
-            verdicts_before: verdicts' bodies of failures that ended before; the searchable fields stay.
-            done_before: outbox messages done, and dead letters received, before.
+            rows_before: remove attempts that ended before, with their failures; their keys are kept.
+            logs_before: remove logs of failures that ended before; the verdicts are kept.
+            verdicts_before: remove verdict bodies of failures that ended before; the searchable fields are kept.
+            done_before: remove outbox messages completed, and dead letters received, before.
 
         Raises:
-            Unavailable: the database does not answer; what was removed so far stays removed.
+            Unavailable: the database does not answer; rows removed so far stay removed.
         """
         return retention.purge(
             lambda: self._connection(self._writing),
@@ -265,7 +265,7 @@ class Store:
         )
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -280,7 +280,7 @@ class Store:
 
 
 def _abandon(connection: Connection) -> None:
-    """Let go of a connection that may be broken half-way: a lost one must not go back to the pool."""
+    """Discard a connection that may be broken: a lost connection must not return to the pool."""
     driver = connection.connection.dbapi_connection if not connection.invalidated and not connection.closed else None
     if driver is not None and getattr(driver, "closed", False):
         try:

@@ -1,4 +1,4 @@
-"""Recurring duties that exactly one process does, however many run: a lease a duty, and up to what it is done."""
+"""Leases of periodic tasks, each of which exactly one process performs, and their last completed turn."""
 
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ class TaskLeaseReader:
         self._clock = clock
 
     def last(self, name: str) -> str | None:
-        """The last turn that was done."""
+        """The last completed turn."""
         return self._connection.execute(
             select(task_leases.c.done).where(task_leases.c.name == name)
         ).scalar_one_or_none()
@@ -28,9 +28,9 @@ class TaskLeaseRepository(TaskLeaseReader):
     """Reads and writes leases of periodic tasks."""
 
     def take(self, name: str, holder: str, *, due: str, lease: timedelta) -> bool:
-        """Whether `holder` is to do the duty's turn `due` (a name that sorts, such as a week) now.
+        """Lease the turn `due` (a sortable name, such as a week) of a task to `holder`.
 
-        False where this turn is done, or another holds it; its lease ends by itself if it dies.
+        False if the turn is completed or leased to another holder; the lease of a dead holder expires.
         """
         now = utc(self._clock.now())
         bulk.insert_new(self._connection, task_leases, {"name": name})
@@ -46,7 +46,7 @@ class TaskLeaseRepository(TaskLeaseReader):
         return taken.rowcount == 1
 
     def done(self, name: str, holder: str, *, due: str) -> bool:
-        """Mark a turn as done; False where the lease was lost meanwhile."""
+        """Mark a turn as completed; False if the lease was lost."""
         marked = self._connection.execute(
             update(task_leases)
             .where(task_leases.c.name == name, task_leases.c.holder == holder)

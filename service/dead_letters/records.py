@@ -8,9 +8,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What could not be read, as it goes in. `text` is redacted; `sha256` is of the raw bytes, hex.
+    """A record that could not be read, to be stored. `text` is redacted; `sha256` is of the raw bytes, hex.
 
-    `place` says where it came from: "topic/partition/offset", "POST /api/v1/events line 3", "replay file:12".
+    `place` is its origin: "topic/partition/offset", "POST /api/v1/events line 3", "replay file:12".
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What could not be read: kept redacted, shown, and sent again by hand."""
+"""Dead letters: records that could not be read, stored redacted and resent manually."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class DeadLetterReader:
         """Newest first.
 
         Raises:
-            InvalidInput: a limit out of range (1-500), a cursor that is not of this list.
+            InvalidInput: a limit out of range (1-500), a cursor of another list.
         """
         cursors.check_limit(limit)
         wanted = select(dead_letters).order_by(dead_letters.c.id.desc()).limit(limit + 1)
@@ -59,7 +59,7 @@ class DeadLetterRepository(DeadLetterReader):
     """Reads and writes dead letters."""
 
     def add(self, letters: Sequence[DeadLetter]) -> list[int]:
-        """Store them; their ids in order. The same bytes from the same place are stored once."""
+        """Store dead letters; returns their ids in order. The same bytes from the same place are stored once."""
         now = self._clock.now()
         ids = []
         for letter in letters:
@@ -81,7 +81,7 @@ class DeadLetterRepository(DeadLetterReader):
         return ids
 
     def mark_resent(self, letter_id: int) -> None:
-        """Remember that it was sent again now.
+        """Record that it was resent now.
 
         Raises:
             NotFound: no such letter.

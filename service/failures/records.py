@@ -16,7 +16,7 @@ FailureSort = Literal["-ended_at", "ended_at", "-gpu_hours_lost"]
 
 @dataclass(frozen=True, slots=True)
 class NewFailure:
-    """A diagnosed attempt whose outcome says `opens`.
+    """A diagnosed attempt whose outcome has `opens` set.
 
     `verdict` is verdict/1 as a dict (service.contracts.verdict.to_wire); `streams` are the redacted logs as read;
     `event` is the redacted job-completion/1 object without log tails.
@@ -32,7 +32,7 @@ class NewFailure:
 
 @dataclass(frozen=True, slots=True)
 class AttemptLogs:
-    """What a failure keeps of one attempt: its logs as read and its event. `attempt_id` is the job row's id."""
+    """The logs and the event that are stored for one attempt of a failure. `attempt_id` is the job row's id."""
 
     attempt_id: int
     streams: tuple[LogStream, ...]
@@ -41,7 +41,7 @@ class AttemptLogs:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One line of the failures list: the current verdict's fields beside the job's."""
+    """One row of the failures list: fields of the current verdict and of the job."""
 
     id: int
     cluster: str
@@ -107,7 +107,7 @@ class FailureDetail:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Whose failures somebody may see: those of these users (on a cluster; None: on any) and of these teams."""
+    """Which failures a person may see: those of these users (on one cluster, or on any if None) and of these teams."""
 
     users: tuple[tuple[str | None, str], ...]
     teams: tuple[str, ...]
@@ -115,10 +115,10 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True)
 class FailureFilter:
-    """What the failures list is narrowed to; None asks nothing.
+    """Filters of the failures list; None does not filter.
 
-    Codes and names match exactly. `group` is a fingerprint. `q`: every word must stand in the headline, the
-    evidence line that says most, in any case; a page may then hold fewer items than asked for and still have a
+    Codes and names match exactly. `group` is a fingerprint. `q`: every word must occur in the headline, the
+    most significant evidence line, in any case; a page may then hold fewer items than `limit` and still have a
     `next_cursor`. `since` ≤ ended_at < `until`.
     """
 
@@ -142,7 +142,7 @@ class FailureFilter:
 
 @dataclass(frozen=True, slots=True)
 class PendingLog:
-    """Logs that had not arrived when the verdict was made: `refs` are entries of an event's `logs` (rank, node, uri).
+    """Logs that were not available for the verdict: `refs` are entries of an event's `logs` (rank, node, uri).
 
     `attempt_id` is the job row whose logs these are. Tried from `next_at` on, given up after `until`.
     """

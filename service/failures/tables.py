@@ -45,8 +45,8 @@ failures = Table(
     Column("headline", String(300), nullable=False),
     Column("suspect_node", String(200)),
     Column("suspect_rank", BigInteger),
-    # One index a filter of the failures page, each in the page's own order, so that a page reads its 50 rows alone.
-    # Behind the list's own order, what the counts of a period ask.
+    # One index for each filter of the failures page, in the order of the page: a page reads only its own 50 rows.
+    # After the columns of the list's order: the columns that the counts of a period read.
     Index(
         "ix_failures_ended_at_id",
         *("ended_at", "id", "counted", "status", "side", "cause", "abstained", "gpu_hours_lost"),
@@ -95,10 +95,10 @@ verdicts = Table(
     Column("rules", String(100), nullable=False),
     Column("policy", String(100), nullable=False),
     Column("body", LargeBinary),
-    Index(None, "at"),  # what is to be sealed next
+    Index(None, "at"),  # finds the verdicts to seal next
 )
 
-# Apart from the narrow rows: most of a failure's bytes are here, and lists never touch them.
+# Kept apart from the narrow rows: most bytes of a failure are here, and lists never read them.
 logs = Table(
     "logs",
     metadata,
@@ -132,7 +132,7 @@ seals = Table(
     Column("hash", LargeBinary, nullable=False),
 )
 
-# Verdicts by what gave them, counted when they are sealed: retention takes nothing from it.
+# Counts of verdicts by model and rules, updated when verdicts are sealed; retention does not reduce them.
 models = Table(
     "models",
     metadata,

@@ -1,4 +1,4 @@
-"""From an event to the row that goes in."""
+"""Conversion of an event to a new row of `jobs`."""
 
 import math
 from datetime import datetime
@@ -11,7 +11,7 @@ _SECONDS_PER_HOUR = 3600.0
 
 
 def content_digest(event: JobCompletion) -> bytes:
-    """16 bytes that tell two contents of one key apart: BLAKE2b over the event's JSON as the service reads it."""
+    """16 bytes that distinguish two contents of one key: BLAKE2b over the event's JSON as the service parses it."""
     content = event.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True)
     return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
 
@@ -19,7 +19,7 @@ def content_digest(event: JobCompletion) -> bytes:
 def new_job(
     event: JobCompletion, *, now: datetime, diagnosed: bool, digest: bytes | None = None, key: str | None = None
 ) -> NewJob:
-    """The narrow row of an event; `digest` and `key`, where not given, are computed here. Redact the event first."""
+    """The narrow row of a redacted event; `digest` and `key` are computed if not given."""
     return NewJob(
         event_id=event.key() if key is None else key,
         digest=content_digest(event) if digest is None else digest,
@@ -48,9 +48,9 @@ def new_job(
 
 
 def gpu_hours_lost(event: JobCompletion) -> float:
-    """GPUs × hours from the later of start and last checkpoint to the end; 0 where that is not known.
+    """GPUs × hours from the later of start and last checkpoint to the end; 0 if unknown.
 
-    A checkpoint outside the attempt's own time says nothing of it and is ignored.
+    A checkpoint outside the attempt's run time is ignored.
     """
     if event.status is Status.SUCCEEDED or not event.gpus or event.started_at is None:
         return 0.0

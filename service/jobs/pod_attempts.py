@@ -1,7 +1,7 @@
 """Kubernetes: a Pod's failure under a Job is an attempt of the Job, not a second failure. Pure.
 
 The rows of one controller (same cluster and job_id, where at least one row names its pod) fall into *runs*: a name
-can be deleted and made again, so the controller's own end closes a run, and a pod that began before that end belongs
+can be deleted and reused, so the controller's own end closes a run, and a pod that began before that end belongs
 to it. Pods that began after the last known end belong to a run whose end is still to come.
 
 In each run
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# Two clocks tell the end of a controller and the beginning of its last pod.
+# The end of a controller and the start of its last pod come from different clocks.
 CLOCK_SLACK = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One row of a controller, stored or about to be. `failure_id` None: none, or not yet decided (`new`)."""
+    """One row of a controller, stored or new. `failure_id` None: none, or not yet decided (`new`)."""
 
     id: int
     own: bool
@@ -33,7 +33,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What the rule says of one row: whether it is counted, its failure, and whether it opens that failure."""
+    """Result for one row: whether it is counted, its failure, and whether it opens that failure."""
 
     counted: bool
     failure_id: int | None
@@ -42,14 +42,14 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """`places` by row id, for every member; `stands_for` = the counted row of each failure's run, by failure id."""
+    """`places` by row id, for every member; `stands_for`: the counted row of each failure's run, by failure id."""
 
     places: dict[int, Assignment]
     stands_for: dict[int, int]
 
 
 def assign(members: Sequence[Member]) -> Assignments:
-    """Assignment all rows of one controller: the stored ones together with the new ones, ids rising with arrival."""
+    """Assign all rows of one controller, stored and new, to failures; ids increase in order of arrival."""
     ordered = sorted(members, key=lambda member: member.id)
     places: dict[int, Assignment] = {}
     stands_for: dict[int, int] = {}

@@ -9,7 +9,7 @@ OutcomeKind = Literal["new", "duplicate", "conflict"]
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """One finished attempt, as it goes in. `event_id` is the event's key (JobCompletion.key()), ≤ 200 characters.
+    """One finished attempt to be stored. `event_id` is the event's key (JobCompletion.key()), ≤ 200 characters.
 
     `digest` is the content digest of the event (16 bytes, `service.jobs.new_job.content_digest`): the same key with
     another digest is a conflict. `diagnosed` says that a verdict was made for this attempt, so that it opens a failure
@@ -43,7 +43,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class CountedAs:
-    """How a failure counts: the facts of the one attempt that stands for its job (see service.jobs.pod_attempts)."""
+    """How a failure counts: the facts of the one attempt that represents its job (see service.jobs.pod_attempts)."""
 
     counted: bool
     status: str
@@ -53,12 +53,12 @@ class CountedAs:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """What became of one NewJob, in the order they were given.
+    """Result of storing one NewJob.
 
     `kind`: "new" was stored; "duplicate" is stored already with the same content; "conflict" the same key with other
     content (the first stays, the conflict is counted on its row).
-    `id` is the stored row's id, None where retention removed the row and only the key is left.
-    `failure_id` is the failure this attempt belongs to, None if it has none. `opens` says that this very attempt
+    `id` is the stored row's id, None if retention removed the row and only the key is left.
+    `failure_id` is the failure this attempt belongs to, None if it has none. `opens`: this attempt
     opens the failure (then `failure_id == id`, and the caller must call `failures.add` for it in the same
     transaction); a new diagnosed attempt that does not open one joined an earlier one (`failures.revise`).
     """

@@ -53,7 +53,7 @@ jobs = Table(
     Column("gpu_hours_lost", Float, nullable=False),
     Column("failure_id", BigInteger),
     Index(None, "cluster", "job_id"),
-    # Behind the time, what the counts of a period ask: they read the index alone.
+    # After the time: the columns that the counts of a period read, so that they only read the index.
     Index("ix_jobs_ended_at", "ended_at", "counted", "status", "gpu_hours_lost"),
     Index(
         "ix_jobs_conflicting",

@@ -1,4 +1,4 @@
-"""How often a login may go wrong: by `limits`, per address and per name, counted in this process."""
+"""Rate limits of failed logins, per address and per name, counted in this process by `limits`."""
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -16,16 +16,16 @@ class LoginAttempts:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     def allowed(self, address: str, name: str) -> bool:
-        """Whether another try is taken."""
+        """Whether another attempt is allowed."""
         return all(self._limiter.test(limit, *keys) for limit, keys in _keys(address, name))
 
     def failed(self, address: str, name: str) -> None:
-        """Count a try that went wrong."""
+        """Count a failed attempt."""
         for limit, keys in _keys(address, name):
             self._limiter.hit(limit, *keys)
 
 
 def _keys(address: str, name: str) -> tuple[tuple[RateLimitItem, tuple[str, str]], ...]:
     by_address = (BY_ADDRESS, ("address", address))
-    # Without a name it is a token: one who guesses must not shut out everybody who has one.
+    # A token login has no name: guessing tokens must not lock out other token users.
     return (by_address, (BY_NAME, ("name", name.casefold()[:200]))) if name else (by_address,)

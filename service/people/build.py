@@ -1,4 +1,4 @@
-"""Ways in, from the settings."""
+"""Builds the login methods from the settings."""
 
 from collections.abc import Sequence
 
@@ -18,15 +18,15 @@ def build(
     public_url: str | None,
     proxy_secret: str | None,
 ) -> LoginMethods:
-    """How people get in.
+    """The configured login methods.
 
     Raises:
-        ConfigurationError: half of what a way needs, an extra that is not installed, nobody who may come in.
+        ConfigurationError: incomplete settings, an extra that is not installed, or no role mapping.
     """
     provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url)
     proxy = None if proxy_secret is None else Proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
-        raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that say who may come in")
+        raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
     return LoginMethods(parse_roles(roles), claims, provider, proxy)
 
 

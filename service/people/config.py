@@ -1,4 +1,4 @@
-"""How people get in, beside API tokens and local accounts."""
+"""Login methods other than API tokens and local accounts."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from service.people.roles import RoleMap
 
 @dataclass(frozen=True, slots=True)
 class PendingLogin:
-    """A login at a provider under way: where the browser goes, and what it must bring back."""
+    """A started login at a provider: the URL for the browser, and the values that the callback must match."""
 
     url: str
     state: str
@@ -22,17 +22,17 @@ class Provider(Protocol):
     """An identity provider (service.people.oidc.Provider)."""
 
     def start(self) -> PendingLogin:
-        """Begin a login."""
+        """Start a login."""
         ...
 
     def finish(self, code: str, *, nonce: str, verifier: str) -> dict[str, Any]:
-        """The person's claims, for the code that the browser brought back."""
+        """The person's claims, for the authorization code of the callback."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy in front that logs people in: it shows `secret` and names them in headers (`claims`)."""
+    """An authenticating reverse proxy: it sends `secret` and the person's claims in headers."""
 
     secret: str
     claims: ClaimNames
@@ -40,7 +40,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class LoginMethods:
-    """Ways in. `provider` and `proxy` are None where not configured; `attempts` counts failed logins."""
+    """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` counts failed logins."""
 
     roles: RoleMap = field(default_factory=lambda: RoleMap({}))
     claims: ClaimNames = field(default_factory=ClaimNames)
@@ -50,5 +50,5 @@ class LoginMethods:
 
     @property
     def logins(self) -> bool:
-        """Whether somebody else vouches for people, so that nobody comes in unknown."""
+        """Whether external authentication is configured, so that anonymous access is refused."""
         return self.provider is not None or self.proxy is not None

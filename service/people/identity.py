@@ -1,4 +1,4 @@
-"""People whom somebody else vouches for: claims → an account that is made or brought up to date at each login."""
+"""Externally authenticated people: an account is created or updated from the claims at each login."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from service.people.roles import RoleMap
 
 @dataclass(frozen=True, slots=True)
 class ClaimNames:
-    """Which claims of an identity say what."""
+    """The names of the claims that are used."""
 
-    user: str = "preferred_username"  # whose jobs are theirs, and the account's name
+    user: str = "preferred_username"  # the account's name and the user name of the person's jobs
     groups: str = "groups"
     teams: str | None = None
 
@@ -22,10 +22,10 @@ class ClaimNames:
 def log_in_identity(
     work: UnitOfWork, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> Account:
-    """The account of a person with these claims, made or changed to what they say now.
+    """The account of a person with these claims, created or updated.
 
     Raises:
-        Forbidden: no claim names the person, no role is theirs, the account was disabled here or is another kind's.
+        Forbidden: no claim names the person, no group has a role, the account is disabled or has another source.
     """
     name, role, users, teams = _read_claims(claims, names, roles)
     known = _existing_account(work.accounts, source, name)
@@ -48,7 +48,7 @@ def log_in_identity(
 def unchanged_account(
     accounts: AccountReader, source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> Account | None:
-    """The account of a person where it says what these claims say; None where `log_in_identity` has something to write.
+    """The account of a person if it matches the claims; None if `log_in_identity` has to create or update it.
 
     Raises:
         Forbidden: as `log_in_identity`.
@@ -61,13 +61,13 @@ def unchanged_account(
 def _read_claims(
     claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> tuple[str, Role, tuple[str, ...], tuple[str, ...]]:
-    """Name, role, users and teams."""
+    """Name, role, users and teams from the claims."""
     name = claims.get(names.user)
     if not isinstance(name, str) or not name.strip():
         raise Forbidden(f"the identity provider sends no {names.user}")
     role = roles.of(claim_values(claims.get(names.groups)))
     if role is None:
-        raise Forbidden(f"{name[:80]} is in no group that may come in (FAULTLINE_ROLES)")
+        raise Forbidden(f"{name[:80]} is in no group that may log in (FAULTLINE_ROLES)")
     return name, role, (name,), claim_values(claims.get(names.teams)) if names.teams else ()
 
 
@@ -76,7 +76,7 @@ def _existing_account(accounts: AccountReader, source: AccountSource, name: str)
         known = accounts.named(name)
     except NotFound:
         return None
-    if known.name != name:  # what the store leaves out of a name is no way to be somebody else
+    if known.name != name:  # a name that is changed when it is cleaned must not match another account
         return None
     if known.disabled_at is not None:
         raise Forbidden(f"the account {name[:80]} is disabled")
@@ -90,7 +90,7 @@ def _is_unchanged(known: Account, role: Role, users: tuple[str, ...], teams: tup
 
 
 def claim_values(value: Any) -> tuple[str, ...]:
-    """A claim as texts: a list, or one text with commas or spaces."""
+    """The values of a claim: a list, or one text separated by commas or spaces."""
     if isinstance(value, str):
         return tuple(part for part in value.replace(",", " ").split() if part)
     if isinstance(value, Sequence):

@@ -33,7 +33,7 @@ class Provider:
         self._known: tuple[float, dict[str, Any], KeySet] | None = None
 
     def start(self) -> PendingLogin:
-        """Begin a login.
+        """Start a login.
 
         Raises:
             Unavailable: the provider does not answer.
@@ -46,10 +46,10 @@ class Provider:
         return PendingLogin(url, state, nonce, verifier)
 
     def finish(self, code: str, *, nonce: str, verifier: str) -> dict[str, Any]:
-        """The person's claims, for the code that the browser brought back.
+        """The person's claims, for the authorization code of the callback.
 
         Raises:
-            Forbidden: the provider refuses the code, or its ID token does not hold.
+            Forbidden: the provider refuses the code, or its ID token is invalid.
             Unavailable: the provider does not answer.
         """
         metadata, keys = self._discovered()
@@ -72,7 +72,7 @@ class Provider:
             ).validate(token.claims)
         except (JoseError, ValueError) as error:
             self._forget()  # its keys may have changed
-            raise Forbidden(f"the identity provider's token does not hold: {type(error).__name__}") from None
+            raise Forbidden(f"the identity provider's token is invalid: {type(error).__name__}") from None
         return dict(token.claims)
 
     def _session(self) -> OAuth2Session:
@@ -85,16 +85,18 @@ class Provider:
         )
 
     def _discovered(self) -> tuple[dict[str, Any], KeySet]:
-        """What the provider says of itself, and its keys; kept for an hour."""
+        """The provider's metadata and keys, cached for an hour."""
         with self._lock:
             if self._known is not None and time.monotonic() - self._known[0] < METADATA_S:
                 return self._known[1], self._known[2]
             metadata = self._get(f"{self._issuer}/.well-known/openid-configuration")
             if metadata.get("issuer", "").rstrip("/") != self._issuer:
-                raise Unavailable(f"the identity provider calls itself {str(metadata.get('issuer'))[:120]}")
+                raise Unavailable(
+                    f"the identity provider's metadata has another issuer: {str(metadata.get('issuer'))[:120]}"
+                )
             missing = {"authorization_endpoint", "token_endpoint", "jwks_uri"} - metadata.keys()
             if missing:
-                raise Unavailable(f"the identity provider does not say its {', '.join(sorted(missing))}")
+                raise Unavailable(f"the identity provider's metadata lacks {', '.join(sorted(missing))}")
             try:
                 keys = KeySet.import_key_set(self._get(metadata["jwks_uri"]))  # type: ignore[arg-type]  # JSON from outside
             except (JoseError, ValueError, KeyError, TypeError) as error:
@@ -110,7 +112,7 @@ class Provider:
         except (requests.RequestException, ValueError) as error:
             raise Unavailable(f"the identity provider does not answer: {type(error).__name__}") from None
         if not isinstance(found, dict):
-            raise Unavailable("the identity provider answers with something else than an object")
+            raise Unavailable("the identity provider's answer is not a JSON object")
         return found
 
     def _forget(self) -> None:

@@ -17,15 +17,15 @@ def _hasher() -> PasswordHasher:
 
 @cache
 def _dummy_hash() -> str:
-    """The hash that a name without an account is checked against, so that guessing names takes as long."""
-    return _hasher().hash("nobody has this password")
+    """The hash that unknown names are verified against, so that the response time does not reveal accounts."""
+    return _hasher().hash("no account has this password")
 
 
 def hash_password(password: str) -> str:
     """The hash to store.
 
     Raises:
-        InvalidInput: too short or too long; the password itself is never told.
+        InvalidInput: too short or too long; the message never contains the password.
     """
     if not SHORTEST <= len(password) <= LONGEST:
         expected = f"{SHORTEST} to {LONGEST} characters"
@@ -34,7 +34,7 @@ def hash_password(password: str) -> str:
 
 
 def verify(stored: str | None, password: str) -> bool:
-    """Whether a password is the account's; takes as long where there is no account."""
+    """Whether a password matches the stored hash; takes the same time if there is no account."""
     try:
         found = _hasher().verify(stored or _dummy_hash(), password[: LONGEST + 1])
     except (VerificationError, InvalidHashError):

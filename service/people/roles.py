@@ -1,4 +1,4 @@
-"""What each role may do, and what it sees."""
+"""The scopes and the visibility of each role."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from service.errors import ConfigurationError
 from service.failures.records import Visibility
 from service.people.repository.accounts import Account, Role
 
-# Scopes as of API tokens, and "own": the failures that are shown to their own job's owner.
+# The scopes of API tokens, and "own": access to the failures of one's own jobs.
 SCOPES: Mapping[Role, frozenset[str]] = {
     "owner": frozenset({"own"}),
     "viewer": frozenset({"own", "read"}),
@@ -19,13 +19,13 @@ ANYBODY = "*"
 
 
 def scopes_of(account: Account) -> frozenset[str]:
-    """What an account may do; one that sees some teams only reads nothing that is not narrowed to them."""
+    """The scopes of an account; one that is limited to some teams has no access to unfiltered data."""
     granted = SCOPES[account.role]
     return granted - {"read"} if account.teams and account.role in {"viewer", "operator"} else granted
 
 
 def visible_to(account: Account) -> Visibility | None:
-    """Whose failures an account sees; None: everybody's."""
+    """The failures that an account sees; None: all."""
     if account.role == "owner":
         users = tuple(_user(name) for name in account.users)
         return Visibility(users, account.teams)
@@ -35,7 +35,7 @@ def visible_to(account: Account) -> Visibility | None:
 
 
 def sees(visible: Visibility | None, cluster: str, user: str | None, team: str | None) -> bool:
-    """Whether a job of this cluster, user and team may be seen."""
+    """Whether a job of this cluster, user and team is visible."""
     if visible is None:
         return True
     return (team is not None and team in visible.teams) or any(
@@ -55,7 +55,7 @@ class RoleMap:
     roles: Mapping[str, Role]
 
     def of(self, groups: Sequence[str]) -> Role | None:
-        """The role of somebody in these groups; None: may not come in."""
+        """The role of a person in these groups; None: may not log in."""
         found = {self.roles[group] for group in (*groups, ANYBODY) if group in self.roles}
         return next((role for role in ("admin", "operator", "viewer", "owner") if role in found), None)
 
@@ -64,7 +64,7 @@ def parse_roles(pairs: Sequence[str]) -> RoleMap:
     """A map from `group=role` pairs; `*` stands for everybody who can log in.
 
     Raises:
-        ConfigurationError: a pair that is none, or an unknown role.
+        ConfigurationError: an invalid pair, or an unknown role.
     """
     known: Mapping[str, Role] = {role: role for role in get_args(Role)}
     found: dict[str, Role] = {}

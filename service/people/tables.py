@@ -33,7 +33,7 @@ tokens = Table(
     ),
 )
 
-# `password` is an Argon2 hash, null where somebody else vouches for the person (`source` oidc or proxy).
+# `password` is an Argon2 hash, null for externally authenticated people (`source` oidc or proxy).
 accounts = Table(
     "accounts",
     metadata,
@@ -49,7 +49,7 @@ accounts = Table(
     Column("last_login_at", UtcDateTime),
 )
 
-# The cookie's value is random; only its SHA-256 is stored. A session stands for an account or for an API token.
+# The cookie's value is random; only its SHA-256 is stored. A session belongs to an account or to an API token.
 sessions = Table(
     "sessions",
     metadata,

@@ -1,4 +1,4 @@
-"""The week's failures by the papers' axes, beside the published shares."""
+"""Breakdowns of the week's failures by the axes of the papers, compared with the published shares."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ DIFFERS = {1: "more here than in the paper", -1: "less here than in the paper", 
 
 
 def title(code: str) -> str:
-    """A cause's or category's title; the code itself where it is not known."""
+    """The title of a cause or category; the code itself if it is unknown."""
     axes = taxonomy.load()
     for axis in (axes.causes, axes.categories, axes.symptoms, axes.mitigations):
         if code in axis:
@@ -28,7 +28,7 @@ def title(code: str) -> str:
 
 
 def compare_share(count: int, of: int, published: float | None) -> int:
-    """1 where the share's 95 % interval lies above the published one, -1 below, 0 where it holds it."""
+    """1 if the share's 95 % interval lies above the published share, -1 if below, 0 if it contains it."""
     part = intervals.share(count, of)
     if part is None or published is None:
         return 0
@@ -67,7 +67,7 @@ def symptoms(facts: Facts, said: Mapping[str, str]) -> Section:
 
 
 def mitigations(facts: Facts, said: Mapping[str, str]) -> Section:
-    """What was done, beside the ten mitigations of Gao et al."""
+    """The mitigations that were applied, compared with the ten of Gao et al."""
     done = facts.automation.by_state.get("done", 0)
     taken = {
         "M1": (
@@ -100,7 +100,7 @@ def mitigations(facts: Facts, said: Mapping[str, str]) -> Section:
 
 
 def dimensions(found: Mapping[str, Amount]) -> dict[str, float | None]:
-    """The two shares that Zhang et al. lead with: interaction with the platform, and specific to deep learning."""
+    """The two main shares of Zhang et al.: interaction with the platform, and specific to deep learning."""
     of = sum(amount.failures for amount in found.values())
     return {
         "interaction_share": _of_dimension(found, INTERACTION) / of if of else None,
@@ -127,7 +127,7 @@ def _section(
     *,
     link: str,
 ) -> Section:
-    """Every code of the axis in the paper's order, those without a failure too; then what the axis does not know."""
+    """All codes of the axis in the paper's order, including those without failures; then unknown codes."""
     rows: list[tuple[Cell, ...]] = []
     codes: list[Any] = [*axis, *(code for code in sorted(found) if code not in axis)]
     for code in codes if of else ():

@@ -1,4 +1,4 @@
-"""Facts → report, purely. All figures are written here once; the renderers only lay them out."""
+"""Builds a report from facts. All figures are formatted here; the renderers only lay them out."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from service.reports import breakdowns, intervals, top_actions
 from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 
-COMPARED = 4  # weeks before that a change is measured against
-QUIET_DAYS = 14  # a group that was silent so long and is back has regressed
+COMPARED = 4  # previous weeks that a change is measured against
+QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10
 ARROWS = {"up": "▲ more", "down": "▼ less", None: ""}
 UNKNOWN = "unknown"
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 @cache
 def wording() -> Mapping[str, Any]:
-    """The prose, from wording.toml."""
+    """The texts of wording.toml."""
     return tomllib.loads(files("service.reports").joinpath("wording.toml").read_text(encoding="utf-8"))
 
 
@@ -112,7 +112,7 @@ def _side_order(this: WeekCounts) -> list[str]:
 
 
 def _hours_change(side: str, this: WeekCounts, before: Sequence[WeekCounts]) -> intervals.Direction | None:
-    """Whether a side's GPU-hours a week changed credibly."""
+    """The direction of a significant change of a side's GPU-hours."""
     if not before:
         return None
     now = this.by_side.get(side)
@@ -127,7 +127,7 @@ def _hours_change(side: str, this: WeekCounts, before: Sequence[WeekCounts]) -> 
 
 
 def _chart(weeks: Sequence[WeekCounts]) -> tuple[Point, ...]:
-    """From the first week that has data on; the week itself always."""
+    """The weeks from the first one with data; always including the week of the report."""
     first = next((number for number, week in enumerate(weeks) if week.finished), len(weeks) - 1)
     return tuple(_point(week) for week in weeks[first:])
 

@@ -1,4 +1,4 @@
-"""The report's one chart, as positions: GPU-hours lost a week, stacked by side, with the total's interval."""
+"""Geometry of the report's chart: GPU-hours lost by week, stacked by side, with the interval of the total."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One week: its boxes from the bottom up, and the whisker of the total."""
+    """The bar of one week: its boxes from bottom to top, and the error bar of the total."""
 
     point: Point
     boxes: tuple[Box, ...]
@@ -33,7 +33,7 @@ class Bar:
 
 
 def bars(points: Sequence[Point]) -> tuple[Bar, ...]:
-    """A bar a week; the highest interval reaches the chart's top."""
+    """One bar for each week, scaled so that the highest interval reaches the top of the chart."""
     most = max((point.high for point in points), default=0.0)
     step = WIDTH / max(len(points), 1)
     width = step * (1 - _GAP)

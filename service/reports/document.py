@@ -1,4 +1,4 @@
-"""A built report: every figure already as people read it, so that page, PDF, Markdown and JSON can't differ."""
+"""A built report with formatted figures, so that page, PDF, Markdown and JSON cannot differ."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ SCHEMA = "weekly-report/1"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: what stands there, and where it leads on the pages (a path of this service)."""
+    """One cell: its text and the path of the page it links to."""
 
     text: str
     href: str | None = None
@@ -17,7 +17,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. `numeric` tells by column whether it holds figures, which stand right."""
+    """A table. `numeric`: whether each column holds figures, which are right-aligned."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -26,7 +26,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part: paragraphs, then a table where there is one; `empty` stands where it has no row."""
+    """A section: paragraphs and an optional table; `empty` is shown if the table has no row."""
 
     key: str
     title: str
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is reckoned."""
+    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is calculated."""
 
     title: str
     gpu_hours: float
@@ -61,7 +61,7 @@ class Todo:
 class Report:
     """One week's report. `figures` holds the raw numbers behind the text, for programs.
 
-    `version` counts publications of the same week; `moved` says what compare_share from the version before.
+    `version` counts publications of the same week; `moved` lists changes from the previous version.
     """
 
     week: str

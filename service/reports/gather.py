@@ -1,4 +1,4 @@
-"""Store → facts: one snapshot, so that all figures of a report belong together."""
+"""Reads the facts of a report from one snapshot, so that all figures are consistent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -19,8 +19,8 @@ from service.reports.weekly_facts import (
 )
 from service.weeks import Week
 
-WEEKS = 12  # of the chart, the week itself included
-GROUPS = 40  # by cost and by number, of which the report picks
+WEEKS = 12  # of the chart, including the week of the report
+GROUPS = 40  # read by cost and by number; the report selects from them
 ENVIRONMENT = ("EE.1", "EE.2", "EE.3")  # Zhang et al.: path, library, permission
 DIFFERENCES = 10
 NODES = 50
@@ -77,7 +77,7 @@ def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
 
 
 def _nodes(reading: ReadSession, since: datetime, until: datetime) -> Iterator[NodeFacts]:
-    """The nodes that fail credibly more often than the fleet, as it stands now."""
+    """The nodes that fail significantly more often than the fleet at present."""
     for row in reading.suspicion.page(limit=NODES).items:
         if row.low > 1:
             lost = reading.weekly_action_counts.lost_on(row.node, row.cluster, since, until)

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else."""
+"""Renders the report as one self-contained HTML file."""
 
 from functools import cache
 
@@ -23,12 +23,12 @@ def _environment() -> Environment:
 
 
 def render(report: Report) -> str:
-    """The whole report; whatever came from a log is escaped. Links lead to the service's pages by path."""
+    """The whole report; log text is escaped. Links are paths of the service's pages."""
     return _environment().get_template("report_file.html").render(**template_context(report))
 
 
 def template_context(report: Report) -> dict[str, object]:
-    """What the template report_body.html needs, here and on the service's own page."""
+    """The variables of the template report_body.html, here and on the service's page."""
     return {
         "report": report,
         "bars": chart.bars(report.chart),

@@ -1,6 +1,6 @@
-"""How sure a figure is: 95 % intervals, and whether a change is more than chance.
+"""Uncertainty of figures: 95 % intervals, and tests for significant changes.
 
-Wilson 1927 for shares, Newcombe 1998 (method 10) for the difference of two shares; a sum of GPU-hours is taken as a
+Wilson 1927 for shares, Newcombe 1998 (method 10) for the difference of two shares; a sum of GPU-hours is modelled as a
 compound Poisson sum, whose variance is estimated by the sum of squares.
 """
 
@@ -23,7 +23,7 @@ class Interval:
 
 
 def share(count: int, of: int) -> Interval | None:
-    """Wilson's interval of a share; None where there is nothing to divide by."""
+    """Wilson's interval of a share; None if `of` is 0."""
     if of <= 0:
         return None
     p = count / of
@@ -40,10 +40,10 @@ def total(amount: float, squares: float) -> Interval:
 
 
 def change(now: Interval | None, before: Interval | None, earlier: Sequence[float]) -> Direction | None:
-    """Whether a figure went credibly up or down; None: no change that chance does not explain.
+    """The direction of a significant change; None if the change is not significant.
 
-    Two conditions, since failures come in clusters and an interval of counts alone cries wolf: the 95 % interval of
-    the difference leaves out zero, and the figure lies outside the range of `earlier`, the weeks before one by one.
+    Two conditions, since failures are clustered and an interval of counts alone gives false alarms: the 95 % interval
+    of the difference excludes zero, and the figure lies outside the range of `earlier`, the previous weeks.
     """
     if now is None or before is None or not earlier:
         return None

@@ -1,4 +1,4 @@
-"""The report in print, set by typst; its data comes in as JSON, so that nothing in it is read as markup."""
+"""Renders the report as PDF with typst; its data is passed as JSON, so that log text is never read as markup."""
 
 import tempfile
 from importlib.resources import files
@@ -25,7 +25,7 @@ def render(report: Report) -> bytes:
     for point in template_context["chart"]:
         point["shown"] = gpu_hours(point["total"])
     template = files("service.reports").joinpath("templates/report.typ").read_bytes()
-    with tempfile.TemporaryDirectory(prefix="faultline-report-") as folder:  # a root that holds nothing else to read
+    with tempfile.TemporaryDirectory(prefix="faultline-report-") as folder:  # a root that contains no other files
         source = Path(folder) / "report.typ"
         source.write_bytes(template)
         made = typst.compile(

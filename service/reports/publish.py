@@ -1,4 +1,4 @@
-"""Publishing: a report that was published stays as it was; a later version of the same week lists what moved."""
+"""Publication of reports: a published report never changes; a later version of the same week lists the changes."""
 
 import secrets
 from collections.abc import Mapping
@@ -17,17 +17,17 @@ from service.stale_cache import StaleCache
 from service.weeks import Week, last_complete
 
 TASK = "weekly report"
-GRACE = timedelta(hours=6)  # after a week's end: late events and late logs still come in
+GRACE = timedelta(hours=6)  # after the end of a week, for late events and logs
 LEASE = timedelta(minutes=15)
 SERVICE = "the service"
-LARGE = 1_000  # failures a week from which on a report takes longer to build than a page may
+LARGE = 1_000  # failures in a week; above it, building a report takes too long for a page
 
 
 class Reports:
-    """The reports of one service: those published, and the present state of any week."""
+    """Published reports, and the present state of any week."""
 
     def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: StaleCache[Report] | None = None) -> None:
-        """With `drafts` the present state of a large week may be as old as what is kept there; it tells its time."""
+        """With `drafts` the present state of a large week may come from that cache; the report shows its time."""
         self._drafts = drafts
         self._store = store
         self._zone = zone
@@ -35,7 +35,7 @@ class Reports:
         self._holder = f"publisher-{secrets.token_hex(6)}"
 
     def current(self, week: Week) -> Report:
-        """The week as the rows say now, published or not.
+        """The report of the week from the present rows, published or not.
 
         Raises:
             Unavailable: the database does not answer.
@@ -43,7 +43,7 @@ class Reports:
         return build.build(gather.gather(self._store, week, self._zone, self._clock.now()))
 
     def read(self, week: Week, version: int | None = None) -> Report:
-        """The published report (the newest version, or the one asked for); of a week never published the present state.
+        """The published report (`version`, by default the newest), or the present state of an unpublished week.
 
         Raises:
             Unavailable: the database does not answer.
@@ -60,14 +60,14 @@ class Reports:
         return document.from_wire(found.body)
 
     def publish(self, week: Week, by: str = SERVICE) -> Report:
-        """Freeze the week as it is now; where nothing moved since the last version, that one is returned.
+        """Publish the present state of the week; if nothing changed since the last version, that version is returned.
 
         Raises:
-            Conflict: the week is not over, or somebody else published it at this very moment.
+            Conflict: the week is not over, or another process published it at the same time.
             Unavailable: the database does not answer.
         """
         if self._clock.now() < week.span(self._zone)[1]:
-            raise Conflict(f"week {week} is not over: a report is published when it is")
+            raise Conflict(f"week {week} is not over: its report can be published after it ends")
         made = self.current(week)
         with self._store.reading() as reading:
             last = reading.reports.latest(str(week))
@@ -79,13 +79,13 @@ class Reports:
             made = replace(made, version=last.version + 1, moved=moved)
         with self._store.unit_of_work() as work:
             if not work.reports.add(str(week), made.version, by, made.to_wire()):
-                raise Conflict(f"week {week} was published by somebody else at this very moment")
+                raise Conflict(f"week {week} was published by another process at the same time")
             work.outbox.add([_message(made)])
             work.audit_log.append(by, "report.published", f"report/{week}", after={"version": made.version})
         return made
 
     def run_if_due(self) -> Report | None:
-        """Publish the last week where it is due and nobody has; however many processes call it, one publishes.
+        """Publish the last week if it is due and not yet published; only one of several processes publishes it.
 
         Raises:
             Unavailable: the database does not answer; calling again later does the same.
@@ -109,7 +109,7 @@ class Reports:
         return made
 
     def listed(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
-        """What was published: week, version, time, by whom; newest week first."""
+        """Week, version, time and publisher of published reports, newest week first."""
         with self._store.reading() as reading:
             return reading.reports.list(limit=limit, before=before)
 
@@ -121,7 +121,7 @@ def _large(report: Report) -> bool:
 def changed_figures(
     before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]
 ) -> tuple[str, ...]:
-    """The figures that differ between two versions of a week."""
+    """The changed figures between two versions of a week."""
     said = build.wording()["moved"]["figure"]
     return tuple(
         said.format(name=name.replace("_", " "), before=_shown(before.get(name)), after=_shown(after.get(name)))

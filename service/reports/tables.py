@@ -5,7 +5,7 @@ from sqlalchemy import Column, Integer, LargeBinary, String, Table
 from service.sql.metadata import metadata
 from service.sql.types import UtcDateTime
 
-# A published report is frozen: a later version is a row of its own.
+# A published report never changes: a later version is another row.
 reports = Table(
     "reports",
     metadata,

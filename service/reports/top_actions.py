@@ -1,4 +1,4 @@
-"""Three things to do next week, by what they would save."""
+"""The three actions for next week that would save most."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _HEADLINE = 120  # characters
 
 
 def top_actions_of(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
-    """The three that would save most GPU-hours (then most failed jobs) in a week like this one, with the reckoning."""
+    """The three actions that would save most GPU-hours (then most failed jobs) in a week like this."""
     found: list[tuple[float, int, Todo]] = []
 
     def add(title: str, hours: float, failures: int, reckoned: str, href: str) -> None:

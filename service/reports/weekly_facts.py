@@ -1,4 +1,4 @@
-"""What a week's report is built from: plain figures read from the store, nothing reckoned yet."""
+"""The facts that a weekly report is built from: figures as read from the database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class WeekCounts:
-    """One week's counts. `finished` = succeeded + failed. `by_side` holds "unknown" for what was not settled."""
+    """One week's counts. `finished` = succeeded + failed. `by_side` has "unknown" where no verdict is settled."""
 
     name: str
     finished: int
@@ -42,9 +42,9 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node under suspicion: its failure rate against the fleet's, with interval, and its exposure in hours.
+    """A suspect node: its failure rate relative to the fleet's, with interval, and its exposure in hours.
 
-    `gpu_hours`: lost in the week by failures that point at it.
+    `gpu_hours`: lost in the week by failures attributed to it.
     """
 
     cluster: str
@@ -85,7 +85,7 @@ class AutomationFacts:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How far the service itself can be trusted.
+    """Quality of the service's verdicts.
 
     `audited` verdicts were checked without the model's answer in view, `audited_right` of them agreed on the side.
     `seconds_to_verdict`: median and 95th percentile from an event's arrival to its first verdict, None where none.

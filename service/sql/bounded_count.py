@@ -1,6 +1,6 @@
-"""Counts that stop: who reads "10,000+" needs no more, and a queue of millions must not make a page wait.
+"""Counts with an upper bound: a page shows "10,000+" instead of counting millions of rows.
 
-A count of `COUNT_LIMIT` + 1 stands for more than `COUNT_LIMIT` (service.number_format).
+A count of `COUNT_LIMIT` + 1 stands for more than `COUNT_LIMIT` (service.contracts.page).
 """
 
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from service.contracts.page import COUNT_LIMIT
 
 
 def count(connection: Connection, wanted: Select[Any]) -> int:
-    """How many rows `wanted` gives, `COUNT_LIMIT` + 1 at most."""
+    """The number of rows of `wanted`, at most `COUNT_LIMIT` + 1."""
     return int(connection.execute(select(func.count()).select_from(_some(wanted))).scalar_one())
 
 
 def by_value(
     connection: Connection, column: ColumnElement[str], values: Iterable[str], *conditions: ColumnElement[bool]
 ) -> dict[str, int]:
-    """The same for each of these values of a column; values of no row are left out."""
+    """The number of rows for each value of a column, at most `COUNT_LIMIT` + 1; values without rows are omitted."""
     parts = [
         select(
             literal(value).label("value"),

@@ -1,6 +1,6 @@
-"""Many rows at once, the fastest way each database has.
+"""Bulk reads and writes, the fastest way that each database has.
 
-PostgreSQL: COPY where rows only come in, one JSON parameter where some of them may be there already (measured for
+PostgreSQL: COPY for rows that are all new, one JSON parameter for rows that may be stored already (measured for
 500 rows of `jobs`: COPY 13 µs a row, JSON 22, unnest 51, multi-row VALUES 94). SQLite: one prepared statement.
 """
 
@@ -17,11 +17,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from service.sql.types import utc
 
 Row = tuple[Any, ...]
-_CHUNK = 500  # SQLite takes 32,766 parameters a statement; short ones stay in the statement cache
+_CHUNK = 500  # SQLite allows 32,766 parameters in a statement; short ones stay in the statement cache
 
 
 def is_postgres(connection: Connection) -> bool:
-    """Which of the two it is."""
+    """Whether the database is PostgreSQL; otherwise it is SQLite."""
     return connection.dialect.name == "postgresql"
 
 
@@ -31,9 +31,9 @@ def sqlite_time(at: datetime) -> str:
 
 
 def append(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """Insert `rows` (values in the order of `columns`), none of which is there yet.
+    """Insert `rows` (values in the order of `columns`), none of which is stored yet.
 
-    `rows` may be made while they are written: PostgreSQL then stores the earlier ones meanwhile.
+    `rows` may be a generator: PostgreSQL stores earlier rows while later ones are computed.
     """
     names = ", ".join(columns)
     if not is_postgres(connection):
@@ -50,7 +50,7 @@ def append(connection: Connection, table: Table, columns: Sequence[str], rows: I
     driver: Any = connection.connection.dbapi_connection
     command = f"COPY {table.name} ({names}) FROM STDIN (FORMAT BINARY)"
     with driver.cursor() as cursor, cursor.copy(command) as copy:
-        # Binary: logs are bytes already, and as text each would be two hexadecimal digits.
+        # Binary format: logs are bytes, and each byte would be two hexadecimal digits as text.
         copy.set_types(_copy_types(table, tuple(columns)))
         write = copy.write_row
         write(first)
@@ -59,7 +59,7 @@ def append(connection: Connection, table: Table, columns: Sequence[str], rows: I
 
 
 def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert one row; False where one with its keys is there already."""
+    """Insert one row; False if a row with its keys is stored already."""
     statement: Any = (postgresql if is_postgres(connection) else sqlite).insert(table)
     counted = statement.values(dict(values)).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
     return bool(connection.execute(counted).rowcount == 1)
@@ -67,7 +67,7 @@ def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) 
 
 @cache
 def _copy_types(table: Table, columns: tuple[str, ...]) -> list[str]:
-    """What PostgreSQL calls the columns' types, without lengths."""
+    """The PostgreSQL types of the columns, without lengths."""
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # the library's constructor has no types
     return [_PLAIN[table.c[name].type.compile(dialect).partition("(")[0]] for name in columns]
 
@@ -87,9 +87,9 @@ _PLAIN = {
 
 @dataclass(frozen=True, slots=True)
 class BulkStatement:
-    """A statement for many rows at once: `{given}` stands for them, as a table `given` of these columns.
+    """A statement for many rows at once, in which `{given}` is a table `given` of these columns.
 
-    `columns` says PostgreSQL's type of each; `{least}` and `{greatest}` stand for what each database calls them.
+    `columns` has the PostgreSQL type of each; `{least}` and `{greatest}` are the functions of each database.
     """
 
     columns: Mapping[str, str]
@@ -106,7 +106,7 @@ def write(connection: Connection, what: BulkStatement, rows: Sequence[Mapping[st
         statement = what.statement.format(given=given, least="least", greatest="greatest")
         connection.exec_driver_sql(statement, (orjson.dumps(list(rows)).decode(),))
         return
-    # SQLite's own JSON: one statement, so that its text is prepared once whatever the number of rows.
+    # SQLite's JSON functions: one statement, prepared once for any number of rows.
     picked = ", ".join(f"json_extract(value, '$.{name}') AS {name}" for name in what.columns)
     given = f"(SELECT {picked} FROM json_each(?)) AS given"  # noqa: S608 - names of our own columns
     statement = what.statement.format(given=given, least="min", greatest="max")
@@ -167,7 +167,7 @@ def by_keys(
     found: list[Row] = []
     for start in range(0, len(wanted), _CHUNK):
         chunk = wanted[start : start + _CHUNK]
-        # Always as many marks, so that the statement is prepared once.
+        # Always the same number of placeholders, so that the statement is prepared once.
         padded = (*chunk, *[chunk[0]] * (_CHUNK - len(chunk)))
         marks = ", ".join("?" * _CHUNK)
         found.extend(tuple(row) for row in connection.exec_driver_sql(f"{select} IN ({marks})", padded))
@@ -175,7 +175,7 @@ def by_keys(
 
 
 def lock(connection: Connection, keys: Iterable[int], *, shared: bool = False) -> None:
-    """Hold these names until the transaction ends (PostgreSQL; SQLite's writer is alone anyway)."""
+    """Hold advisory locks until the transaction ends (PostgreSQL only: SQLite has a single writer)."""
     wanted = sorted(set(keys))
     if wanted and is_postgres(connection):
         statement = (

@@ -1,4 +1,4 @@
-"""The metadata that every table belongs to."""
+"""The SQLAlchemy metadata of all tables."""
 
 from sqlalchemy import (
     MetaData,

@@ -1,4 +1,4 @@
-"""JSON in a binary column: plain while small, zstd where that pays. A zstd frame says itself what it is."""
+"""JSON in a binary column, compressed with zstd if it is long. The magic number of a zstd frame identifies it."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ import zstandard
 
 from classifiers.contracts import LogStream
 
-WORTH_COMPRESSING = 512  # bytes; below it the frame costs about what it saves
+WORTH_COMPRESSING = 512  # bytes; for shorter data the frame costs about what it saves
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _LEVEL = 1  # higher levels gain little on text this short
-_LEAST_REPEAT = 6  # bytes; a sixth quicker than the level's own 5, and real logs come out half a percent larger
+_LEAST_REPEAT = 6  # bytes; a sixth faster than the level's default of 5, with output half a percent larger on real logs
 _local = threading.local()  # zstd contexts may not be shared between threads
 
 
 def compress(data: bytes) -> bytes:
-    """`data`, compressed where it is long enough."""
+    """`data`, compressed if it is long enough."""
     if len(data) < WORTH_COMPRESSING:
         return data
     compressor = getattr(_local, "compressor", None)
@@ -30,7 +30,7 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """The other way round."""
+    """Reverse of `compress`."""
     if data[:4] != _ZSTD_MAGIC:
         return bytes(data)
     decompressor = getattr(_local, "decompressor", None)
@@ -41,7 +41,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def dump(value: Any) -> bytes:
-    """JSON. Lone surrogates, which are no text, become U+FFFD."""
+    """The value as JSON. Lone surrogates become U+FFFD."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except orjson.JSONEncodeError:
@@ -49,24 +49,24 @@ def dump(value: Any) -> bytes:
 
 
 def pack(value: Any) -> bytes:
-    """`dump`, compressed where long."""
+    """The value as JSON, compressed if it is long."""
     return compress(dump(value))
 
 
 def unpack(data: bytes) -> Any:
-    """What `pack` or `dump` was given."""
+    """The value that `pack` or `dump` encoded."""
     return orjson.loads(decompress(data))
 
 
 def pack_streams(streams: Sequence[LogStream]) -> bytes | None:
-    """Log streams as one blob; None where there are none."""
+    """Log streams as one blob; None if there are none."""
     if not streams:
         return None
     return pack([[s.text, s.rank, s.node, s.stream, s.first_line, s.windows, s.missing] for s in streams])
 
 
 def unpack_streams(data: bytes | None) -> tuple[LogStream, ...]:
-    """What `pack_streams` was given."""
+    """The log streams that `pack_streams` encoded."""
     if data is None:
         return ()
     return tuple(
@@ -84,7 +84,7 @@ def unpack_streams(data: bytes | None) -> tuple[LogStream, ...]:
 
 
 def _encodable(value: Any) -> Any:
-    """The same, of what JSON knows: broken strings mended, integers beyond 64 bits and foreign things as text."""
+    """The value in types that JSON has: invalid strings repaired, integers beyond 64 bits and other types as text."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if is_dataclass(value) and not isinstance(value, type):

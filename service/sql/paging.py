@@ -1,4 +1,4 @@
-"""Cursors of lists: where the last page ended, as one opaque word."""
+"""Cursors of lists: the end of the last page as one opaque string."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ MAX_LIMIT = 500
 
 
 def check_limit(limit: int) -> int:
-    """`limit`, where a list allows it.
+    """`limit`, if it is valid.
 
     Raises:
         InvalidInput: it is not from 1 to 500.
@@ -26,12 +26,12 @@ def check_limit(limit: int) -> int:
 
 
 def encode(kind: str, *position: Any) -> str:
-    """A cursor of the list `kind` (its name and order) that stands after `position`."""
+    """A cursor of the list `kind` (its name and order) that continues after `position`."""
     return base64.urlsafe_b64encode(orjson.dumps([kind, *position])).decode("ascii").rstrip("=")
 
 
 def decode(cursor: str, kind: str, *types: type) -> tuple[Any, ...]:
-    """The position, whose parts are of `types`.
+    """The position that a cursor encodes, whose parts have the types `types`.
 
     Raises:
         InvalidInput: not a cursor, or one of another list or order.
@@ -51,10 +51,10 @@ def decode(cursor: str, kind: str, *types: type) -> tuple[Any, ...]:
 
 
 def instant(cursor: str, position: str) -> datetime:
-    """The time that a part of a position is, as UTC.
+    """The time in a part of a position, in UTC.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is not a time.
     """
     try:
         return utc(datetime.fromisoformat(position).replace(tzinfo=UTC))
@@ -63,6 +63,6 @@ def instant(cursor: str, position: str) -> datetime:
 
 
 def bad(cursor: str) -> InvalidInput:
-    """What to say of a cursor that is none."""
+    """The error for an invalid cursor."""
     expected = "the next_cursor of this list in this order, unchanged"
     return InvalidInput(f"cursor: expected {expected}", (FieldError("cursor", expected, cursor[:80]),))

@@ -1,4 +1,4 @@
-"""Column types and the few conversions that every row goes through."""
+"""Column types and the conversions that all rows need."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer
 from sqlalchemy.types import TypeDecorator
 
-# SQLite only makes a column the row's own number where it is called INTEGER.
+# SQLite makes only a column of type INTEGER an alias of the row id.
 BigId = BigInteger().with_variant(Integer(), "sqlite")
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -14,7 +14,7 @@ LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def utc(at: datetime) -> datetime:
-    """The same instant in UTC; an instant that no calendar of ours reaches becomes the nearest one it does."""
+    """The same instant in UTC, clamped to the range of `datetime`."""
     if at.tzinfo is UTC:
         return at
     try:
@@ -31,27 +31,27 @@ def clean(text: str) -> str:
 
 
 def short(text: str | None, limit: int = 200) -> str | None:
-    """`clean`, and cut where an index or a list has no room for more."""
+    """`clean`, truncated to the length that an index or a list allows."""
     return None if text is None else clean(text[:limit])
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An instant: aware and UTC on both ends. `timestamptz` on PostgreSQL, sortable text on SQLite."""
+    """An instant, aware and in UTC on both sides: `timestamptz` on PostgreSQL, sortable text on SQLite."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To the database; a naive time is a mistake of ours, not of the data."""
+        """Convert to the database value; a naive time is a programming error."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a naive time was about to be stored")
+            raise ValueError("a naive time cannot be stored")
         at = utc(value)
         return at.replace(tzinfo=None) if dialect.name == "sqlite" else at
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the base class's signature
-        """From the database."""
+        """Convert from the database value."""
         if value is None:
             return None
         at: datetime = value

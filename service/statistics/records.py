@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One line of a breakdown: `key` is a side or a cause."""
+    """One row of a breakdown: `key` is a side or a cause."""
 
     key: str
     failures: int
@@ -29,8 +29,8 @@ class Stats:
     """Counts over jobs that ended in [since, until).
 
     `finished` = succeeded + failed is the rate's denominator, `failed` its numerator (contract, section 2);
-    `preempted` and `cancelled` stand apart. `rate` is None where nothing finished. Shares are of the failed ones,
-    most first; a failed job without a verdict is under "unknown".
+    `preempted` and `cancelled` are counted separately. `rate` is None if nothing finished. Shares are of the failed
+    ones, most first; a failed job without a verdict is under "unknown".
     """
 
     since: datetime
@@ -50,10 +50,10 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How far the pipeline can be trusted.
+    """Health of the pipeline.
 
-    Dead letters received and failures ended since `since`; what is open, conflicting, pending or waiting is counted
-    as it stands now, and no further than to 10,001, which stands for more than 10,000. `abstained_share` is None where
+    Dead letters received and failures ended since `since`; open, conflicting, pending and waiting items are counted
+    as of now, up to 10,001, which stands for more than 10,000. `abstained_share` is None where
     no failure ended since.
     """
 

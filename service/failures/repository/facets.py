@@ -1,4 +1,4 @@
-"""Counts beside the filters of the failures list: over the newest that fit, so that they cost the same on any table."""
+"""Facet counts of the failures list, over the newest matching failures only, so that their cost is bounded."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from service.failures.tables import failures
 from service.sql.types import LATEST
 
 OVER = 1_000  # failures that are counted
-OVER_SEARCHED = 500  # of a search for common words, each of which has to be looked at
+OVER_SEARCHED = 500  # for a search of common words, which examines every row
 NAMES = ("side", "cause", "status", "cluster", "queue", "team", "user", "node")
 SHOWN = 8
 _COLUMNS = {"user": "user_name", "node": "suspect_node"}
@@ -27,7 +27,7 @@ _READ = (
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
-    """One value of a filter, and how many failures have it."""
+    """One value of a filter and the number of failures that have it."""
 
     value: str
     failures: int
@@ -35,10 +35,10 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class FacetCounts:
-    """By filter its commonest values among the newest `of` failures that fit, most first.
+    """For each filter, its most common values among the newest `of` matching failures.
 
-    `whole` says that no more fit. `since` is when the oldest of them ended, None where none fits. An abstained verdict
-    counts as side and cause "unknown"; `node` is the suspected one.
+    `whole`: no other failure matches. `since`: when the oldest counted failure ended, None if none matches. An
+    abstained verdict counts as side and cause "unknown"; `node` is the suspected one.
     """
 
     of: int
@@ -48,7 +48,7 @@ class FacetCounts:
 
 
 def count(connection: Connection, filters: FailureFilter, *, over: int = OVER) -> FacetCounts:
-    """The counts over the newest `over` failures that fit."""
+    """The counts over the newest `over` matching failures."""
     found: dict[int, Row[Any]] = {}
     whole = True
     searched = listing.look_up_words(connection, filters)

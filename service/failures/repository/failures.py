@@ -1,4 +1,4 @@
-"""Diagnosed failures: the current verdict's fields for lists, every version of the verdict, and the logs."""
+"""Diagnosed failures: fields of the current verdict for lists, all verdict versions, and the logs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -53,7 +53,7 @@ class FailureReader:
         self._clock = clock
 
     def get(self, failure_id: int) -> FailureDetail:
-        """All that is stored of one failure.
+        """Everything that is stored about one failure.
 
         Raises:
             NotFound: no such failure.
@@ -84,7 +84,7 @@ class FailureReader:
         return FailureDetail(row, current, versions, kept, attempts)
 
     def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
-        """The list's lines of those that are stored."""
+        """The list rows of the failures that are stored, by id."""
         found = self._connection.execute(
             select(failures, *JOB_FACTS).join(jobs, jobs.c.id == failures.c.id).where(failures.c.id.in_(failure_ids))
         )
@@ -117,11 +117,11 @@ class FailureReader:
         return solved.nearest(self._connection, row)
 
     def newest(self) -> int:
-        """The highest number of a failure, 0 where there is none."""
+        """The highest failure id, 0 if there is none."""
         return int(self._connection.execute(select(func.coalesce(func.max(failures.c.id), 0))).scalar_one())
 
     def facets(self, filters: FailureFilter) -> facets.FacetCounts:
-        """The commonest values of each filter among the newest failures that fit."""
+        """The most common values of each filter among the newest matching failures."""
         return facets.count(self._connection, filters)
 
     def _row(self, failure_id: int) -> FailureRow:
@@ -139,7 +139,7 @@ class FailureRepository(FailureReader):
     """Reads and writes failures."""
 
     def add(self, new: Sequence[NewFailure]) -> None:
-        """Store failures whose outcome says `opens`, with verdict version 1, logs and event.
+        """Store failures whose outcome has `opens` set, with verdict version 1, logs and event.
 
         Raises:
             ValueError: an outcome that does not open a failure.
@@ -150,7 +150,7 @@ class FailureRepository(FailureReader):
         for failure in new:
             job, failure_id, verdict = failure.job, failure.outcome.id, failure.verdict
             if not failure.outcome.opens or failure_id is None:
-                raise ValueError(f"{job.event_id}: this attempt opens no failure")
+                raise ValueError(f"{job.event_id}: this attempt does not open a failure")
             counts = failure.outcome.counts or CountedAs(True, job.status, job.ended_at, job.gpu_hours_lost)  # noqa: FBT003 - its first field
             ended_at = utc(counts.ended_at)
             rows.append(
@@ -171,7 +171,7 @@ class FailureRepository(FailureReader):
         connection = self._connection
         bulk.append(connection, failures, (*_JOB_COLUMNS, *_VERDICT_COLUMNS), rows)
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
-        # Compressed while they are written, so that both sides work at once.
+        # Compressed while they are written, so that client and server work in parallel.
         bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
         kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
@@ -190,13 +190,13 @@ class FailureRepository(FailureReader):
         streams: Sequence[LogStream] | None = None,
         event: Mapping[str, Any] | None = None,
     ) -> int | None:
-        """A new version of the verdict; the current one afterwards, except that a machine never overrules a person.
+        """Store a new version of the verdict and make it current; a machine never overrules a person.
 
-        With `attempt_id`, `streams` and `event` (where given) are kept as that attempt's logs.
+        With `attempt_id`, `streams` and `event` (if given) are stored as that attempt's logs.
 
         Returns:
-            The new version's number, None where a person's verdict stands and `source` is "machine" (nothing but
-            the logs is stored then).
+            The number of the new version, None if the current verdict is a person's and `source` is "machine" (only
+            the logs are stored then).
 
         Raises:
             NotFound: no such failure.
@@ -224,7 +224,7 @@ class FailureRepository(FailureReader):
         return version
 
     def attach(self, failure_id: int, attempt_id: int, streams: Sequence[LogStream], event: Mapping[str, Any]) -> None:
-        """Keep an attempt's logs with a failure that another attempt opened, without a new verdict.
+        """Store an attempt's logs with a failure that another attempt opened, without a new verdict.
 
         Raises:
             NotFound: no such failure.
@@ -274,7 +274,7 @@ class FailureRepository(FailureReader):
 
 
 def headline(verdict: Mapping[str, Any]) -> str:
-    """The line that says most: the first initiating one, else the first evidence, else the explanation."""
+    """The most significant line: the first initiating evidence, else the first evidence, else the explanation."""
     evidence = verdict.get("evidence") or ()
     best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
     searched = best["text"] if best is not None else verdict.get("explanation") or ""
@@ -282,7 +282,7 @@ def headline(verdict: Mapping[str, Any]) -> str:
 
 
 def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:
-    """In the order of `_VERDICT_COLUMNS`."""
+    """The values of `_VERDICT_COLUMNS`, in that order."""
     suspect = verdict.get("suspect") or {}
     return (
         version,

@@ -1,6 +1,6 @@
-"""Splits a filter of failures that no index serves as a whole into parts that one serves each, and merges their pages.
+"""Splits a failure filter that no single index serves into parts with one index each, and merges their pages.
 
-A group has several fingerprints once it was merged by hand; somebody may see the failures of several users and teams.
+A manually merged group has several fingerprints; a person may see the failures of several users and teams.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from service.failures.records import FailureFilter, FailureRow, FailureSort
 from service.failures.repository import listing
 from service.groups.tables import group_fingerprints
 
-GROUP_FINGERPRINTS = 50  # of one group, merged by hand
+GROUP_FINGERPRINTS = 50  # of one manually merged group
 _HIGHEST = 2**63 - 1
 
 
 def parts(connection: Connection, filters: FailureFilter) -> list[FailureFilter]:
-    """Filters without `visible` and with fingerprints as groups that together give what `filters` gives.
+    """Filters without `visible`, with fingerprints as groups, whose union is equivalent to `filters`.
 
-    A failure may pass several of them; nothing passes where there are none.
+    A failure may match several of them; an empty list matches nothing.
     """
     return [part for one in _of_group(connection, filters) for part in _of_visible(one)]
 
@@ -37,7 +37,7 @@ def _of_group(connection: Connection, filters: FailureFilter) -> list[FailureFil
 
 
 def _of_visible(filters: FailureFilter) -> Iterator[FailureFilter]:
-    """Of each user and team who may be seen, unless others are asked for."""
+    """One filter for each visible user and team that the filter does not exclude."""
     seen = filters.visible
     if seen is None:
         yield filters
@@ -53,7 +53,7 @@ def _of_visible(filters: FailureFilter) -> Iterator[FailureFilter]:
 def page(
     connection: Connection, filters: FailureFilter, *, now: datetime, limit: int, cursor: str | None, sort: FailureSort
 ) -> Page[FailureRow]:
-    """See `Failures.page`."""
+    """See `FailureReader.page`."""
     listing.check(limit, cursor, sort)
     searched = listing.look_up_words(connection, filters)
     pages = [
@@ -64,7 +64,7 @@ def page(
 
 
 def _merged(pages: list[Page[FailureRow]], limit: int, sort: FailureSort) -> Page[FailureRow]:
-    """The first of all of them, as far as each was read."""
+    """The first rows of all pages, up to the point that every part has read."""
     downward = sort.startswith("-")
 
     def position_of(row: FailureRow) -> listing.Position:
@@ -73,7 +73,7 @@ def _merged(pages: list[Page[FailureRow]], limit: int, sort: FailureSort) -> Pag
     items = sorted({row.id: row for one in pages for row in one.items}.values(), key=position_of, reverse=downward)
     ends = [listing.decode_position(one.next_cursor, sort) for one in pages if one.next_cursor is not None]
     read_to = (max if downward else min)(ends, default=None)
-    if read_to is not None:  # what the part that stopped first has beyond is not known yet
+    if read_to is not None:  # rows of the part that stopped first beyond this point are not known yet
         items = [row for row in items if (position_of(row) >= read_to if downward else position_of(row) <= read_to)]
     if len(items) > limit:
         items = items[:limit]

@@ -30,9 +30,9 @@ from service.sql import paging as cursors
 from service.sql.bulk import is_postgres
 from service.sql.types import UtcDateTime, clean, utc
 
-Position = tuple[str | float, int]  # of a row in the list: when it ended or what it cost, and its id
+Position = tuple[str | float, int]  # of a row in the list: its end time or its cost, and its id
 
-# What a line of the list takes from the attempt that opened the failure.
+# Columns of a list row that come from the attempt that opened the failure.
 JOB_FACTS = (
     jobs.c.job_id,
     jobs.c.attempt,
@@ -42,7 +42,7 @@ JOB_FACTS = (
     jobs.c.started_at,
     jobs.c.received_at,
 )
-# Those that leave fewest rows stand first.
+# The most selective first.
 _EQUAL = {
     "group": failures.c.fingerprint,
     "user": failures.c.user_name,
@@ -57,33 +57,37 @@ _EQUAL = {
 }
 
 
-# Words that few failures have are looked up first. What no index serves, common words and a second filter beside the
-# one that chose the index, is looked for in this many rows of that index, and the cursor goes on from there.
+# Rare words are looked up first. Tests that no index serves (common words, further filters besides the one that
+# chose the index) examine this many rows of that index; the cursor continues from there.
 Q_FEW = 2_000
 Q_WINDOW = 10_000
 BY_COST: FailureSort = "-gpu_hours_lost"
-SORTED = timedelta(days=28)  # up to here what ended in a time is sorted by cost; beyond, the costliest are looked at
+SORTED = timedelta(
+    days=28
+)  # shorter periods are sorted by cost; for longer ones the most expensive failures are examined
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedWords:
-    """The words that are asked for, and the failures that have them; None where no word is, or they are too many."""
+    """The words of a search and the failures that contain them; None if there are no words or too many failures."""
 
     words: tuple[str, ...]
     known: list[int] | None = None
 
     @property
     def common(self) -> bool:
-        """Whether many failures have them: then each row has to be looked at."""
+        """Whether many failures contain them: then each row has to be examined."""
         return bool(self.words) and self.known is None
 
 
 def look_up_words(connection: Connection, filters: FailureFilter) -> SearchedWords:
-    """RowSearch up a filter's words, once for all of its parts."""
+    """Look up the words of a filter, once for all of its parts."""
     words = search.query_words(filters.q or "")
     if words:
         return SearchedWords(words, search.find_rare(connection, words, most=Q_FEW))
-    return SearchedWords((), [] if (filters.q or "").strip() else None)  # no evidence has a word of nothing but marks
+    return SearchedWords(
+        (), [] if (filters.q or "").strip() else None
+    )  # evidence contains no word that consists of punctuation only
 
 
 def page(
@@ -96,9 +100,9 @@ def page(
     cursor: str | None,
     sort: FailureSort,
 ) -> Page[FailureRow]:
-    """One part of a filter (service.failures.repository.list_parts), else as `Failures.page`."""
+    """One part of a filter (service.failures.repository.list_parts), otherwise as `FailureReader.page`."""
     rows_found = row_search(connection, filters, searched, now=now, cursor=cursor, sort=sort)
-    # The page's rows are found in one index first; only they are joined with their attempts.
+    # The rows of the page are found in one index first; only these are joined with their attempts.
     found = rows_found.found(limit + 1)
     rows = connection.execute(
         select(failures, *JOB_FACTS)
@@ -115,17 +119,17 @@ def page(
 
 @dataclass(frozen=True, slots=True)
 class RowSearch:
-    """How the rows of a part are found: in the order of one index, through a window of it where more is to be asked."""
+    """How the rows of a part are found: in the order of one index, in a window of it if rows need further tests."""
 
     narrowed: Select[Any]
     order: Callable[[FromClause], list[ColumnElement[Any]]]
     passes: Callable[[FromClause], list[ColumnElement[bool]]] | None
 
     def found(self, most: int) -> Subquery:
-        """The first rows that fit, `most` at most: `id` and `at`."""
+        """The first matching rows, at most `most`: `id` and `at`."""
         if self.passes is None:
             return self.narrowed.limit(most).subquery()
-        # The window is in order: the search stops with the page, whatever the plan.
+        # The window is ordered: the search stops when the page is full, whatever the plan.
         window = self.narrowed.limit(Q_WINDOW).subquery("searched")
         return (
             select(window.c.id, window.c.at)
@@ -136,7 +140,7 @@ class RowSearch:
         )
 
     def edge(self, connection: Connection) -> Row[Any] | None:
-        """The last row of a full window, beyond which nobody looked."""
+        """The last row of a full window, where the search stopped."""
         if self.passes is None:
             return None
         return connection.execute(self.narrowed.offset(Q_WINDOW - 1).limit(1)).first()
@@ -151,7 +155,7 @@ def row_search(
     cursor: str | None = None,
     sort: FailureSort = "-ended_at",
 ) -> RowSearch:
-    """How to find the rows of a part of a filter."""
+    """The search for the rows of one part of a filter."""
     narrow = index_scan(filters, searched.known, now=now, by_cost=sort == BY_COST, sqlite=not is_postgres(connection))
     narrowed = narrow.rows
     if cursor is not None:
@@ -169,10 +173,10 @@ def row_search(
 
 
 def check(limit: int, cursor: str | None, sort: FailureSort) -> None:
-    """Whether this can be asked at all.
+    """Check the arguments of a page.
 
     Raises:
-        InvalidInput: a limit out of range, no such order, or a cursor that is not of this list in this order.
+        InvalidInput: a limit out of range, an unknown order, or a cursor of another list or order.
     """
     cursors.check_limit(limit)
     if sort not in get_args(FailureSort):
@@ -183,7 +187,7 @@ def check(limit: int, cursor: str | None, sort: FailureSort) -> None:
 
 
 def position_of(row: FailureRow, sort: FailureSort) -> Position:
-    """Where a row stands in the list."""
+    """The position of a row in the list."""
     return _position(row.gpu_hours_lost if sort == BY_COST else row.ended_at), row.id
 
 
@@ -192,17 +196,17 @@ def _position(at: datetime | float) -> str | float:
 
 
 def decode_position(cursor: str, sort: FailureSort) -> Position:
-    """Where a cursor stands in the list.
+    """The position that a cursor encodes.
 
     Raises:
-        InvalidInput: it is none of this list in this order.
+        InvalidInput: it is not a cursor of this list in this order.
     """
     position, last = cursors.decode(cursor, f"failures{sort}", float if sort == BY_COST else str, int)
     return position, last
 
 
 def encode_position(sort: FailureSort, position: str | float, failure_id: int) -> str:
-    """The cursor that stands after a position_of."""
+    """The cursor that continues after a position."""
     return cursors.encode(f"failures{sort}", position, failure_id)
 
 
@@ -212,7 +216,7 @@ def _order(at: ColumnElement[Any], failure_id: ColumnElement[int], sort: Failure
 
 @dataclass(frozen=True, slots=True)
 class IndexScan:
-    """What one index gives in the list's order, and what has to be looked at in each of its rows."""
+    """The rows that one index yields in list order, and the tests that each row still needs."""
 
     rows: Select[Any]
     at: ColumnElement[Any]
@@ -220,14 +224,14 @@ class IndexScan:
     rest: tuple[tuple[str, Callable[[ColumnElement[Any]], ColumnElement[bool]]], ...] = ()
 
     def passes(self, window: FromClause) -> list[ColumnElement[bool]]:
-        """The rest, of some of the rows."""
+        """The remaining tests, on the rows of a window."""
         return [test(window.c[name]) for name, test in self.rest]
 
 
 def index_scan(
     filters: FailureFilter, known: Sequence[int] | None, *, now: datetime, by_cost: bool, sqlite: bool
 ) -> IndexScan:
-    """The ids that pass the filters, of `known` where given, with the columns of the order: the serving index's."""
+    """The ids that match the filters (within `known` if given), with the order columns of the serving index."""
     ended_at: ColumnElement[datetime] = failures.c.ended_at
     at: ColumnElement[Any] = failures.c.gpu_hours_lost if by_cost else failures.c.ended_at
     failure_id: ColumnElement[int] = failures.c.id
@@ -236,15 +240,17 @@ def index_scan(
         at, ended_at, failure_id = failure_nodes.c.ended_at, failure_nodes.c.ended_at, failure_nodes.c.failure_id
     short = filters.since is not None and (filters.until or now) - filters.since <= SORTED
     if by_cost and short:
-        at = failures.c.gpu_hours_lost + literal_column("0.0")  # those of the time, sorted: no index has both
+        at = failures.c.gpu_hours_lost + literal_column(
+            "0.0"
+        )  # the rows of the period are sorted: no index has both columns
     conditions: list[ColumnElement[bool]] = []
     tests = _tests(filters)
-    # One filter chooses the index, the first, which leaves fewest rows; a find_rare known rows need none.
+    # The first, most selective filter chooses the index; a small set of known rows needs none.
     bounded = known is not None or (by_cost and short)
     driving = [] if by_node or (by_cost and not short) else tests[:1]
     inside = tests if bounded else driving
     for name, test in inside:
-        # SQLite, which knows little of frequencies, might take another's index; it leaves an expression alone.
+        # SQLite has few statistics and might choose another index; it uses no index for an expression.
         free = not sqlite or (known is None and not by_node and (name, test) in driving)
         conditions.append(test(failures.c[name] if free else literal_column(f"+failures.{name}")))
     rest = [one for one in tests if one not in inside]
@@ -269,7 +275,7 @@ _Test = Callable[[ColumnElement[Any]], ColumnElement[bool]]
 
 
 def _tests(filters: FailureFilter) -> list[tuple[str, _Test]]:
-    """By column what its value has to be; those that leave fewest rows first."""
+    """The tests by column, the most selective first."""
 
     def equal(value: str) -> _Test:
         return lambda column: column == clean(value)
@@ -306,7 +312,7 @@ def _edge(cursor: str, sort: FailureSort) -> tuple[ColumnElement[Any], ColumnEle
 
 
 def row_of(row: Row[Any]) -> FailureRow:
-    """One line of the list, from a row of `failures` with JOB_FACTS."""
+    """One row of the list, from a row of `failures` with JOB_FACTS."""
     return FailureRow(
         id=row.id,
         cluster=row.cluster,

@@ -1,4 +1,4 @@
-"""Logs that had not arrived when a verdict was made: what to try again, and when."""
+"""Logs that were not available when a verdict was made: what to retry, and when."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -42,7 +42,7 @@ class PendingLogRepository:
         bulk.append(self._connection, pending_logs, _COLUMNS, rows)
 
     def due(self, *, limit: int = 100) -> list[PendingLog]:
-        """Those whose `next_at` has come, oldest first; skips what another process holds in its transaction."""
+        """Entries whose `next_at` has passed, oldest first; skips entries that another process has locked."""
         rows = self._connection.execute(
             select(pending_logs)
             .where(pending_logs.c.next_at <= self._clock.now())
@@ -56,7 +56,7 @@ class PendingLogRepository:
         ]
 
     def defer(self, attempt_id: int, *, next_at: datetime) -> None:
-        """Count a try; row_search again at `next_at`."""
+        """Count an attempt and retry at `next_at`."""
         self._connection.execute(
             update(pending_logs)
             .where(pending_logs.c.attempt_id == attempt_id)
@@ -64,5 +64,5 @@ class PendingLogRepository:
         )
 
     def done(self, attempt_id: int) -> None:
-        """Nothing more to try."""
+        """Remove an entry that needs no further attempt."""
         self._connection.execute(delete(pending_logs).where(pending_logs.c.attempt_id == attempt_id))

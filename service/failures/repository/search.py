@@ -1,8 +1,8 @@
-"""Words of the evidence: written with each verdict, searched with what the database has for it.
+"""Full-text search of the evidence, with the index of each database.
 
-SQLite searches with FTS5, PostgreSQL with a tsvector under a GIN index. Both are handed the same words, cut here, so
-that they find the same: runs of letters and digits in lower case, so that `flash_attn` is two words, as is
-`index.json`. A word asked for is found by its beginning.
+SQLite searches with FTS5, PostgreSQL with a tsvector and a GIN index. Both get the same words, split here, so
+that they find the same rows: runs of letters and digits in lower case, so that `flash_attn` is two words, as is
+`index.json`. A search word matches words that begin with it.
 """
 
 import re
@@ -15,12 +15,12 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 from service.sql import bulk
 from service.sql.types import clean
 
-MOST_WORDS = 300  # distinct ones a failure; evidence is a find_rare dozen lines
-LONGEST_WORD = 40  # characters; what is longer is a digest or noise, and is found by its beginning
+MOST_WORDS = 300  # distinct words of a failure; evidence is a few dozen lines
+LONGEST_WORD = 40  # characters; longer words are digests or noise and are found by their prefix
 MOST_ASKED = 12
 PREFIX_FROM = 3  # characters; shorter words are matched whole
 _WORD = re.compile(r"[^\W_]+")
-_CHARACTERS = 20_000  # of the evidence that are read for words
+_CHARACTERS = 20_000  # of the evidence that are indexed
 
 
 def split_words(texts: str) -> list[str]:
@@ -32,17 +32,17 @@ def split_words(texts: str) -> list[str]:
 
 
 def query_words(q: str) -> tuple[str, ...]:
-    """The words of a question."""
+    """The words of a search query."""
     return tuple(split_words(q))[:MOST_ASKED]
 
 
 def searchable_text(verdict: Mapping[str, Any]) -> str:
-    """What of a verdict is searched: the text of its evidence."""
+    """The searchable text of a verdict: the text of its evidence."""
     return "\n".join(str(line.get("text") or "") for line in verdict.get("evidence") or ())[:_CHARACTERS]
 
 
 def add(connection: Connection, texts: Iterable[tuple[int, str]]) -> None:
-    """Index the texts of failures that are not there yet."""
+    """Index the texts of failures that are not indexed yet."""
     rows = [(failure_id, " ".join(words)) for failure_id, searched in texts if (words := split_words(searched))]
     if not rows:
         return
@@ -58,13 +58,13 @@ def add(connection: Connection, texts: Iterable[tuple[int, str]]) -> None:
 
 
 def replace(connection: Connection, failure_id: int, texts: str) -> None:
-    """Index a failure's text anew."""
+    """Replace the indexed text of a failure."""
     remove(connection, [failure_id])
     add(connection, [(failure_id, texts)])
 
 
 def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
-    """Forget failures."""
+    """Remove failures from the index."""
     if not failure_ids:
         return
     if bulk.is_postgres(connection):
@@ -75,10 +75,10 @@ def remove(connection: Connection, failure_ids: Sequence[int]) -> None:
 
 
 def find_rare(connection: Connection, words: Sequence[str], *, most: int) -> list[int] | None:
-    """Failures whose evidence has all these words, in no order; None where more than `most` have to be looked at.
+    """Failures whose evidence contains all words, unordered; None if more than `most` would have to be examined.
 
-    Neither database stops early at the beginning of a word: whether a word is common is asked of the whole word first,
-    which both answer from a small part of its list. Those with the other words are then looked at one by one.
+    Neither database stops early on a prefix match. Whether a word is common is tested with the whole word first,
+    which both answer from a small part of its posting list. Rows with the other words are then examined one by one.
     """
     common = [word for word in words if _common(connection, word, most)]
     rare = [word for word in words if word not in common]
@@ -91,7 +91,7 @@ def find_rare(connection: Connection, words: Sequence[str], *, most: int) -> lis
 
 
 def _with(connection: Connection, failure_ids: Sequence[int], words: Sequence[str]) -> list[int]:
-    """Those of some failures whose evidence has all these words as well."""
+    """The failures among `failure_ids` whose evidence contains all words."""
     key = "failure_id" if bulk.is_postgres(connection) else "rowid"
     some = table("evidence_words", column(key))
     wanted = select(some.c[key]).where(
@@ -102,7 +102,7 @@ def _with(connection: Connection, failure_ids: Sequence[int], words: Sequence[st
 
 def _common(connection: Connection, word: str, most: int) -> bool:
     if bulk.is_postgres(connection):
-        # A sample of the index's list, by which nothing but its length is judged.
+        # A sample of the posting list is enough to judge its length.
         connection.exec_driver_sql(f"SET LOCAL gin_fuzzy_search_limit = {4 * most}")
         wanted = text(
             "SELECT count(*) FROM (SELECT 1 FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :n) x"
@@ -118,7 +118,7 @@ def _common(connection: Connection, word: str, most: int) -> bool:
 
 
 def matching(connection: Connection, words: Sequence[str], *, most: int) -> list[int]:
-    """Failures whose evidence has all these words, `most` of them at most, in no order."""
+    """Failures whose evidence contains all words, at most `most`, unordered."""
     if bulk.is_postgres(connection):
         wanted = text("SELECT failure_id FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :most")
         asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
@@ -129,16 +129,16 @@ def matching(connection: Connection, words: Sequence[str], *, most: int) -> list
 
 
 def has_words(connection: Connection, here: str, words: Sequence[str]) -> ColumnElement[bool]:
-    """A condition: the evidence of the failure whose id stands in column `here` has all these words.
+    """A condition: the evidence of the failure whose id is in column `here` contains all words.
 
-    A scalar query on purpose: no planner turns it into a join that reads every failure with a common word.
+    A scalar query by intent: no planner turns it into a join that reads every failure with a common word.
     """
     if bulk.is_postgres(connection):
         asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
-        one = f"(SELECT searched.words FROM evidence_words AS searched WHERE searched.failure_id = {here})"  # noqa: S608 - a column of ours
+        one = f"(SELECT entry.words FROM evidence_words AS entry WHERE entry.failure_id = {here})"  # noqa: S608 - a column of ours
         found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(asked), TSQUERY))
         return found
-    own = f"(SELECT ' ' || searched.words || ' ' FROM evidence_words AS searched WHERE searched.rowid = {here})"  # noqa: S608 - as above
+    own = f"(SELECT ' ' || entry.words || ' ' FROM evidence_words AS entry WHERE entry.rowid = {here})"  # noqa: S608 - as above
     searched: ColumnElement[Any] = literal_column(own)
     conditions = [
         searched.contains(f" {word}" if len(word) >= PREFIX_FROM else f" {word} ", autoescape=True) for word in words

@@ -11,7 +11,7 @@ from service.failures.tables import failures
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
 
-NEAR = 200  # failures of the kind that are looked at, newest first
+NEAR = 200  # failures that are examined, newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Solved:
 
 
 def nearest(connection: Connection, row: FailureRow) -> Solved | None:
-    """The latest one, None where none of the newest 200 was solved."""
+    """The latest solved failure, None if none of the newest 200 was solved."""
     for alike, same in ((True, failures.c.fingerprint == row.fingerprint), (False, failures.c.cause == row.cause)):
         found = _latest(connection, same, row.id)
         if found is not None:

@@ -1,6 +1,6 @@
-"""Seals over verdicts: a digest of every version as it was written, chained, so that a later change is found.
+"""Seals of verdicts: a chained digest of every version as it was written, so that later changes are detected.
 
-A record is what led to an advice: the event (version 1), the evidence and features, model, rules and policy. What
+A record holds the basis of an advice: the event (version 1), the evidence and features, model, rules and policy.
 retention removed can't be checked any more and is counted as removed; what is there must be as it was.
 """
 
@@ -19,8 +19,8 @@ from service.sql.packing import pack, unpack
 from service.sql.types import utc
 from service.sql.upsert import upsert
 
-MOST = 2_000  # records a seal
-FRESH = 1_000  # verdicts not sealed yet that are counted while somebody waits: of a flood not all
+MOST = 2_000  # records of one seal
+FRESH = 1_000  # unsealed verdicts that a page counts at most
 LOCK = 0x6661756C_7365616C
 _KIND = "verdicts"
 _PORTION = 500
@@ -29,7 +29,7 @@ _Digests = tuple[str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found: records as they were, removed meanwhile, changed (failure id and version), broken seals."""
+    """Result of a check: intact, removed and changed records (failure id and version), and broken seals."""
 
     intact: int
     removed: int
@@ -39,7 +39,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What one model gave, with one version of the rules: all verdicts ever, also those that retention removed."""
+    """Number of verdicts of one model with one version of the rules, including those that retention removed."""
 
     model: str
     rules: str
@@ -55,7 +55,7 @@ class VerdictSealReader:
         self._connection = connection
 
     def models(self) -> tuple[ModelUse, ...]:
-        """Every model that gave verdicts, the one that spoke last first; of a flood not all of its last minutes."""
+        """Every model that made verdicts, most recently used first; under high load recent ones may be missing."""
         last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
         fresh = select(verdicts.c.model, verdicts.c.rules, verdicts.c.at)
         if last is not None:
@@ -73,7 +73,7 @@ class VerdictSealReader:
         return tuple(sorted(found.values(), key=lambda one: (one.last_at, one.model, one.rules), reverse=True))
 
     def check(self) -> Checked:
-        """Every sealed record against what is stored now."""
+        """Compare every sealed record with the stored rows."""
         intact = removed = 0
         changed: list[tuple[int, int]] = []
         broken: list[int] = []
@@ -96,9 +96,9 @@ class VerdictSealReader:
         return Checked(intact, removed, tuple(changed), tuple(broken))
 
     def _digests(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], _Digests]]:
-        """The digests of each record that is there: of the verdict, and with version 1 of the event it was made from.
+        """The digests of each stored record: of the verdict and, for version 1, of its event.
 
-        None stands for what retention removed.
+        None stands for rows that retention removed.
         """
         for start in range(0, len(keys), _PORTION):
             part = keys[start : start + _PORTION]
@@ -118,9 +118,9 @@ class VerdictSealRepository(VerdictSealReader):
     """Reads and writes verdict seals."""
 
     def seal(self, until: datetime) -> int:
-        """Seal verdicts written before `until` that are not sealed yet, a portion of them; how many.
+        """Seal a portion of the verdicts that were written before `until` and are not sealed yet; their number.
 
-        `until` must lie further back than any transaction lasts: what is written behind it is never sealed.
+        `until` must be older than any open transaction: verdicts that are written before it later are never sealed.
         """
         bulk.lock(self._connection, [LOCK])
         last = self._connection.execute(select(seals).order_by(seals.c.id.desc()).limit(1)).first()
@@ -171,14 +171,14 @@ class VerdictSealRepository(VerdictSealReader):
 
 
 def _behind(last: Row[Any]) -> tuple[ColumnElement[bool], ...]:
-    """What was written after a seal."""
+    """Conditions that select verdicts written after a seal."""
     edge = unpack(last.entries)[-1]
     same = and_(verdicts.c.at == last.until, tuple_(verdicts.c.failure_id, verdicts.c.version) > tuple_(*edge[:2]))
     return or_(verdicts.c.at > last.until, same), verdicts.c.at >= last.until
 
 
 def _uses(rows: Sequence[Row[*tuple[Any, ...]]]) -> list[ModelUse]:
-    """Who gave these verdicts, oldest of which come first."""
+    """The use of each model in these verdicts, which are sorted by time."""
     found: dict[tuple[str, str], list[datetime]] = {}
     for row in rows:
         found.setdefault((row.model, row.rules), []).append(utc(row.at))

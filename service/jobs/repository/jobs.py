@@ -1,4 +1,4 @@
-"""Every finished attempt: one narrow row under its own key, stored exactly once."""
+"""Finished attempts: one narrow row for each key, stored exactly once."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from service.sql import bulk
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 
-# Held shared by whoever adds, alone by retention: a key must not slip through between the two tables.
+# Shared for inserts, exclusive for retention: a key must always be in one of the two tables.
 RETIREMENT_LOCK = 0x726574697265  # "retire"
 
 
 def key_hash(event_id: str) -> bytes:
-    """What outlives a row: 16 bytes of its key."""
+    """The hash of a key that is kept after its row is removed: 16 bytes."""
     return blake2b(event_id.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
 class _Group:
-    """The rows of one controller: those stored, those about to be (by position), and what the rule says of them."""
+    """The rows of one controller: those stored, the new ones (by position), and their assignment."""
 
     stored: list[Member]
     new: dict[int, int]
@@ -42,7 +42,7 @@ class JobReader:
         self._connection = connection
 
     def known(self, keys: Collection[str]) -> Mapping[str, bytes]:
-        """The content digest of each of `keys` that is stored, or was before retention removed its row."""
+        """The content digest of each of `keys` that is stored, or was stored until retention removed its row."""
         wanted = {clean(key): key for key in keys}
         rows = bulk.by_keys(self._connection, "event_id, digest", "jobs", wanted)
         found = {wanted[row[0]]: bytes(row[1]) for row in rows}
@@ -71,7 +71,7 @@ class JobRepository(JobReader):
     """Reads and writes jobs."""
 
     def add(self, new: Sequence[NewJob]) -> list[JobOutcome]:
-        """Store what is new; one outcome a job, in order. Repeats within `new` are duplicates or conflicts too."""
+        """Store new attempts; one outcome for each job, in order. Repeats within `new` are duplicates or conflicts."""
         if not new:
             return []
         connection = self._connection
@@ -106,7 +106,7 @@ class JobRepository(JobReader):
         return self._outcomes(new, keys, first, retired, inserted, opened)
 
     def _groups(self, new: Sequence[NewJob], keys: Sequence[str], ids: Mapping[int, int]) -> list[_Group]:
-        """The controllers of this batch with their stored rows; nothing where no job can be a controller's."""
+        """The controllers of this batch with their stored rows."""
         named = [p for p in ids if new[p].pod is not None or new[p].job_id.count("/") >= 2]  # noqa: PLR2004 - namespace/kind/name
         if not named:
             return []
@@ -153,12 +153,12 @@ class JobRepository(JobReader):
         keys: Sequence[str],
         inserted: Mapping[str, int],
     ) -> dict[int, JobOutcome]:
-        """Correct the stored rows of each controller; the outcomes of its new rows by position."""
+        """Update the stored rows of each controller; returns the outcomes of its new rows by position."""
         outcomes: dict[int, JobOutcome] = {}
         for group in groups:
             planned = group.assigned
             came = {p: n for p, n in group.new.items() if inserted.get(keys[p]) == n}
-            if len(came) != len(group.new):  # a key that is stored under another job: plan again without it
+            if len(came) != len(group.new):  # a key that is stored under another job: assign again without it
                 group.assigned = assign([*group.stored, *_members(new, came)])
             places = group.assigned.places
             before = {member.id: (member.counted, member.failure_id) for member in group.stored}
@@ -179,11 +179,11 @@ class JobRepository(JobReader):
         return outcomes
 
     def _facts(self, group: _Group, new: Sequence[NewJob], came: Mapping[int, int]) -> dict[int, CountedAs]:
-        """What each failure of the controller counts as; those stored already are told at once."""
+        """How each failure of the controller counts; failures that are stored already are updated."""
         places, opened = group.assigned.places, {}
         by_id = {row_id: new[position] for position, row_id in came.items()}
         for failure_id, row_id in group.assigned.stands_for.items():
-            # A run that ended well after a failed pod is no failed job: its failure stays, uncounted.
+            # A run that succeeds after a failed pod is not a failed job: its failure stays, uncounted.
             counted = places[row_id].failure_id == failure_id
             facts = self._counted_as(row_id if counted else failure_id, by_id, counted=counted)
             if failure_id in by_id and places[failure_id].opens:

@@ -1,4 +1,4 @@
-"""How an attempt becomes a row of `jobs`, and a row an attempt."""
+"""Conversion between attempts and rows of `jobs`."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from service.jobs.records import Attempt, NewJob
 from service.jobs.tables import jobs
 from service.sql.types import clean, short, utc
 
-# What is inserted, in this order; `conflicts` begins at its default.
+# The inserted columns, in this order; `conflicts` has its default.
 COLUMNS = tuple(column.name.encode().decode() for column in jobs.columns if column.name != "conflicts")
 POSITION = {name: n for n, name in enumerate(COLUMNS)}
 
 
 def row_of(job: NewJob, key: str, row_id: int) -> tuple[Any, ...]:
-    """In the order of `COLUMNS`."""
+    """The values of `COLUMNS`, in that order."""
     return (
         row_id,
         key,
@@ -51,7 +51,7 @@ def nodes_of(text: str | None) -> tuple[str, ...]:
 
 
 def attempt_of(row: RowMapping) -> Attempt:
-    """From a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
+    """The attempt of a row of `jobs` with `failure`, `side`, `cause` and `headline` of its failure."""
     return Attempt(
         id=row["id"],
         event_id=row["event_id"],

@@ -1,4 +1,4 @@
-"""People: who they are, what they may do, whose jobs are theirs, and where they are logged in."""
+"""Accounts: identity, role, users and teams of people, and their sessions."""
 
 import builtins
 import secrets
@@ -21,7 +21,7 @@ Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _NAME = 200  # characters
-_MOST = 10_000  # sessions in force; the oldest make room
+_MOST = 10_000  # sessions; beyond it the oldest are removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class AccountReader:
         self._clock = clock
 
     def named(self, name: str) -> Account:
-        """The account of this name, disabled ones too.
+        """The account of this name, including disabled ones.
 
         Raises:
             NotFound: there is none.
@@ -62,7 +62,7 @@ class AccountReader:
         return _account(row)
 
     def password(self, name: str) -> str | None:
-        """The Argon2 hash of a local account in force; None where there is none."""
+        """The Argon2 hash of an enabled local account; None if there is none."""
         row = self._connection.execute(
             select(accounts.c.password).where(
                 accounts.c.name == clean(name), accounts.c.source == "local", accounts.c.disabled_at.is_(None)
@@ -71,16 +71,16 @@ class AccountReader:
         return None if row is None else row.password
 
     def list(self) -> tuple[Account, ...]:
-        """All of them, by name."""
+        """All accounts, by name."""
         return tuple(_account(row) for row in self._connection.execute(select(accounts).order_by(accounts.c.name)))
 
     def any(self) -> bool:
-        """Whether an account in force exists."""
+        """Whether an enabled account exists."""
         found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
         return self._connection.execute(found).first() is not None
 
     def session(self, secret: str) -> Account | int | None:
-        """Who a session stands for: an account, or the number of an API token; None where it is not in force."""
+        """The account or the API token id of a session; None if the session is not valid."""
         row = self._connection.execute(
             select(sessions.c.account_id, sessions.c.token_id).where(
                 sessions.c.sha256 == hashed(secret),
@@ -142,7 +142,7 @@ class AccountRepository(AccountReader):
         return self.named(name)
 
     def change(self, name: str, **values: Any) -> Account:
-        """Change `role`, `users`, `teams` or `password`; every session of theirs ends.
+        """Change `role`, `users`, `teams` or `password`; all sessions of the account end.
 
         Raises:
             NotFound: no such account.
@@ -161,7 +161,7 @@ class AccountRepository(AccountReader):
         return self.named(name)
 
     def disable(self, name: str) -> None:
-        """Nobody gets in by this account from now on, sessions included.
+        """Disable the account and end its sessions.
 
         Raises:
             NotFound: no such account.
@@ -169,7 +169,7 @@ class AccountRepository(AccountReader):
         self.change(name, disabled_at=utc(self._clock.now()))
 
     def log_in(self, *, account_id: int | None = None, token_id: int | None = None, lasts: timedelta) -> str:
-        """A new session; its secret, for the cookie. Sessions that ran out go, and of too many the oldest."""
+        """Create a session; returns its secret for the cookie. Removes expired and surplus sessions."""
         secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
         self._connection.execute(delete(sessions).where(sessions.c.until <= now))
         over = select(sessions.c.sha256).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
@@ -188,7 +188,7 @@ class AccountRepository(AccountReader):
         self._connection.execute(delete(sessions).where(sessions.c.sha256 == hashed(secret)))
 
     def log_out_everywhere(self, account_id: int) -> int:
-        """End every session of an account; how many there were."""
+        """End all sessions of an account; returns their number."""
         return self._connection.execute(delete(sessions).where(sessions.c.account_id == account_id)).rowcount
 
 

@@ -1,4 +1,4 @@
-"""The audit log: who changed what, chained by hashes, so that a changed, removed or slipped-in row is found."""
+"""The audit log: who changed what, chained by hashes, so that changed, removed or inserted rows are detected."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from service.sql import bulk
 from service.sql.packing import dump, unpack
 from service.sql.types import clean, utc
 
-LOCK = 0x6661756C_61756474  # one writer at a time, so that each row knows the one before it
+LOCK = 0x6661756C_61756474  # one writer at a time, so that each row includes the hash of the previous one
 START = b"\0" * 32
 _PORTION = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change: `what` as in "verdict.corrected", of `subject` ("failure/12"), before and after."""
+    """One change: `what` (such as "verdict.corrected") of `subject` (such as "failure/12"), before and after."""
 
     id: int
     at: datetime
@@ -36,7 +36,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class BrokenChain:
-    """Where the chain does not hold: the first entry that does not follow from the one before it."""
+    """The first entry whose hash does not follow from the entry before it."""
 
     id: int
     detail: str
@@ -61,7 +61,7 @@ class AuditLogReader:
         return Page(items, str(items[-1].id) if len(rows) > limit else None)
 
     def verify(self) -> tuple[int, BrokenChain | None]:
-        """How many entries hold, and the first that does not."""
+        """Verify the chain; returns the number of valid entries and the first invalid one."""
         before, number = START, 0
         for row in self._rows():
             if row.id != number + 1:
@@ -88,7 +88,7 @@ class AuditLogRepository(AuditLogReader):
     """Reads and writes audit log entries."""
 
     def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
-        """Add an entry, in the same transaction as the change it tells of."""
+        """Add an entry in the transaction of the change it records."""
         bulk.lock(self._connection, [LOCK])
         last = self._connection.execute(
             select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
@@ -109,7 +109,7 @@ class AuditLogRepository(AuditLogReader):
 
 
 def chained(before: bytes, row: RowMapping | Mapping[str, Any]) -> bytes:
-    """SHA-256 over the hash before and the row's own values."""
+    """SHA-256 over the previous hash and the values of the row."""
     values = [
         row["id"],
         utc(row["at"]).isoformat(),

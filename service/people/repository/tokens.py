@@ -1,6 +1,6 @@
 """API tokens: only the SHA-256 of the secret is stored.
 
-The secret is 32 random bytes, so a plain hash is enough: nobody can try them all, and looking one up stays cheap.
+The secret is 32 random bytes, so a plain hash is enough: it cannot be guessed, and a lookup is cheap.
 """
 
 import builtins
@@ -18,7 +18,7 @@ from service.people.records import Scope, Token
 from service.people.tables import tokens
 from service.sql.types import clean
 
-PREFIX = "flt_"  # so that scanners of repositories know one when they see it
+PREFIX = "flt_"  # so that secret scanners recognise a token
 SCOPES: tuple[str, ...] = get_args(Scope)
 _NAME = 200  # characters
 
@@ -45,7 +45,7 @@ class TokenReader:
         return None if row is None else _token(row)
 
     def list(self) -> tuple[Token, ...]:
-        """All of them, revoked ones too, oldest first."""
+        """All tokens, including revoked ones, oldest first."""
         return tuple(_token(row) for row in self._connection.execute(select(tokens).order_by(tokens.c.id)))
 
     def any(self) -> bool:
@@ -60,7 +60,7 @@ class TokenRepository(TokenReader):
     """Reads and writes API tokens."""
 
     def create(self, name: str, scopes: Collection[str]) -> tuple[Token, str]:
-        """A new token and its secret, which is shown this once.
+        """Create a token; returns it and its secret, which is shown only once.
 
         Raises:
             Conflict: an unrevoked token has this name.
@@ -82,16 +82,16 @@ class TokenRepository(TokenReader):
         )
         try:
             row = self._connection.execute(made.returning(tokens)).one()
-        except IntegrityError:  # somebody else made it between the question and the answer
+        except IntegrityError:  # created by another transaction since the check
             raise _taken(name) from None
         return _token(row), secret
 
     def used(self, token: Token) -> None:
-        """Remember that it was used now (needs a unit of work)."""
+        """Record that the token was used now."""
         self._connection.execute(update(tokens).where(tokens.c.id == token.id).values(last_used_at=self._clock.now()))
 
     def revoke(self, name: str) -> None:
-        """Make it worthless from now on.
+        """Revoke the token of this name.
 
         Raises:
             NotFound: no unrevoked token has this name.
@@ -108,7 +108,7 @@ class TokenRepository(TokenReader):
 
 
 def hashed(secret: str) -> str:
-    """What is stored of a random secret."""
+    """The hash of a random secret that is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Published reports: each version of a week is kept as it was."""
+"""Published reports; a version never changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ReportReader:
         self._clock = clock
 
     def latest(self, week: str) -> Published | None:
-        """The newest version of a week; None where it was never published."""
+        """The newest version of a week; None if it was never published."""
         row = self._connection.execute(
             select(reports).where(reports.c.week == week).order_by(reports.c.version.desc()).limit(1)
         ).one_or_none()
@@ -56,7 +56,7 @@ class ReportReader:
         return tuple((row.version, row.published_at) for row in found)
 
     def list(self, *, limit: int, before: str | None = None) -> tuple[tuple[str, int, datetime, str], ...]:
-        """Week, newest version, time and publisher of what was published, newest week first."""
+        """Week, newest version, time and publisher of published reports, newest week first."""
         newest = select(reports.c.week, func.max(reports.c.version).label("version")).group_by(reports.c.week)
         if before is not None:
             newest = newest.where(reports.c.week < before)
@@ -73,7 +73,7 @@ class ReportRepository(ReportReader):
     """Reads and writes weekly reports."""
 
     def add(self, week: str, version: int, by: str, body: Mapping[str, Any]) -> bool:
-        """Keep a version for good; False where that version is there already (another process was faster)."""
+        """Store a version; False if that version exists already (another process was faster)."""
         return bulk.insert_new(
             self._connection,
             reports,

@@ -1,4 +1,4 @@
-"""What the weekly report counts of actions and people: requests and outcomes, incidents, audits, contests, nodes."""
+"""Counts of the weekly report about actions and people: requests, outcomes, incidents, audits, contests, nodes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class Automated:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
     `rescued`: what the failed attempts of jobs had held that then went well; `wasted`: lost by those that failed again.
-    `retracted`: acted on a verdict that was later taken back.
+    `retracted`: carried out on a verdict that was later retracted.
     """
 
     by_state: dict[str, int]
@@ -47,7 +47,7 @@ class WeeklyActionCountReader:
         self._connection = connection
 
     def automated(self, since: datetime, until: datetime) -> Automated:
-        """What automatic resubmission did."""
+        """Counts of automatic resubmission."""
         since, until = utc(since), utc(until)
         made = (requests.c.created_at >= since, requests.c.created_at < until)
         states = self._connection.execute(
@@ -123,7 +123,7 @@ class WeeklyActionCountReader:
         )
 
     def lost_on(self, node: str, cluster: str, since: datetime, until: datetime) -> float:
-        """GPU-hours lost in a period by failures that point at a node."""
+        """GPU-hours lost in a period by failures attributed to a node."""
         return float(
             self._connection.execute(
                 select(func.coalesce(func.sum(failures.c.gpu_hours_lost), 0.0)).where(

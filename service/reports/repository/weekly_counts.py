@@ -1,4 +1,4 @@
-"""What the weekly report counts. Every query reads one period by the index on `ended_at`; all derives from rows."""
+"""Counts of the weekly report, derived from rows. Every query reads one period by the index on `ended_at`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class GroupCount:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Verdicts of a period: how many, how many undecided, made again, corrected by people."""
+    """Verdicts of a period: their number, and how many are abstained, revised, or corrected by people."""
 
     diagnosed: int
     abstained: int
@@ -88,7 +88,7 @@ class WeeklyCountReader:
         self._connection = connection
 
     def counts(self, since: datetime, until: datetime) -> PeriodCounts:
-        """Finished and failed jobs; the failed ones by side, "unknown" for what is undecided or has no verdict."""
+        """Finished and failed jobs; the failed ones by side, "unknown" for abstained verdicts and jobs without one."""
         since, until = utc(since), utc(until)
         finished, failed = 0, Sum()
         for row in self._connection.execute(
@@ -120,7 +120,7 @@ class WeeklyCountReader:
         return PeriodCounts(finished, failed, sides)
 
     def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Sum]:
-        """The failed jobs of a period by a column's code; undecided ones count under "unknown" for the cause."""
+        """The failed jobs of a period by a column's code; abstained ones count under "unknown" for the cause."""
         column: ColumnElement[Any] = failures.c[by]
         if by == "cause":
             column = case((failures.c.abstained, UNKNOWN), else_=column)
@@ -187,7 +187,7 @@ class WeeklyCountReader:
         return sorted(max((row.at - row.received_at).total_seconds(), 0.0) for row in rows)
 
     def trust(self, since: datetime, until: datetime) -> Trust:
-        """How the verdicts of a period fared; one that people only agreed with is neither corrected nor made again."""
+        """Counts of the verdicts of a period; a verdict that people only confirmed is neither corrected nor revised."""
         said = feedback.c.failure_id == failures.c.id
         other = or_(
             func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
@@ -199,7 +199,7 @@ class WeeklyCountReader:
             exists().where(said, feedback.c.kind.in_(("confirm", "audit", "import"))),
             ~exists().where(said, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
         )
-        again = failures.c.version > case((agreed, 2), else_=1)  # agreeing wrote a version of its own
+        again = failures.c.version > case((agreed, 2), else_=1)  # a confirmation stored another version
         row = self._connection.execute(
             select(
                 func.count().label("diagnosed"),
@@ -212,7 +212,7 @@ class WeeklyCountReader:
         return Trust(int(row.diagnosed), int(row.abstained), int(row.revised), int(row.corrected), row.confidence)
 
     def resubmitted(self, since: datetime, until: datetime) -> int:
-        """Jobs that ended in a period and say that they repeat an earlier one."""
+        """Jobs that ended in a period and are resubmissions of an earlier one."""
         return int(
             self._connection.execute(
                 select(func.count())

@@ -1,9 +1,9 @@
-"""Hours counted once: what pages ask of long periods is read from a few rows an hour instead of every job's.
+"""Hourly roll-ups: pages over long periods read a few rows for each hour instead of all jobs.
 
-Whoever writes rows notes the hours they ended in (appended, so that no two writers meet on a row). In the background an
-hour that is over is counted again from its rows and its notes go, and its day is added up from its hours: of all, and
-of each cluster, queue and team. An hour that has notes is read from the rows themselves, and its day from its other
-hours, so that the figures are always those of the rows.
+Every writer of rows marks the hours they ended in as stale (appended, so that writers do not contend for a row). In
+the background a stale hour that is over is recounted from its rows, and its day is summed from its hours: in total, and
+for each cluster, queue and team. A stale hour is read from the rows themselves, and its day from its other
+hours, so that the figures always equal those of the rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ from service.statistics.tables import days, hour_notes, hours
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-SHORT = timedelta(hours=48)  # up to here the rows themselves are read
-MANY = 48  # noted hours in a period beyond which they are, too
-SETTLED = timedelta(minutes=30)  # after an hour's end: until then it fills
+SHORT = timedelta(hours=48)  # for shorter periods the rows themselves are read
+MANY = 48  # if a period has more stale hours, the rows are read
+SETTLED = timedelta(minutes=30)  # after the end of an hour: until then late rows arrive
 FOLD_LOCK = 0x6661756C_686F7572
 UNKNOWN = "unknown"
 _NOTES = 20_000  # read at a time
@@ -50,9 +50,9 @@ SCOPES = ("cluster", "queue", "team")
 
 @dataclass(frozen=True, slots=True)
 class PeriodParts:
-    """A period in parts: `ranges` are to be read from the rows, the whole hours in [first, last) but `noted` are not.
+    """How to read a period: `ranges` from the rows, the whole hours in [first, last) except `noted` from roll-ups.
 
-    Of these, the whole days in [first_day, last_day) but `broken` may be read as days.
+    Of these, the whole days in [first_day, last_day) except `broken` may be read from the sums of days.
     """
 
     ranges: tuple[tuple[datetime, datetime], ...]
@@ -62,38 +62,38 @@ class PeriodParts:
 
     @property
     def first_day(self) -> datetime:
-        """The first whole day's beginning."""
+        """The start of the first whole day."""
         return -(-(self.first - _EPOCH) // DAY) * DAY + _EPOCH
 
     @property
     def last_day(self) -> datetime:
-        """The last whole day's end; not before `first_day`."""
+        """The end of the last whole day; not before `first_day`."""
         return max(day_of(self.last), self.first_day)
 
     @property
     def broken(self) -> tuple[datetime, ...]:
-        """Days some of whose hours are noted."""
+        """Days with stale hours."""
         return tuple(sorted({day_of(hour) for hour in self.noted}))
 
 
 def mark_stale(connection: Connection, ended: Iterable[datetime]) -> None:
-    """These hours' counts are no longer true."""
+    """Mark the hours of these times as stale: their counts are outdated."""
     wanted = sorted({floor(at) for at in ended})
     bulk.append(connection, hour_notes, ("hour",), [(hour,) for hour in wanted])
 
 
 def floor(at: datetime) -> datetime:
-    """The beginning of the hour."""
+    """The start of the hour."""
     return utc(at).replace(minute=0, second=0, microsecond=0)
 
 
 def day_of(at: datetime) -> datetime:
-    """The beginning of the day (UTC)."""
+    """The start of the day (UTC)."""
     return (at - _EPOCH) // DAY * DAY + _EPOCH
 
 
 def split(connection: Connection, since: datetime, until: datetime) -> PeriodParts:
-    """How to read a period."""
+    """Split a period into parts."""
     whole = PeriodParts(((since, until),), until, until, ())
     if until - since <= SHORT:
         return whole
@@ -123,7 +123,7 @@ def split(connection: Connection, since: datetime, until: datetime) -> PeriodPar
 def rows(
     connection: Connection, parts: PeriodParts, kind: str, scope: Mapping[str, str | None], *by: str
 ) -> Iterator[Row[Any]]:
-    """The counted hours of a period, grouped by columns named `by`: these, `jobs` and `lost`; each may come twice."""
+    """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once."""
     if parts.first >= parts.last:
         return
     narrowed = {name: value for name, value in scope.items() if value is not None}
@@ -160,7 +160,7 @@ def _summed(table: Table, by: Sequence[str]) -> Select[Any]:
 
 
 def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
-    """Count noted hours that are over again from their rows; how many hours that were."""
+    """Recount stale hours that are over from their rows; returns the number of hours."""
     bulk.lock(connection, [FOLD_LOCK])
     found = connection.execute(
         select(hour_notes.c.id, hour_notes.c.hour)

@@ -1,4 +1,4 @@
-"""Counts and rates; all of them derive from rows."""
+"""Counts and rates, all derived from rows."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _HOUR = timedelta(hours=1)
 _SECONDS = 3600
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 
-# As an expression, so that no planner takes the index of statuses: the one of times holds all that is asked.
+# As an expression, so that no planner uses the index on status: the index on time has all columns.
 _STATUS = func.coalesce(failures.c.status, "")
 
 
@@ -58,7 +58,7 @@ class StatisticsReader:
         queue: str | None = None,
         team: str | None = None,
     ) -> Stats:
-        """Counts over jobs that ended in [since, until); the hourly series covers the last 24 hours of it at most."""
+        """Counts over jobs that ended in [since, until); the hourly series covers at most its last 24 hours."""
         since, until = utc(since), utc(until)
         scope = {"cluster": cluster, "queue": queue, "team": team}
         parts = rollups.split(self._connection, since, until)
@@ -87,7 +87,7 @@ class StatisticsReader:
         )
 
     def health(self, since: datetime) -> Health:
-        """How far the pipeline can be trusted, counted from `since`."""
+        """The health of the pipeline since `since`."""
         since = utc(since)
         diagnosed = self._count(select(func.count()).select_from(failures).where(failures.c.ended_at >= since))
         abstained = self._count(
@@ -113,7 +113,7 @@ class StatisticsReader:
         return int(self._connection.execute(wanted).scalar_one())
 
     def _statuses(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
-        """Jobs and their GPU-hours by status; a status may come more than once."""
+        """Jobs and their GPU-hours by status; a status may occur more than once."""
         for since, until in parts.ranges:
             yield from self._connection.execute(
                 select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
@@ -123,7 +123,7 @@ class StatisticsReader:
         yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
 
     def _causes(self, parts: rollups.PeriodParts, scope: Mapping[str, str | None]) -> Iterator[Row[*tuple[Any, ...]]]:
-        """Failed jobs and their GPU-hours by side and cause, "unknown" for the undecided; may come more than once."""
+        """Failed jobs and GPU-hours by side and cause ("unknown" if abstained); a pair may occur more than once."""
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         cause = case((failures.c.abstained, UNKNOWN), else_=failures.c.cause)
         for since, until in parts.ranges:
@@ -143,7 +143,7 @@ class StatisticsReader:
     def _shares(
         self, parts: rollups.PeriodParts, scope: Mapping[str, str | None], failed: int, lost: float
     ) -> tuple[tuple[Share, ...], tuple[Share, ...]]:
-        """By side and by cause; what was abstained from, or has no verdict, is unknown."""
+        """Shares by side and by cause; jobs with an abstained verdict or none are "unknown"."""
         sides: Counter[str] = Counter()
         causes: Counter[str] = Counter()
         side_lost: defaultdict[str, float] = defaultdict(float)
@@ -201,7 +201,7 @@ class StatisticsReader:
 def _within(
     table: Table, since: datetime, until: datetime, scope: Mapping[str, str | None]
 ) -> list[ColumnElement[bool]]:
-    """Of a period, by its index: as expressions, no filter leads a planner to read all that a cluster ever ran."""
+    """Conditions of a period and a scope. The scope uses expressions, so that the planner uses the index on time."""
     return [
         table.c.ended_at >= since,
         table.c.ended_at < until,

@@ -55,7 +55,7 @@ except ConfigurationError as error:
 def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader, " * 100)
-    with closing(Store(f"sqlite:///{path}")) as store, pytest.raises(ConfigurationError, match="no SQLite database"):
+    with closing(Store(f"sqlite:///{path}")) as store, pytest.raises(ConfigurationError, match="not a SQLite database"):
         store.ping()
 
 

@@ -88,5 +88,5 @@ def test_a_provider_that_is_away_or_calls_itself_otherwise_is_told(issuer: Ident
     with pytest.raises(Unavailable, match="does not answer"):
         closed.start()
     right, issuer.issuer = issuer.issuer, "http://elsewhere.example"
-    with pytest.raises(Unavailable, match="calls itself"):
+    with pytest.raises(Unavailable, match="another issuer"):
         Provider(right, "faultline", None, "http://127.0.0.1/back").start()
