@@ -1,124 +1,31 @@
-"""node-event/1: one thing a node, its devices or its agents said, or people do to it; and bytes of any known form → it.
+"""Parses records of node events: bytes of any known format to `NewNodeEvent`.
 
-Native events, CloudEvents around any of these, Kubernetes Events and Nodes, DCGM health and policy violations, kernel
-lines as journald's JSON, as syslog or as dmesg prints them. One record may hold several events (a maintenance of many
+Formats: node-event/1, CloudEvents with any of these, Kubernetes Events and Nodes, DCGM health and policy violations,
+kernel lines as in JSON of journald, in syslog or in dmesg. One record may hold several events (a maintenance of many
 nodes, a node with several conditions).
 """
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, get_args
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ValidationError
 
 from classifiers.redaction import redact
 from classifiers.relevance import evidence_weights
 from classifiers.relevance.evidence_weights import Severity
-from service.contracts.event import Instant, Key, as_unreadable
+from service.contracts.event import as_unreadable
+from service.contracts.node_event import NodeEvent
 from service.errors import FieldError, UnreadableRecord
 from service.formats import cloud_event, field_reading, node_events_dcgm, node_events_kernel, node_events_kubernetes
 from service.formats.node_events_kinds import gpu_in, of_text
 from service.formats.read_outcome import Skipped
+from service.nodes.records import NewNodeEvent, NodeReport
 
-SCHEMA: Literal["node-event/1"] = "node-event/1"
 TEXT_MOST = 2_000  # characters kept
 RECORD_MOST = 1024 * 1024  # bytes
-NODES_MOST = 5_000  # of one maintenance
 _DEEPEST = 4
-Text = Annotated[str, Field(max_length=200_000)]
-
-
-class NodeEvent(BaseModel):
-    """node-event/1. `node` or `nodes` is required; without `kind` it is told by the text, else "other".
-
-    `until` (or `start` and `end`) makes a window of it, as a maintenance has. `resolved`: the state is over.
-    """
-
-    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, hide_input_in_errors=True)
-
-    schema_: Annotated[Literal["node-event/1"], Field(alias="schema")] = SCHEMA
-    id: Key | None = Field(default=None, description="given twice, the event is stored once")
-    cluster: Key
-    node: Key | None = None
-    nodes: tuple[Key, ...] = Field(default=(), max_length=NODES_MOST)
-    at: Instant = Field(description="when it was; `start` is another name")
-    until: Instant | None = Field(default=None, description="the end of a window; `end` is another name")
-    source: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="kernel, dcgm, kubelet ...")
-    kind: str | None = None
-    text: Text = ""
-    severity: Severity | None = Field(default=None, description="default: that of the kind")
-    gpu: Annotated[int, Field(ge=0, le=1_023, strict=True)] | None = Field(default=None, description="device index")
-    resolved: Annotated[bool, Field(strict=True)] = False
-
-    @model_validator(mode="before")
-    @classmethod
-    def _other_names(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        out = dict(value)
-        for name, other in (("at", "start"), ("until", "end"), ("text", "message")):
-            if out.get(name) is None and out.get(other) is not None:
-                out[name] = out.pop(other)
-        if isinstance(out.get("nodes"), list) and len(out["nodes"]) > NODES_MOST:
-            raise ValueError(f"at most {NODES_MOST} nodes")
-        return out
-
-    @field_validator("kind")
-    @classmethod
-    def _known_kind(cls, value: str | None) -> str | None:
-        known = evidence_weights.load().kinds
-        if value is not None and value not in known:
-            raise ValueError(f"one of {', '.join(known)}")
-        return value
-
-    @field_validator("text", mode="before")
-    @classmethod
-    def _no_text(cls, value: Any) -> Any:
-        return "" if value is None else value
-
-    @field_validator("nodes", mode="before")
-    @classmethod
-    def _no_nodes(cls, value: Any) -> Any:
-        return () if value is None else value
-
-    @model_validator(mode="after")
-    def _whole(self) -> "NodeEvent":
-        if self.node is None and not self.nodes:
-            raise ValueError("node: the node's name, or nodes: a list of them")
-        if self.until is not None and self.until < self.at:
-            raise ValueError("until: not before at")
-        return self
-
-    def names(self) -> tuple[str, ...]:
-        """Every node it is about, once each."""
-        return tuple(dict.fromkeys((*((self.node,) if self.node is not None else ()), *self.nodes)))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeStatement:
-    """One event of one node, ready to be stored: kind and severity told, text redacted and cut, `key` its identity."""
-
-    key: bytes
-    cluster: str
-    node: str
-    at: datetime
-    until: datetime | None
-    source: str | None
-    kind: str
-    severity: Severity
-    gpu: int | None
-    resolved: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeReport:
-    """What one record says: at least one event."""
-
-    said: tuple[NodeStatement, ...]
 
 
 def parse(
@@ -188,7 +95,7 @@ def _report(
     objects: Sequence[Mapping[str, Any]], envelope: Mapping[str, Any] | None, cluster: str | None = None
 ) -> NodeReport:
     """The events of native objects; an envelope names and dates those that have no name or date of their own."""
-    said: list[NodeStatement] = []
+    events: list[NewNodeEvent] = []
     for number, given in enumerate(objects):
         obj = {name: value for name, value in given.items() if value is not None}
         if cluster is not None:
@@ -199,13 +106,13 @@ def _report(
             if "at" not in obj and "start" not in obj and envelope.get("time") is not None:
                 obj["at"] = envelope["time"]
         try:
-            said.extend(_said(NodeEvent.model_validate(obj)))
+            events.extend(_new_events(NodeEvent.model_validate(obj)))
         except ValidationError as error:
             raise as_unreadable(error) from None
-    return NodeReport(tuple(said))
+    return NodeReport(tuple(events))
 
 
-def _said(event: NodeEvent) -> list[NodeStatement]:
+def _new_events(event: NodeEvent) -> list[NewNodeEvent]:
     text = _clean(event.text)
     kind = event.kind or of_text(text)
     severity: Severity = event.severity or evidence_weights.load().kinds[kind].severity
@@ -222,7 +129,7 @@ def _said(event: NodeEvent) -> list[NodeStatement]:
             what += [event.at.isoformat(), until, source, kind, severity, gpu, event.resolved, text]
         key = hashlib.blake2b(orjson.dumps(what), digest_size=16).digest()
         out.append(
-            NodeStatement(
+            NewNodeEvent(
                 key=key,
                 cluster=event.cluster,
                 node=node,

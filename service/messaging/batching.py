@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from service.contracts.event import JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, UnreadableRecord
-from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging.parsing import Parse
 from service.messaging.record import Headers, Record, TopicPartition
+from service.nodes.records import NodeReport
 
 MAX_EVENTS = 500
 MAX_BYTES = 64 * 1024 * 1024

@@ -9,7 +9,6 @@ from service.clock import Clock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput, Unavailable, UnreadableRecord
-from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging import batching
 from service.messaging.batch_result import BatchHandler, BatchOutcome
@@ -18,6 +17,7 @@ from service.messaging.dead_letters import dead_letter
 from service.messaging.json_lines import Line, lines
 from service.messaging.parsing import Parse
 from service.messaging.retrying_handler import RetryingHandler
+from service.nodes.records import NodeReport
 
 MAX_WAIT_S = 60.0
 

@@ -3,9 +3,9 @@
 from typing import Protocol
 
 from service.contracts.event import JobCompletion
-from service.formats.node_events import NodeReport
 from service.formats.read_outcome import Skipped
 from service.messaging.record import Headers
+from service.nodes.records import NodeReport
 
 
 class Parse(Protocol):

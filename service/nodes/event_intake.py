@@ -12,19 +12,18 @@ from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, InvalidInput
-from service.formats.node_events import NodeReport, NodeStatement
-from service.nodes.records import NewNodeEvent
+from service.nodes.records import NewNodeEvent, NodeReport
 from service.nodes.repair import clear
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
 
 CLOCK_TOLERANCE = timedelta(days=1)
-TOO_LATE = timedelta(days=30)  # older events do not revise verdicts
+MAX_AGE = timedelta(days=30)  # older events do not revise verdicts
 NOTE_MOST = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StoredEvents:
     """How many of the events were new, and how many were known."""
 
     accepted: int = 0
@@ -39,19 +38,19 @@ class NodeEventIntake:
         self._clock = clock
         self._settings = settings
 
-    def handle(self, reports: Sequence[NodeReport], dead: Sequence[DeadLetter] = ()) -> Taken:
+    def handle(self, reports: Sequence[NodeReport], dead: Sequence[DeadLetter] = ()) -> StoredEvents:
         """Store a batch of a topic; see `take`."""
-        return self.take([one for report in reports for one in report.said], dead)
+        return self.take([one for report in reports for one in report.events], dead)
 
-    def take(self, said: Sequence[NodeStatement], dead: Sequence[DeadLetter] = ()) -> Taken:
+    def take(self, events: Sequence[NewNodeEvent], dead: Sequence[DeadLetter] = ()) -> StoredEvents:
         """Store events in one transaction; returns after the commit. Storing them twice changes nothing.
 
         Raises:
             Unavailable: the database does not answer; nothing was stored, the call may be repeated.
         """
         with self._store.unit_of_work() as work:
-            new = work.node_events.add([_new(one) for one in said])
-            fresh = [one for one, is_new in zip(said, new, strict=True) if is_new]
+            new = work.node_events.add(events)
+            fresh = [one for one, is_new in zip(events, new, strict=True) if is_new]
             for one in fresh:
                 if one.kind == "repaired":
                     at = min(bounded(one.at), self._clock.now())
@@ -65,10 +64,10 @@ class NodeEventIntake:
                         now=self._clock.now(),
                         settings=self._settings,
                     )
-            self._note(work, fresh)
+            self._schedule_reassessment(work, fresh)
             if dead:
                 work.dead_letters.add(dead)
-        return Taken(len(fresh), len(said) - len(fresh))
+        return StoredEvents(len(fresh), len(events) - len(fresh))
 
     def repaired(self, cluster: str, node: str, *, by: str, note: str | None, at: datetime | None = None) -> bool:
         """Record that a node was repaired: its suspicion starts anew.
@@ -91,25 +90,25 @@ class NodeEventIntake:
             work.suspicion.get(cluster, node)
             done = clear(work, cluster, node, at=when, by=by, note=text or None, now=now, settings=self._settings)
             if done:
-                said = f"{by}: {text}" if text else by
+                message = f"{by}: {text}" if text else by
                 key = blake2b(f"repaired\0{cluster}\0{node}\0{when.isoformat()}".encode(), digest_size=16).digest()
-                work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", said, source="person")])
+                work.node_events.add([NewNodeEvent(key, cluster, node, when, "repaired", message, source="person")])
                 work.audit_log.append(by, "node.repaired", f"node/{cluster}/{node}", after=text or None)
         return done
 
-    def _note(self, work: UnitOfWork, fresh: Sequence[NodeStatement]) -> None:
+    def _schedule_reassessment(self, work: UnitOfWork, fresh: Sequence[NewNodeEvent]) -> None:
         """Schedule the reassessment of failures that these events may affect, by node and time."""
         data = evidence_weights.load()
         now = self._clock.now()
         spans: defaultdict[tuple[str, str], list[datetime]] = defaultdict(list)
         for one in fresh:
             kind = data.kinds.get(one.kind)
-            begun, ended = bounded(one.at), bounded(one.until or one.at)
-            if kind is None or kind.side is None or begun > now + CLOCK_TOLERANCE or ended < now - TOO_LATE:
+            start, end = bounded(one.at), bounded(one.until or one.at)
+            if kind is None or kind.side is None or start > now + CLOCK_TOLERANCE or end < now - MAX_AGE:
                 continue
             spans[one.cluster, one.node] += [
-                begun - timedelta(seconds=kind.after_s),
-                ended + timedelta(seconds=kind.before_s),
+                start - timedelta(seconds=kind.after_s),
+                end + timedelta(seconds=kind.before_s),
             ]
         work.node_work.add(
             "events",
@@ -118,19 +117,3 @@ class NodeEventIntake:
                 for (cluster, node), times in sorted(spans.items())
             ],
         )
-
-
-def _new(one: NodeStatement) -> NewNodeEvent:
-    return NewNodeEvent(
-        key=one.key,
-        cluster=one.cluster,
-        node=one.node,
-        at=one.at,
-        kind=one.kind,
-        text=one.text,
-        severity=one.severity,
-        source=one.source,
-        gpu=one.gpu,
-        resolved=one.resolved,
-        until=one.until,
-    )

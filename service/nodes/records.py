@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-Severity = Literal["info", "warning", "critical", "fatal"]
+from classifiers.relevance.evidence_weights import Severity
+
 NodeSort = Literal["-suspicion", "node"]
 
 
@@ -31,6 +32,13 @@ class NewNodeEvent:
     gpu: int | None = None
     resolved: bool = False
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """The events of one record, at least one."""
+
+    events: tuple[NewNodeEvent, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 from service.dead_letters.records import DeadLetter
 from service.errors import FieldError, TooLarge, UnreadableRecord
 from service.formats import node_events
-from service.formats.node_events import NodeStatement
 from service.formats.read_outcome import Skipped
 from service.messaging.dead_letters import dead_letter
+from service.nodes.records import NewNodeEvent
 from service.web import event_intake, request_body
 from service.web.auth import INGEST
 from service.web.error_responses import answers
@@ -76,7 +76,7 @@ def submit(
     records = [(1, content)] if attributes else lines_of(content)
     answer = NodeEventsAnswer(accepted=0, duplicates=0, skipped=0, rejected=[])
     for start in range(0, len(records), BATCH):
-        said: list[NodeStatement] = []
+        events: list[NewNodeEvent] = []
         dead: list[DeadLetter] = []
         for number, raw in records[start : start + BATCH]:
             try:
@@ -89,8 +89,8 @@ def submit(
             if isinstance(found, Skipped):
                 answer.skipped += 1
             else:
-                said.extend(found.said)
-        taken = services.nodes_say.take(said, dead)
+                events.extend(found.events)
+        taken = services.nodes_say.take(events, dead)
         answer.accepted += taken.accepted
         answer.duplicates += taken.duplicates
     return answer

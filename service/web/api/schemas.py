@@ -11,9 +11,9 @@ from fastapi import APIRouter
 from classifiers import taxonomy
 from classifiers.relevance import evidence_weights
 from service.contracts.event import JobCompletion
+from service.contracts.node_event import NodeEvent
 from service.contracts.verdict import VerdictBody
 from service.errors import FieldError, NotFound
-from service.formats.node_events import NodeEvent
 from service.web.api.models import SchemaNames
 from service.web.auth import READ
 from service.web.error_responses import Problem, answers

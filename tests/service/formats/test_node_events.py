@@ -9,24 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.relevance import evidence_weights
+from service.contracts.node_event import NODES_MOST
 from service.errors import UnreadableRecord
-from service.formats.node_events import NODES_MOST, NodeReport, NodeStatement, parse
+from service.formats.node_events import parse
 from service.formats.node_events_kinds import of_text, of_xid, rules
 from service.formats.read_outcome import Skipped
+from service.nodes.records import NewNodeEvent, NodeReport
 
 AT = "2026-11-20T03:41:52Z"
 WHEN = datetime(2026, 11, 20, 3, 41, 52, tzinfo=UTC)
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, name=python, GPU has fallen off the bus."
 
 
-def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[NodeStatement, ...]:
+def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[NewNodeEvent, ...]:
     value = obj if isinstance(obj, bytes) else orjson.dumps(obj)
     found = parse(value, headers, cluster=cluster)
     assert isinstance(found, NodeReport), found
-    return found.said
+    return found.events
 
 
-def one(obj: Any, **more: Any) -> NodeStatement:
+def one(obj: Any, **more: Any) -> NewNodeEvent:
     [found] = said(obj, **more)
     return found
 

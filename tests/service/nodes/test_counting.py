@@ -10,7 +10,7 @@ from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import Tending
-from service.nodes.records import Judged
+from service.nodes.records import Judged, NodeReport
 from service.nodes.settings import FleetSettings
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, job, put, succeeded, verdict
@@ -123,8 +123,8 @@ def test_a_repair_told_hours_later_keeps_what_failed_since(store: Store, clock: 
     said = node_events.parse(
         b'{"cluster":"orion","node":"bad","at":"2026-11-20T10:00:00Z","kind":"repaired","text":"new PSU"}'
     )
-    assert isinstance(said, node_events.NodeReport)
-    NodeEventIntake(store, clock, SETTINGS).take(said.said)
+    assert isinstance(said, NodeReport)
+    NodeEventIntake(store, clock, SETTINGS).take(said.events)
     with store.reading() as reading:
         row = reading.suspicion.get("orion", "bad")
     assert row.blame == pytest.approx(0.9)

@@ -17,6 +17,7 @@ from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import Tending
+from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
@@ -50,8 +51,8 @@ class Bench:
     def say(self, **changes: Any) -> None:
         plain = {"cluster": "orion", "node": "gpu1", "at": NOON.isoformat(), "text": XID, "gpu": 3}
         found = node_events.parse(orjson.dumps({**plain, **changes}))
-        assert isinstance(found, node_events.NodeReport)
-        NodeEventIntake(self.store, self.clock, SETTINGS).take(found.said)
+        assert isinstance(found, NodeReport)
+        NodeEventIntake(self.store, self.clock, SETTINGS).take(found.events)
 
     def idle(self) -> int:
         self.tending()

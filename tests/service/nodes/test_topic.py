@@ -9,6 +9,7 @@ from service.messaging.consumer import Consumer
 from service.messaging.memory_source import MemoryBroker, MemorySource
 from service.messaging.record import TopicPartition
 from service.nodes.event_intake import NodeEventIntake
+from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
 from service.telemetry import Telemetry
 from tests.service.conftest import FixedClock
@@ -28,7 +29,7 @@ def test_each_is_stored_once_though_the_database_and_the_offsets_fail(store: Sto
     intake = NodeEventIntake(store, clock, FleetSettings())
     falls = [Unavailable("away"), Unavailable("away")]
 
-    def handle(reports: list[node_events.NodeReport], dead: list[object]) -> object:
+    def handle(reports: list[NodeReport], dead: list[object]) -> object:
         if falls:
             raise falls.pop()
         return intake.handle(reports, dead)  # type: ignore[arg-type] # dead letters by construction
