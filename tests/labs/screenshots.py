@@ -1,0 +1,55 @@
+"""Takes the screenshots of the documents from a running demo: `python -m tests.labs.screenshots [SITE] [FOLDER]`."""
+
+import argparse
+import json
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.flows.chromium import chromium, tab
+
+SITE = "http://127.0.0.1:8080"
+FOLDER = Path(__file__).parents[2] / "docs" / "screens"
+SIZE = {"width": 1280, "height": 800}
+SHOWN = "fallen off the bus"  # the group of failures of the demo that the screenshots show
+
+
+def groups(site: str) -> list[dict[str, Any]]:
+    """The groups of the demo, the most expensive ones first."""
+    with urllib.request.urlopen(f"{site}/api/v1/groups?sort=-gpu_hours_lost&limit=100") as answer:
+        found: list[dict[str, Any]] = json.load(answer)["items"]
+    return found
+
+
+def latest_report(site: str) -> str:
+    """The week of the newest published report."""
+    with urllib.request.urlopen(f"{site}/api/v1/reports") as answer:
+        week: str = json.load(answer)["items"][0]["week"]
+    return week
+
+
+def main() -> None:
+    """Open each page and save what a window shows of it."""
+    parser = argparse.ArgumentParser(prog="python -m tests.labs.screenshots", description=__doc__)
+    parser.add_argument("site", nargs="?", default=SITE)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    args = parser.parse_args()
+    group = next(row for row in groups(args.site) if SHOWN in row["title"])
+    pages = {
+        "overview": "/?since=24h",
+        "failure": f"/failures/{group['last_id']}",
+        "group": f"/groups/{group['id']}",
+        "nodes": "/nodes",
+        "automation": "/automation",
+        "model": "/model",
+        "report": f"/reports/{latest_report(args.site)}",
+    }
+    with chromium() as browser, tab(browser, args.site, viewport=SIZE) as page:
+        for name, path in pages.items():
+            page.goto(path)
+            page.screenshot(path=args.folder / f"{name}.png")
+            print(f"{name}: {path}")
+
+
+if __name__ == "__main__":
+    main()
