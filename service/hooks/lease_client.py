@@ -1,8 +1,4 @@
-"""The hook's side of the API: lease, ack and fail, as JSON over HTTPS. No redirects, no proxy, answers of bounded size.
-
-The token is read from its file for each request, so that it can be changed without a restart; it is in no message and
-no log line.
-"""
+"""The hook's client of the resubmission API: lease requests, acknowledge them, or report a failure."""
 
 import json
 import logging
@@ -13,10 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-import httpcore2
-
+from service.api_client import ApiClient, ApiResponse, ApiUnreachable
 from service.clock import Clock
 from service.hooks.lease_parser import InvalidRequest, expiry_of, read_request
 from service.hooks.request import Request, Settled
@@ -27,7 +22,6 @@ ANSWER_BYTES = 4 << 20
 RETRY_AFTER_LONGEST_S = 3600.0  # heeded
 RETRY_LONGEST_S = 86_400.0  # asked for
 LONGEST = 4_000  # characters of a text that is told
-OK, BAD = 200, 300
 GONE = (404, 409, 410)  # not known, withdrawn or leased anew: nothing more can be said about this lease
 SLOW_DOWN = (408, 425, 429)
 SERVER = 500
@@ -121,17 +115,19 @@ class LeaseClient:
         timeout_s: float = 15.0,
         margin_s: float = 5.0,
     ) -> None:
-        self._base = url.rstrip("/") + "/api/v1/resubmissions"
-        self._shown = urlsplit(url).netloc.rpartition("@")[2]
-        self._token = token
+        self._api = ApiClient(
+            url,
+            token=token,
+            user_agent="faultline-hook",
+            tls=tls,
+            timeout_s=timeout_s,
+            max_answer_bytes=ANSWER_BYTES,
+            monotonic=clock.monotonic,
+        )
         self._hook = hook
         self._cluster = cluster
         self._clock = clock
-        self._timeout_s = timeout_s
         self._margin_s = margin_s
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=tls or ssl.create_default_context(), max_connections=1, http2=False
-        )
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
         """See `Service`. A request that can't be used is refused at once and left out."""
@@ -172,7 +168,7 @@ class LeaseClient:
 
     def close(self) -> None:
         """Close the connection."""
-        self._pool.close()
+        self._api.close()
 
     def _good_until(self, item: Any, asked_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
         """The end of lease and request by this machine's clock, whatever the service's shows; early by the margin."""
@@ -192,34 +188,16 @@ class LeaseClient:
     def _items(self, answer: Answer) -> list[Any]:
         items = answer.body.get("items") if isinstance(answer.body, dict) else answer.body
         if not isinstance(items, list):
-            raise ServiceUnavailable(f"{self._shown} answered no list of requests")
+            raise ServiceUnavailable(f"{self._api.host} answered no list of requests")
         return items
 
     def _send(self, method: str, path: str, content: Mapping[str, Any] | None) -> Answer:
-        headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
-        if self._token is not None:
-            headers["authorization"] = f"Bearer {self._token()}"
-        step = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout_s)
-        deadline = self._clock.monotonic() + self._timeout_s
-        body = b""
+        given = None if content is None else json.dumps(content).encode()
         try:
-            with self._pool.stream(
-                method,
-                self._base + path,
-                headers=list(headers.items()),
-                content=None if content is None else json.dumps(content).encode(),
-                extensions={"timeout": step},
-            ) as response:
-                for part in response.iter_stream():
-                    body += part
-                    if len(body) > ANSWER_BYTES or self._clock.monotonic() > deadline:
-                        raise ServiceUnavailable(f"{self._shown} answers too much or too slowly")
-        except httpcore2.TimeoutException:
-            raise ServiceUnavailable(f"no answer from {self._shown} within {self._timeout_s:g} s") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
-            raise ServiceUnavailable(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
-        told = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
-        return _checked(self._shown, _answer(response.status, body, told))
+            response = self._api.request(method, f"/resubmissions{path}", given)
+        except ApiUnreachable as error:
+            raise ServiceUnavailable(str(error)) from None
+        return _checked(self._api.host, response)
 
 
 def _refuse_expired(item: Any, request: Request, now: datetime) -> None:
@@ -228,29 +206,21 @@ def _refuse_expired(item: Any, request: Request, now: datetime) -> None:
         raise InvalidRequest("it has expired", request.request_id, request.lease_token)
 
 
-def _answer(status: int, body: bytes, headers: Mapping[str, str]) -> Answer:
-    try:
-        content = json.loads(body) if body else None
-    except ValueError:
-        content = None
-    return Answer(status, content, _http_date(headers.get("date")), _retry_after(headers))
-
-
-def _checked(shown: str, answer: Answer) -> Answer:
-    """The answer of a request that went well.
+def _checked(host: str, response: ApiResponse) -> Answer:
+    """Return the answer of a successful request.
 
     Raises:
-        LeaseLost, ServiceUnavailable, ServiceRefused: the others.
+        LeaseLost, ServiceUnavailable, ServiceRefused: the request failed.
     """
-    if OK <= answer.status < BAD:
-        return answer
-    detail = answer.body.get("detail") if isinstance(answer.body, dict) else None
-    said = f"{shown} answered {answer.status}" + (f": {str(detail)[:300]}" if detail else "")
-    if answer.status in GONE:
-        raise LeaseLost(said)
-    if answer.status in SLOW_DOWN or answer.status >= SERVER:
-        raise ServiceUnavailable(said, answer.retry_after_s)
-    raise ServiceRefused(said)
+    headers = response.headers
+    if response.ok:
+        return Answer(response.status, response.body, _http_date(headers.get("date")), _retry_after(headers))
+    message = f"{host} answered {response.status}" + (f": {response.detail}" if response.detail else "")
+    if response.status in GONE:
+        raise LeaseLost(message)
+    if response.status in SLOW_DOWN or response.status >= SERVER:
+        raise ServiceUnavailable(message, _retry_after(headers))
+    raise ServiceRefused(message)
 
 
 def _http_date(text: str | None) -> datetime | None:

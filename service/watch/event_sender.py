@@ -1,14 +1,11 @@
 """Where ends of jobs go: onto the topic, or to the API. Both return only once what they were given has arrived."""
 
-import json
 import logging
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
-import httpcore2
-
+from service.api_client import ApiClient, ApiUnreachable
 from service.contracts.event import JobCompletion
 from service.errors import ConfigurationError, TooLarge, Unavailable
 from service.messaging.record import Message
@@ -18,8 +15,7 @@ log = logging.getLogger(__name__)
 TIMEOUT_S = 60.0
 # The API takes 16 MiB at once.
 BODY_BYTES = 8 << 20
-ANSWER_BYTES = 16 << 20
-_OK, _BAD, _SERVER, _TOO_LARGE = 200, 300, 500, 413
+_SERVER, _TOO_LARGE = 500, 413
 _LATER = (408, 409, 425, 429)
 
 
@@ -83,13 +79,7 @@ class ApiSender:
     def __init__(
         self, url: str, token: Callable[[], str] | None, tls: ssl.SSLContext | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
-        self._base = url.rstrip("/") + "/api/v1"
-        self._shown = urlsplit(url).netloc.rpartition("@")[2]
-        self._token = token
-        self._timeout_s = timeout_s
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=tls or ssl.create_default_context(), max_connections=2, http2=False
-        )
+        self._api = ApiClient(url, token=token, user_agent="faultline-watch", tls=tls, timeout_s=timeout_s)
 
     def send(self, events: Sequence[JobCompletion]) -> None:
         """See `Sender`."""
@@ -102,52 +92,33 @@ class ApiSender:
             answer = self.post("/events", b"\n".join(lines[:count]), "application/x-ndjson")
             rejected = answer.get("rejected") if isinstance(answer, Mapping) else None
             if rejected:  # they lie among the dead letters, from where they can be sent again
-                log.error("%s rejected %d of %d ends: %s", self._shown, len(rejected), count, str(rejected[0])[:300])
+                log.error("%s rejected %d of %d ends: %s", self._api.host, len(rejected), count, str(rejected[0])[:300])
             lines = lines[count:]
 
     def post(self, path: str, body: bytes, content_type: str = "application/json") -> Any:
-        """What the service answers.
+        """Send a body and return the decoded answer.
 
         Raises:
             Unavailable, TooLarge, ConfigurationError: as in `Sender.send`.
         """
-        headers = {"content-type": content_type, "accept": "application/json", "user-agent": "faultline-watch"}
-        if self._token is not None:
-            headers["authorization"] = f"Bearer {self._token()}"
-        steps = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout_s)
-        got = b""
         try:
-            with self._pool.stream(
-                "POST", self._base + path, headers=list(headers.items()), content=body, extensions={"timeout": steps}
-            ) as response:
-                for part in response.iter_stream():
-                    got += part
-                    if len(got) > ANSWER_BYTES:
-                        raise Unavailable(f"{self._shown} answers too much")
-        except httpcore2.TimeoutException:
-            raise Unavailable(f"no answer from {self._shown} within {self._timeout_s:g} s") from None
-        except (httpcore2.NetworkError, httpcore2.ProtocolError, ssl.SSLError, OSError) as error:
-            raise Unavailable(f"{self._shown}: {type(error).__name__} {error}"[:300]) from None
-        return self._checked(path, response.status, got)
+            response = self._api.request("POST", path, body, content_type)
+        except ApiUnreachable as error:
+            raise Unavailable(str(error)) from None
+        if response.ok:
+            return response.body
+        message = f"{self._api.host} answered {response.status} to {path}"
+        if response.detail:
+            message += f": {response.detail}"
+        if response.status >= _SERVER or response.status in _LATER:
+            raise Unavailable(message)
+        if response.status == _TOO_LARGE:
+            raise TooLarge(message)
+        raise ConfigurationError(message)
 
     def close(self) -> None:
         """See `Sender`."""
-        self._pool.close()
-
-    def _checked(self, path: str, status: int, got: bytes) -> Any:
-        try:
-            answer = json.loads(got) if got else None
-        except ValueError:
-            answer = None
-        if _OK <= status < _BAD:
-            return answer
-        detail = answer.get("detail") if isinstance(answer, Mapping) else None
-        said = f"{self._shown} answered {status} to {path}" + (f": {str(detail)[:300]}" if detail else "")
-        if status >= _SERVER or status in _LATER:
-            raise Unavailable(said)
-        if status == _TOO_LARGE:
-            raise TooLarge(said)
-        raise ConfigurationError(said)
+        self._api.close()
 
 
 def encoded(event: JobCompletion) -> bytes:
