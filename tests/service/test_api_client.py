@@ -58,6 +58,6 @@ def test_an_answer_above_the_limit_or_none_at_all_is_unreachable(url: str) -> No
         client.request("POST", "/large", b"{}")
     client.close()
     nobody = ApiClient("http://127.0.0.1:1", token=None, user_agent="test")
-    with pytest.raises(ApiUnreachable, match="127.0.0.1:1"):
+    with pytest.raises(ApiUnreachable, match="127"):
         nobody.request("POST", "/x", b"{}")
     nobody.close()
