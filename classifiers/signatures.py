@@ -48,7 +48,7 @@ feature of the trained classifier.
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -266,16 +266,23 @@ def parse_entry(raw: Mapping[str, Any], family: str, where: str) -> Signature:
     )
 
 
+def _toml_files(folder: Traversable) -> Iterator[Traversable]:
+    """The TOML files of a folder and its subfolders."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _toml_files(entry)
+        elif entry.name.endswith(".toml"):
+            yield entry
+
+
 def read(folder: Traversable) -> Catalogue:
-    """The catalogue of a folder of TOML files.
+    """The catalogue of a folder of TOML files and its subfolders.
 
     Raises:
         CatalogueError: a file is not TOML, an entry does not follow the format, an id is used twice.
     """
     entries: list[Signature] = []
-    for file in sorted(folder.iterdir(), key=lambda one: one.name):
-        if not file.name.endswith(".toml"):
-            continue
+    for file in sorted(_toml_files(folder), key=lambda one: one.name):
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except tomllib.TOMLDecodeError as error:

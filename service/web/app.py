@@ -38,7 +38,6 @@ from service.web.error_responses import respond
 from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import deliveries as delivery_pages
-from service.web.pages import failure as failure_page
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import groups as group_pages
@@ -46,6 +45,7 @@ from service.web.pages import icon, live, login, model, oidc, overview, settings
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
+from service.web.pages.failure import page as failure_page
 from service.web.security_middleware import Shell
 from service.web.services import Services
 

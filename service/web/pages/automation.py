@@ -9,7 +9,7 @@ from service.requests.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.automation_banner import message
-from service.web.pages.failure import Id
+from service.web.pages.failure.page import Id
 from service.web.pages.forms import Acting, Deciding, Text, then
 from service.web.pages.templating import render
 from service.web.services import Given

@@ -16,8 +16,8 @@ from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
 from service.web.group_actions import word_of
 from service.web.pages.causes import by_side, categories, chosen, symptoms
+from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.forms import Acting, Speaking, Text, then
-from service.web.pages.log_excerpt import excerpts
 from service.web.pages.templating import render
 from service.web.services import Given
 

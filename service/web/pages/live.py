@@ -15,7 +15,7 @@ from service.errors import Unavailable
 from service.failures.records import FailureFilter
 from service.web import automation_views, views
 from service.web.auth import OWN, READ
-from service.web.pages.failure import Id
+from service.web.pages.failure.page import Id
 from service.web.services import Given, Services
 
 router = APIRouter()

@@ -17,7 +17,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from service import formatting
 from service.web.pages import display_names
 from service.web.pages.automation_banner import standing
-from service.web.pages.relative_time import beside
+from service.web.pages.failure.relative_time import beside
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from service.web.sessions import FORM_COOKIE
 from tests.service.automation.world import job
-from tests.service.web.test_automation_api import GONE, XID, acting, hook, lease, tell
+from tests.service.web.api.test_automation_api import GONE, XID, acting, hook, lease, tell
 from tests.service.web.world import World
 
 __all__ = ["acting", "hook"]  # fixtures

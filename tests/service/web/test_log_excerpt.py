@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classifiers.contracts import LogStream
-from service.web.pages.log_excerpt import Gap, Line, excerpt, excerpts, numbered
+from service.web.pages.failure.log_excerpt import Gap, Line, excerpt, excerpts, numbered
 
 
 def said(line: int | None, text: str = "boom", role: str = "initiating", rank: int | None = 0) -> dict[str, Any]:

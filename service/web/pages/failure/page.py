@@ -11,13 +11,13 @@ from service.errors import FieldError, NotFound
 from service.failures.records import FailureDetail, FailureRow
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages import owner_message, related_failures
 from service.web.pages.automation_banner import message
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
+from service.web.pages.failure import owner_message, related_failures
+from service.web.pages.failure.log_excerpt import excerpts
+from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
-from service.web.pages.log_excerpt import excerpts
 from service.web.pages.templating import render
-from service.web.pages.timeline import timeline
 from service.web.services import Given
 
 router = APIRouter(dependencies=[OWN])
@@ -68,7 +68,7 @@ def failure(
         "said": said,
         "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
     }
-    return render(request, "failure.html", told)
+    return render(request, "failure/page.html", told)
 
 
 @router.get("/failures/{failure_id}/logs/{attempt_id}/{index}")

@@ -1,0 +1,1 @@
+"""The page of one failure and its parts."""
