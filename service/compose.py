@@ -26,7 +26,7 @@ from service.errors import ConfigurationError, FaultlineError, ModelUnavailable
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
-from service.groups.count_updater import Fold
+from service.groups.count_updater import GroupCountUpdater
 from service.logs.fetch import LogFetcher
 from service.maintenance import Retention, RetentionDays, Sealing
 from service.messaging.consumer import Consumer
@@ -38,7 +38,7 @@ from service.messaging.kafka.source import KafkaSource
 from service.messaging.kafka.topics import ensure_topic
 from service.messaging.source import Source
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import Tending
+from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.people import build as people
 from service.people.config import LoginMethods
@@ -102,9 +102,9 @@ class Services:
         return ZoneInfo(self.settings.timezone)
 
     @cached_property
-    def fold(self) -> Fold:
+    def fold(self) -> GroupCountUpdater:
         """Keeps the groups of failures up to date."""
-        return Fold(self.store, self.clock)
+        return GroupCountUpdater(self.store, self.clock)
 
     @cached_property
     def automation(self) -> Automation:
@@ -163,9 +163,9 @@ class Services:
         )
 
     @cached_property
-    def tending(self) -> Tending:
+    def tending(self) -> NodeStatisticsUpdater:
         """Counts what nodes ran and what failed on them."""
-        return Tending(self.store, self.clock, self.fleet)
+        return NodeStatisticsUpdater(self.store, self.clock, self.fleet)
 
     @cached_property
     def node_events(self) -> NodeEventIntake:

@@ -15,8 +15,8 @@ from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import FailureDetail
 from service.feedback.corrected_verdict import NONE
-from service.feedback.records import Label, Labels, Said
-from service.feedback.service import Feedback, Word
+from service.feedback.records import Label, Labels, StoredFeedback
+from service.feedback.service import Feedback, FeedbackInput
 
 KEPT = 64 * 1024  # characters of the end of a stream
 _PAGE = 100
@@ -62,7 +62,7 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
             return
 
 
-def case_of(detail: FailureDetail, label: Label, words: tuple[Said, ...]) -> dict[str, Any] | None:
+def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:
     """One label as labelled-case/1; None if retention removed its case."""
     row = detail.row
     kept = next((logs for logs in detail.logs if logs.attempt_id == row.id), None)
@@ -124,7 +124,7 @@ def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> 
             continue
         best = case.labels.best
         who = str(case.provenance.get("who") or "import")[:200]
-        word = Word(
+        word = FeedbackInput(
             "import",
             Labels(best["side"], best["cause"], best["category"], best["symptom"], best["retry"]),
             note=f"imported as {case.id}"[:1_000],

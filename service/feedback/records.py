@@ -43,7 +43,7 @@ class NewFeedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StoredFeedback:
     """One person's feedback as stored."""
 
     id: int

@@ -46,7 +46,7 @@ Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class FeedbackInput:
     """A person's feedback, about one failure or many.
 
     `version`: the version the person saw, None: the current one. `fixed_by`: the mitigation that fixed it, M1 to M10.
@@ -61,7 +61,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FeedbackResult:
     """The result of one feedback: its number, the new version of the verdict, and the resulting label."""
 
     failure_id: int
@@ -91,7 +91,7 @@ class Feedback:
         self._revised = revised
         self._zone = zone
 
-    def say(self, failure_id: int, who: str, word: Word) -> Taken:
+    def say(self, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
         """Take one word about one failure.
 
         Raises:
@@ -104,8 +104,8 @@ class Feedback:
             return self._one(work, failure_id, who, word)
 
     def say_of_many(
-        self, failure_ids: Sequence[int], who: str, word: Word, versions: Sequence[int] = ()
-    ) -> list[Taken]:
+        self, failure_ids: Sequence[int], who: str, word: FeedbackInput, versions: Sequence[int] = ()
+    ) -> list[FeedbackResult]:
         """The same word about many failures, a few dozen a transaction; those that are gone are left out.
 
         Args:
@@ -126,7 +126,7 @@ class Feedback:
         if not 1 <= len(wanted) <= MOST_AT_ONCE:
             expected = f"1 to {MOST_AT_ONCE} failures"
             raise InvalidInput(f"failures: expected {expected}", (FieldError("failures", expected, str(len(wanted))),))
-        taken: list[Taken] = []
+        taken: list[FeedbackResult] = []
         for start in range(0, len(wanted), 25):
             with self._store.unit_of_work() as work:
                 for failure_id in wanted[start : start + 25]:
@@ -137,7 +137,7 @@ class Feedback:
                         continue
         return taken
 
-    def say_of_group(self, group_id: int, who: str, word: Word) -> list[Taken]:
+    def say_of_group(self, group_id: int, who: str, word: FeedbackInput) -> list[FeedbackResult]:
         """The same word about a group: its newest failures (500 at most), and what the group is called from now on.
 
         What fixed it counts once, for the newest: one mending, however many failed before it.
@@ -165,7 +165,7 @@ class Feedback:
                 work.groups.note(group_id, who, "action", said)
         return taken
 
-    def audit(self, week: str, failure_id: int, who: str, word: Word) -> Taken:
+    def audit(self, week: str, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
 
         Raises:
@@ -194,7 +194,7 @@ class Feedback:
         with self._store.unit_of_work() as work:
             return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
-    def _one(self, work: UnitOfWork, failure_id: int, who: str, word: Word) -> Taken:
+    def _one(self, work: UnitOfWork, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
         detail = work.failures.get(failure_id)
         row = detail.row
         if word.version is not None and word.version != row.version:
@@ -238,7 +238,7 @@ class Feedback:
             before={"version": row.version, "side": row.side, "cause": row.cause},
             after={"version": version, **{name: value for name, value in asdict(labels).items() if value is not None}},
         )
-        return Taken(failure_id, number, version, changed, label)
+        return FeedbackResult(failure_id, number, version, changed, label)
 
     def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
         before = detail.verdict or {}
@@ -261,7 +261,7 @@ class Feedback:
         return version or detail.row.version
 
 
-def check(word: Word) -> None:
+def check(word: FeedbackInput) -> None:
     """Check that the feedback is valid.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.groups.records import GroupRow, NewState
-from service.groups.states import Judged, judge, levels
+from service.groups.states import GroupAssessment, assess, levels
 
 _log = logging.getLogger(__name__)
 _BITES = 50  # failures per call; the next call counts the rest
@@ -19,7 +19,7 @@ _SAID = {
 }
 
 
-class Fold:
+class GroupCountUpdater:
     """Called periodically besides the consumer or the server, in any number of processes."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -50,7 +50,7 @@ class Fold:
         given, now = levels(), self._clock.now()
         judged: list[NewState] = []
         for facts in work.groups.facts(group_ids, window_h=given.window_h, past_d=given.past_d):
-            found = judge(facts, now, given)
+            found = assess(facts, now, given)
             before = facts.row
             since = before.state_since if found.state == before.state else now
             judged.append(
@@ -64,7 +64,7 @@ class Fold:
         work.groups.judged(judged)
 
 
-def said(before: GroupRow, found: Judged, hours: float) -> str:
+def said(before: GroupRow, found: GroupAssessment, hours: float) -> str:
     """The change of a group's state as text."""
     if before.state == "muted":
         return f"no longer muted: {found.state}"

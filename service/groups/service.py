@@ -16,7 +16,7 @@ MOST_PRINTS = 50  # fingerprints per group
 _MOVED_AT_ONCE = 40  # transactions of 500 failures that a split moves within the request
 
 
-class Desk:
+class GroupService:
     """The actions on groups. Every method takes the person who acts, and raises NotFound for an unknown group."""
 
     def __init__(self, store: Store, clock: Clock) -> None:

@@ -34,7 +34,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class GroupAssessment:
     """The computed state of a group; `review_at`: when the state may change without new failures."""
 
     state: GroupState
@@ -80,7 +80,7 @@ def mute_ended(row: GroupRow, now: datetime) -> bool:
     )
 
 
-def judge(facts: GroupFacts, now: datetime, given: Levels) -> Judged:
+def assess(facts: GroupFacts, now: datetime, given: Levels) -> GroupAssessment:
     """The current state of a group."""
     row = facts.row
     expected = chance = None
@@ -95,7 +95,7 @@ def judge(facts: GroupFacts, now: datetime, given: Levels) -> Judged:
         review = min(review, row.muted_until)
     if state == "escalating":
         review = min(review, now + _SOON)
-    return Judged(state, facts.recent, expected, chance, max(review, now + timedelta(seconds=1)))
+    return GroupAssessment(state, facts.recent, expected, chance, max(review, now + timedelta(seconds=1)))
 
 
 def _state(facts: GroupFacts, now: datetime, given: Levels, chance: float | None) -> GroupState:

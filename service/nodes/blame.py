@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from classifiers.relevance.records import short_name
-from service.nodes.records import Judged
+from service.nodes.records import JudgedFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def weights() -> Weights:
     return Weights(side, float(raw["undecided"]["share"]), frozenset(raw["not_the_node"]["causes"]))
 
 
-def blame(failure: Judged) -> dict[str, float]:
+def blame(failure: JudgedFailure) -> dict[str, float]:
     """The weight by node: all on the suspect if it is one of the job's nodes, otherwise equal shares."""
     given = weights()
     if failure.cause in given.not_the_node or not failure.nodes:

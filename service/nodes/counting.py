@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from service.db.session import UnitOfWork
 from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, decayed, fit, ratio
-from service.nodes.records import Blame, DaySums, FleetPrior, Judged, NodeDay, NodeRow, RanJob
+from service.nodes.records import Blame, DaySums, FleetPrior, JudgedFailure, NodeDay, NodeRow, RanJob
 from service.nodes.repository.suspicion import Key
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
@@ -37,7 +37,7 @@ class Counted:
     """The result of counting: nodes with the end of their last counted failure, and new failures."""
 
     nodes: Mapping[Key, datetime | None]
-    failures: tuple[Judged, ...]
+    failures: tuple[JudgedFailure, ...]
 
 
 def count(work: UnitOfWork, jobs: Collection[int], failures: Collection[int]) -> Counted:

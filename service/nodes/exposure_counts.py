@@ -20,7 +20,7 @@ REMOVE_EVERY = timedelta(minutes=5)
 PRIOR_EVERY = timedelta(hours=1)
 
 
-class Tending:
+class NodeStatisticsUpdater:
     """Runs periodically besides the consumer, in one process at a time."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:

@@ -10,7 +10,7 @@ from classifiers.relevance import evidence_weights
 from classifiers.relevance.records import FleetEvidence, NodeObservation, RelatedFailure, short_name
 from classifiers.taxonomy import Side
 from service.db.session import ReadSession
-from service.nodes.records import Judged, StoredNodeEvent, Window
+from service.nodes.records import JudgedFailure, StoredNodeEvent, Window
 
 # For a job of more nodes, an earlier failure on one of them is no evidence.
 NEIGHBOUR_NODES_MOST = 64
@@ -31,7 +31,7 @@ HALF_HOUR = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class FailedAttempt:
     """One failed attempt: where and when it ended, its user, and the result of its log."""
 
     cluster: str
@@ -47,7 +47,7 @@ class Around:
         return f"{self.cluster}/{self.job_id}"
 
 
-def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence]:
+def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetEvidence]:
     """The evidence for each attempt, in order, including that of the other attempts.
 
     At most five queries, however many attempts.
@@ -90,7 +90,9 @@ def read(reading: ReadSession, attempts: Sequence[Around]) -> list[FleetEvidence
     return out
 
 
-def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tuple[str, str], list[NodeObservation]]:
+def _events(
+    reading: ReadSession, attempts: Sequence[FailedAttempt]
+) -> defaultdict[tuple[str, str], list[NodeObservation]]:
     """Node events around the ends, by cluster and short node name; one query if there are none."""
     data = evidence_weights.load()
     before, after = timedelta(seconds=data.before_s), timedelta(seconds=data.after_s)
@@ -113,7 +115,9 @@ def _events(reading: ReadSession, attempts: Sequence[Around]) -> defaultdict[tup
     return found
 
 
-def _neighbours(reading: ReadSession, attempts: Sequence[Around]) -> tuple[list[Judged], list[Judged], list[Judged]]:
+def _neighbours(
+    reading: ReadSession, attempts: Sequence[FailedAttempt]
+) -> tuple[list[JudgedFailure], list[JudgedFailure], list[JudgedFailure]]:
     """Failures on the same nodes within a day, similar ones within half an hour, and similar ones of the day before."""
     nodes: dict[tuple[str, str], tuple[datetime, datetime]] = {}
     prints: dict[str, tuple[datetime, datetime]] = {}
@@ -144,7 +148,7 @@ def _neighbours(reading: ReadSession, attempts: Sequence[Around]) -> tuple[list[
     return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(asked, each=USUAL_MOST)
 
 
-def _size(one: Around) -> int:
+def _size(one: FailedAttempt) -> int:
     return len(one.nodes)
 
 
@@ -152,14 +156,14 @@ def _with(span: tuple[datetime, datetime] | None, at: datetime) -> tuple[datetim
     return (at, at) if span is None else (min(span[0], at), max(span[1], at))
 
 
-def _may_be_the_node(one: Around) -> bool:
+def _may_be_the_node(one: FailedAttempt) -> bool:
     """Whether earlier failures on its nodes are evidence: not for a very large job or a plain user error."""
     if not one.nodes or len(one.nodes) > NEIGHBOUR_NODES_MOST:
         return False
     return one.verdict.abstained or one.verdict.side != "user" or one.verdict.confidence < SURE
 
 
-def _usual(before: Iterable[Judged]) -> dict[str, float]:
+def _usual(before: Iterable[JudgedFailure]) -> dict[str, float]:
     """Failures per hour by fingerprint in the day before; if the result was cut off, estimated from their spacing."""
     times: defaultdict[str, list[datetime]] = defaultdict(list)
     for one in before:
@@ -177,7 +181,7 @@ def _sign(event: StoredNodeEvent) -> NodeObservation:
     return NodeObservation(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
 
 
-def _other(one: Judged) -> RelatedFailure:
+def _other(one: JudgedFailure) -> RelatedFailure:
     side: Side = one.side  # type: ignore[assignment] # one of the three in every stored row
     return RelatedFailure(
         job=f"{one.cluster}/{one.job_id}",
@@ -192,7 +196,7 @@ def _other(one: Judged) -> RelatedFailure:
     )
 
 
-def _as_other(one: Around) -> tuple[str, RelatedFailure]:
+def _as_other(one: FailedAttempt) -> tuple[str, RelatedFailure]:
     verdict = one.verdict
     return one.cluster, RelatedFailure(
         job=one.job,

@@ -147,7 +147,7 @@ class RanJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedFailure:
     """A failure as counted for blame: its current verdict and where it ran."""
 
     id: int

@@ -6,7 +6,7 @@ from classifiers.contracts import Verdict
 from classifiers.relevance.fleet_evidence import update_verdict
 from service.contracts.event import JobCompletion
 from service.db.session import Store
-from service.nodes.failure_evidence import Around, read
+from service.nodes.failure_evidence import FailedAttempt, read
 from service.nodes.safe_times import bounded
 
 
@@ -19,7 +19,7 @@ def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence
     if not events:
         return list(verdicts)
     attempts = [
-        Around(event.cluster, event.job_id, event.nodes, event.user, bounded(event.ended_at), verdict)
+        FailedAttempt(event.cluster, event.job_id, event.nodes, event.user, bounded(event.ended_at), verdict)
         for event, verdict in zip(events, verdicts, strict=True)
     ]
     with store.reading() as reading:

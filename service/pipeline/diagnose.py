@@ -31,7 +31,7 @@ from service.messaging.batch_result import BatchOutcome, EventOutcome
 from service.nodes.settings import FleetSettings
 from service.pipeline.context import in_context
 from service.pipeline.event_redaction import cleaned, kept, storable
-from service.pipeline.reassessment import Again, Late
+from service.pipeline.reassessment import ReassessedFailure, Reassessment
 from service.pipeline.refine import refine
 from service.recommend import event_facts
 from service.recommend.advise import advise
@@ -93,7 +93,7 @@ class Diagnose:
         automation: Automation | None = None,
     ) -> None:
         self._store = store
-        self._late = Late(store, clock, fleet or FleetSettings())
+        self._reassessment = Reassessment(store, clock, fleet or FleetSettings())
         self._logs = logs
         self._classifier = classifier
         self._policy = policy
@@ -145,7 +145,7 @@ class Diagnose:
         Raises:
             Unavailable: the database does not answer.
         """
-        return sum(self._tell_again(one) for one in self._late.due(limit))
+        return sum(self._tell_again(one) for one in self._reassessment.due(limit))
 
     def _classify(self, fresh: Sequence[_Item]) -> None:
         for item in fresh:
@@ -340,7 +340,7 @@ class Diagnose:
         self._telemetry.revisions.inc()
         return True
 
-    def _tell_again(self, again: Again) -> bool:
+    def _tell_again(self, again: ReassessedFailure) -> bool:
         version = None
         with suppress(NotFound), self._store.unit_of_work() as work:
             detail = work.failures.get(again.failure_id)
@@ -351,7 +351,7 @@ class Diagnose:
                 version = work.failures.revise(again.failure_id, wire)
                 if self._stands(work, again.failure_id, wire, advised, version):
                     work.outbox.add([of_verdict("failure.revised", again.failure_id, wire)])
-        self._late.done([again.failure_id])
+        self._reassessment.done([again.failure_id])
         if version is not None:
             self._telemetry.revisions.inc()
         return version is not None

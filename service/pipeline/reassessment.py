@@ -8,8 +8,8 @@ from classifiers.relevance.fleet_evidence import log_only, update_verdict
 from service.clock import Clock
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
-from service.nodes.failure_evidence import Around, read
-from service.nodes.records import Judged
+from service.nodes.failure_evidence import FailedAttempt, read
+from service.nodes.records import JudgedFailure
 from service.nodes.safe_times import bounded
 from service.nodes.settings import FleetSettings
 
@@ -17,7 +17,7 @@ LEAST_CHANGE = 0.05  # smaller changes of the confidence are ignored
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReassessedFailure:
     """A failure with a changed verdict; `version` is the version that was reassessed."""
 
     failure_id: int
@@ -26,7 +26,7 @@ class Again:
     verdict: Verdict
 
 
-class Late:
+class Reassessment:
     """Reassesses failures; the caller stores the result, advises and announces it."""
 
     def __init__(self, store: Store, clock: Clock, settings: FleetSettings) -> None:
@@ -34,7 +34,7 @@ class Late:
         self._clock = clock
         self._settings = settings
 
-    def due(self, limit: int = 100) -> list[Again]:
+    def due(self, limit: int = 100) -> list[ReassessedFailure]:
         """Failures whose verdict changes, of at most `limit` reassessed ones.
 
         Unchanged failures are finished. Changed ones are reassessed again in two minutes unless `done` is called.
@@ -57,7 +57,7 @@ class Late:
         for (number, verdict), known in zip(before.items(), evidence, strict=True):
             now = update_verdict(verdict, known)
             if _is_news(verdict, now):
-                changed.append(Again(number, judged[number].version, str(bodies[number]["event_id"]), now))
+                changed.append(ReassessedFailure(number, judged[number].version, str(bodies[number]["event_id"]), now))
         told = {one.failure_id for one in changed}
         self._finish([number for number in ids if number not in told], judged)
         return changed
@@ -72,7 +72,7 @@ class Late:
             judged = {one.id: one for one in reading.failure_facts.judged(failures)}
         self._finish(failures, judged)
 
-    def _finish(self, failures: Collection[int], judged: dict[int, Judged]) -> None:
+    def _finish(self, failures: Collection[int], judged: dict[int, JudgedFailure]) -> None:
         """Recent failures are reassessed once more, because related jobs may still fail."""
         if not failures:
             return
@@ -87,8 +87,8 @@ class Late:
             work.node_work.recheck(once_more)
 
 
-def _around(one: Judged, verdict: Verdict) -> Around:
-    return Around(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), log_only(verdict))
+def _around(one: JudgedFailure, verdict: Verdict) -> FailedAttempt:
+    return FailedAttempt(one.cluster, one.job_id, one.nodes, one.user, bounded(one.ended_at), log_only(verdict))
 
 
 def _is_news(before: Verdict, now: Verdict) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from service.errors import Conflict, FieldError, InvalidInput
 from service.feedback.records import Labels
-from service.feedback.service import Taken, Word
+from service.feedback.service import FeedbackInput, FeedbackResult
 from service.web.api.group_models import FeedbackGiven, FeedbackTaken, GroupAction
 from service.web.services import Services
 
@@ -13,7 +13,7 @@ def act(services: Services, group_ids: Sequence[int], who: str, asked: GroupActi
     """Do to each of the groups what is asked, all or nothing; some actions take one group only.
 
     Raises:
-        NotFound, Conflict, InvalidInput: see `service.groups.service.Desk`.
+        NotFound, Conflict, InvalidInput: see `service.groups.service.GroupService`.
     """
     desk = services.desk
     if asked.action == "resolve":
@@ -52,9 +52,9 @@ def _one(services: Services, group_ids: Sequence[int], who: str, asked: GroupAct
         raise Conflict(f"{asked.action} is no action on one group")
 
 
-def word_of(given: FeedbackGiven) -> Word:
+def word_of(given: FeedbackGiven) -> FeedbackInput:
     """What was said, as the use case takes it."""
-    return Word(
+    return FeedbackInput(
         given.kind,
         Labels(given.side, given.cause, given.category, given.symptom, given.retry),
         given.note,
@@ -64,7 +64,7 @@ def word_of(given: FeedbackGiven) -> Word:
     )
 
 
-def taken_of(taken: Taken) -> FeedbackTaken:
+def taken_of(taken: FeedbackResult) -> FeedbackTaken:
     """What became of it, as the API tells it."""
     return FeedbackTaken(
         failure_id=taken.failure_id,

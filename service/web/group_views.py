@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from classifiers import taxonomy
 from service.contracts.page import Page
 from service.failures.records import FailureRow
-from service.feedback.records import Audit, Label, Said
+from service.feedback.records import Audit, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
 from service.web.services import Services
@@ -20,7 +20,7 @@ class Queued:
 
     failure: FailureRow
     label: Label
-    said: tuple[Said, ...]
+    said: tuple[StoredFeedback, ...]
 
 
 def groups(

@@ -18,8 +18,8 @@ from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
-from service.groups.count_updater import Fold
-from service.groups.service import Desk
+from service.groups.count_updater import GroupCountUpdater
+from service.groups.service import GroupService
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
@@ -123,14 +123,14 @@ class Services:
         return ZoneInfo(self.timezone)
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> GroupService:
         """What people do to groups of failures."""
-        return Desk(self.store, self.clock)
+        return GroupService(self.store, self.clock)
 
     @property
-    def fold(self) -> Fold:
+    def fold(self) -> GroupCountUpdater:
         """Keeps the groups up to date; called where a person waits to see what was just done."""
-        return Fold(self.store, self.clock)
+        return GroupCountUpdater(self.store, self.clock)
 
     @property
     def feedback(self) -> Feedback:

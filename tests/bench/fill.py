@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from service.clock import SystemClock
 from service.db.all_tables import metadata
 from service.db.session import Store
-from service.groups.count_updater import Fold
+from service.groups.count_updater import GroupCountUpdater
 from service.sql import bulk
 from service.sql.packing import pack
 from service.statistics.repository import rollups
@@ -65,7 +65,7 @@ def fold(store: Store, now: datetime) -> None:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
                 break
-    folding = Fold(store, SystemClock())
+    folding = GroupCountUpdater(store, SystemClock())
     while folding():
         pass
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import Browser, Page
 
-from service.nodes.exposure_counts import Tending
+from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
@@ -39,7 +39,7 @@ def stock(world: World) -> None:
     with world.client() as client:
         client.post("/api/v1/events", content=lines(*events))
         assert client.post("/api/v1/node-events", content=lines(*said, long)).json()["rejected"] == []
-    Tending(world.store, world.clock, FleetSettings())()
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
 
 
 @pytest.fixture(scope="module")

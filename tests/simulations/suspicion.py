@@ -28,7 +28,7 @@ from scipy.special import stdtrit
 from classifiers import taxonomy
 from service.nodes.blame import blame
 from service.nodes.empirical_bayes import decayed, fit, ratio
-from service.nodes.records import Judged
+from service.nodes.records import JudgedFailure
 from service.nodes.settings import FleetSettings
 
 RANKINGS = ("failed jobs", "hardware failures", "blame per node-hour", "suspicion")
@@ -123,7 +123,7 @@ class Fleet:
         for name, weight in blame(said).items():
             self.nodes[int(name)].blame += weight * left
 
-    def _judged(self, own: Sequence[int], side: str, culprit: int | None, age: float) -> Judged:
+    def _judged(self, own: Sequence[int], side: str, culprit: int | None, age: float) -> JudgedFailure:
         pick, verdicts = self._random, self._given["verdicts"]
         causes = {code: share for code, share in self._given["causes"][side].items() if code in measured()}
         truth = pick.choices(list(causes), list(causes.values()))[0]
@@ -132,7 +132,7 @@ class Fleet:
         suspect = culprit if culprit is not None and len(own) == 1 else None
         if culprit is not None and len(own) > 1 and pick.random() < verdicts["named"]:
             suspect = pick.choice(own) if pick.random() < verdicts["named_wrong"] else culprit
-        return Judged(
+        return JudgedFailure(
             id=1,
             cluster="fleet",
             job_id="1",

@@ -19,7 +19,7 @@ NEAR = 200  # failures of the fingerprint, or of the cause, that are searched, n
 
 
 @dataclass(frozen=True, slots=True)
-class MendedBy:
+class ReportedFix:
     """One person's report of what fixed a failure. `code`: M1 to M10."""
 
     failure_id: int
@@ -29,10 +29,10 @@ class MendedBy:
 
 
 @dataclass(frozen=True, slots=True)
-class MendedNear:
+class NearestFix:
     """What fixed the nearest failure. `alike`: of the same fingerprint, otherwise only of the same cause."""
 
-    by: MendedBy
+    by: ReportedFix
     cluster: str
     job_id: str
     alike: bool
@@ -55,17 +55,17 @@ class AppliedFixReader:
         self._connection = connection
         self._clock = clock
 
-    def of(self, failure_id: int) -> MendedBy | None:
+    def of(self, failure_id: int) -> ReportedFix | None:
         """What fixed a failure; None if nobody reported it."""
         row = self._connection.execute(select(mended).where(mended.c.failure_id == failure_id)).first()
-        return None if row is None else MendedBy(row.failure_id, row.code, row.at, row.who)
+        return None if row is None else ReportedFix(row.failure_id, row.code, row.at, row.who)
 
-    def nearest(self, row: FailureRow) -> MendedNear | None:
+    def nearest(self, row: FailureRow) -> NearestFix | None:
         """The newest fixed failure with the same fingerprint, or else of the same cause."""
         for alike, same in ((True, failures.c.fingerprint == row.fingerprint), (False, failures.c.cause == row.cause)):
             found = self._latest(same, row.id)
             if found is not None:
-                return MendedNear(found[0], found[1], found[2], alike)
+                return NearestFix(found[0], found[1], found[2], alike)
         return None
 
     def counts(self, since: datetime) -> list[FixCount]:
@@ -100,7 +100,7 @@ class AppliedFixReader:
         )
         return {row.code: row.many for row in found}
 
-    def _latest(self, same: ColumnElement[bool], but: int) -> tuple[MendedBy, str, str] | None:
+    def _latest(self, same: ColumnElement[bool], but: int) -> tuple[ReportedFix, str, str] | None:
         near = (
             select(failures.c.id, failures.c.cluster, failures.c.ended_at)
             .where(same)
@@ -115,7 +115,9 @@ class AppliedFixReader:
             .order_by(near.c.ended_at.desc(), near.c.id.desc())
             .limit(1)
         ).first()
-        return None if row is None else (MendedBy(row.failure_id, row.code, row.at, row.who), row.cluster, row.job_id)
+        return (
+            None if row is None else (ReportedFix(row.failure_id, row.code, row.at, row.who), row.cluster, row.job_id)
+        )
 
 
 class AppliedFixRepository(AppliedFixReader):

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, literal, select, t
 from service.clock import Clock
 from service.contracts.page import Page
 from service.failures.tables import failures
-from service.feedback.records import Audit, Label, Labels, NewFeedback, Said, SavedView
+from service.feedback.records import Audit, Label, Labels, NewFeedback, SavedView, StoredFeedback
 from service.feedback.tables import audits, feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.packing import pack
@@ -28,7 +28,7 @@ class FeedbackReader:
         self._connection = connection
         self._clock = clock
 
-    def of(self, failure_id: int) -> tuple[Said, ...]:
+    def of(self, failure_id: int) -> tuple[StoredFeedback, ...]:
         """The feedback on a failure, oldest first."""
         found = self._connection.execute(
             select(feedback).where(feedback.c.failure_id == failure_id).order_by(feedback.c.id).limit(_WORDS)
@@ -191,7 +191,7 @@ class FeedbackRepository(FeedbackReader):
         """Store the label that follows from all feedback."""
         words = self.of(failure_id)
         before = self.label(failure_id)
-        last: dict[str, Said] = {}
+        last: dict[str, StoredFeedback] = {}
         for said in words:
             if said.kind in _JUDGING:
                 last.pop(said.who, None)
@@ -229,8 +229,8 @@ def _labels_of(row: Row[Any]) -> Labels:
     return Labels(row.side, row.cause, row.category, row.symptom, row.retry)
 
 
-def _said(row: Row[Any]) -> Said:
-    return Said(
+def _said(row: Row[Any]) -> StoredFeedback:
+    return StoredFeedback(
         row.id,
         row.failure_id,
         row.at,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, TextualSelect, delete, select, text
 from service.failures.tables import failure_nodes, failures, verdicts
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
-from service.nodes.records import Blame, Judged, RanJob, Window
+from service.nodes.records import Blame, JudgedFailure, RanJob, Window
 from service.nodes.tables import blames
 from service.sql import bulk
 from service.sql.key_join import KeyJoin, Kind
@@ -51,7 +51,7 @@ class FailureFactReader:
             ]
         return out
 
-    def judged(self, ids: Collection[int]) -> list[Judged]:
+    def judged(self, ids: Collection[int]) -> list[JudgedFailure]:
         """These failures with their current verdicts, ordered by id; deleted ones are left out."""
         out = []
         for chunk in _chunks(ids):
@@ -64,7 +64,7 @@ class FailureFactReader:
             out += [_judged(row, nodes_of(row.nodes), row.job_id) for row in rows]
         return out
 
-    def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[Judged]:
+    def on_nodes(self, windows: Sequence[Window], *, each: int = 20) -> list[JudgedFailure]:
         """Platform-side failures with one of these nodes (window's name) as suspect, by end within its window.
 
         Only decided verdicts among the latest `each` failures on the node; nodes of the same name on other clusters are
@@ -81,7 +81,7 @@ class FailureFactReader:
             each,
         )
 
-    def alike(self, windows: Sequence[Window], *, each: int = 50) -> list[Judged]:
+    def alike(self, windows: Sequence[Window], *, each: int = 50) -> list[JudgedFailure]:
         """Failures with one of these fingerprints (window's name) that ended in its window, on any cluster.
 
         The latest `each` of every window.
@@ -126,7 +126,7 @@ class FailureFactReader:
                 out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
         return out
 
-    def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[Judged]:
+    def _latest(self, windows: Sequence[Window], inner: str, where: str, each: int) -> list[JudgedFailure]:
         """Failures by window; PostgreSQL reads all windows in one query, SQLite one after the other."""
         given = sorted({(one.cluster, one.name, one.since, one.until) for one in windows})
         if not given:
@@ -199,9 +199,9 @@ def _typed(sql: str) -> TextualSelect:
     return text(sql).columns(*(failures.c[name] for name in _COLUMNS), jobs.c.nodes, jobs.c.job_id)
 
 
-def _near(row: tuple[Any, ...]) -> Judged:
+def _near(row: tuple[Any, ...]) -> JudgedFailure:
     number, cluster, ended_at, user, side, cause, confidence, abstained, fingerprint, suspect, source, nodes, job = row
-    return Judged(
+    return JudgedFailure(
         id=number,
         cluster=cluster,
         job_id=job,
@@ -218,7 +218,7 @@ def _near(row: tuple[Any, ...]) -> Judged:
     )
 
 
-def _id(one: Judged) -> int:
+def _id(one: JudgedFailure) -> int:
     return one.id
 
 
@@ -227,8 +227,8 @@ def _chunks(ids: Collection[int]) -> list[list[int]]:
     return [ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK)]
 
 
-def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> Judged:
-    return Judged(
+def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> JudgedFailure:
+    return JudgedFailure(
         id=row.id,
         cluster=row.cluster,
         job_id=job_id,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path
 
 from service.feedback import fix_service, label_export
 from service.feedback.records import Labels, SavedView
-from service.feedback.service import Word
+from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import (
     AuditAnswer,
@@ -98,7 +98,9 @@ def post_audit(
     services: Given, speaker: Annotated[Principal, ACT], week: Week, failure_id: FailureId, given: FeedbackGiven
 ) -> FeedbackTaken:
     """Judge one of a week's sample: side and cause, as if the service had said nothing."""
-    word = Word("audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note)
+    word = FeedbackInput(
+        "audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note
+    )
     return taken_of(services.feedback.audit(week, failure_id, speaker.name, word))
 
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from service.feedback.records import Audit, Label, Said
-from service.feedback.repository.applied_fixes import MendedBy
+from service.feedback.records import Audit, Label, StoredFeedback
+from service.feedback.repository.applied_fixes import ReportedFix
 from service.groups.records import GroupDetail, GroupRow
 from service.web.group_views import Queued
 
@@ -116,8 +116,8 @@ class FeedbackAnswer(BaseModel):
     """What was said of a failure, oldest first, what stands of it, and what people say mended it."""
 
     label: Label | None
-    fixed_by: MendedBy | None = None
-    items: list[Said]
+    fixed_by: ReportedFix | None = None
+    items: list[StoredFeedback]
 
 
 class QueuePage(BaseModel):

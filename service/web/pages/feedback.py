@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from service.errors import FieldError, InvalidInput, NotFound
 from service.feedback import fix_service
 from service.feedback.records import Labels, SavedView
-from service.feedback.service import Word
+from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
@@ -84,7 +84,7 @@ def judge(
     """Keep the judgement; then on to what the service had said."""
     side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
-    asked.services.feedback.audit(week, failure_id, asked.who, Word("audit", labels, note or None))
+    asked.services.feedback.audit(week, failure_id, asked.who, FeedbackInput("audit", labels, note or None))
     return then(f"/failures/{failure_id}?said=audit")
 
 

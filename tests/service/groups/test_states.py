@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.groups.records import GroupFacts, GroupRow
-from service.groups.states import chance_of, judge, levels
+from service.groups.states import assess, chance_of, levels
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROW = GroupRow(
@@ -42,7 +42,7 @@ ROW = GroupRow(
 
 
 def state(recent: int = 0, past: int = 10, past_h: float = 480.0, **changes: Any) -> str:
-    return judge(GroupFacts(replace(ROW, **changes), recent, past, past_h), NOW, levels()).state
+    return assess(GroupFacts(replace(ROW, **changes), recent, past, past_h), NOW, levels()).state
 
 
 def test_a_group_is_new_for_three_days() -> None:
@@ -108,4 +108,4 @@ def test_more_failures_are_never_likelier_and_more_of_a_past_never_less_so(
 
 @given(st.integers(0, 100), st.integers(0, 1000), st.floats(0, 672))
 def test_it_is_looked_at_again_later_and_not_before(recent: int, past: int, hours: float) -> None:
-    assert judge(GroupFacts(ROW, recent, past, hours), NOW, levels()).review_at > NOW
+    assert assess(GroupFacts(ROW, recent, past, hours), NOW, levels()).review_at > NOW

@@ -9,8 +9,8 @@ from service.formats import node_events
 from service.nodes.blame import blame
 from service.nodes.empirical_bayes import Prior, fit, ratio
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import Tending
-from service.nodes.records import Judged, NodeReport
+from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.records import JudgedFailure, NodeReport
 from service.nodes.settings import FleetSettings
 from tests.service.conftest import FixedClock
 from tests.service.made import NOON, job, put, succeeded, verdict
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def tend(store: Store, clock: FixedClock) -> int:
-    return Tending(store, clock, SETTINGS)()
+    return NodeStatisticsUpdater(store, clock, SETTINGS)()
 
 
 def fleet_of(store: Store, bad: int = 3) -> None:
@@ -131,7 +131,7 @@ def test_a_repair_told_hours_later_keeps_what_failed_since(store: Store, clock: 
     assert row.repaired_at == NOON - timedelta(hours=2)
 
 
-def judged(**changes: object) -> Judged:
+def judged(**changes: object) -> JudgedFailure:
     plain = {
         "id": 1,
         "cluster": "orion",
@@ -146,7 +146,7 @@ def judged(**changes: object) -> Judged:
         "suspect_node": None,
         "nodes": ("n1", "n2", "n3", "n4"),
     }
-    return Judged(**{**plain, **changes})  # type: ignore[arg-type] # written by hand
+    return JudgedFailure(**{**plain, **changes})  # type: ignore[arg-type] # written by hand
 
 
 def test_a_failure_is_shared_unless_a_suspect_of_the_job_is_named() -> None:

@@ -16,7 +16,7 @@ from service.failures.records import FailureDetail
 from service.formats import node_events
 from service.logs.fetch import LogFetcher
 from service.nodes.event_intake import NodeEventIntake
-from service.nodes.exposure_counts import Tending
+from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
 from service.pipeline.diagnose import Diagnose
@@ -46,7 +46,7 @@ class Bench:
         self.store = store
         self.clock = clock
         self.diagnose = Diagnose(store, LogFetcher(()), Says(verdict), policy.built_in(), clock, Telemetry())
-        self.tending = Tending(store, clock, SETTINGS)
+        self.tending = NodeStatisticsUpdater(store, clock, SETTINGS)
 
     def say(self, **changes: Any) -> None:
         plain = {"cluster": "orion", "node": "gpu1", "at": NOON.isoformat(), "text": XID, "gpu": 3}

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from service.nodes.exposure_counts import Tending
+from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
@@ -38,7 +38,7 @@ def filled(world: World) -> None:
     jobs = [event(str(n), logs=[log("Xid 79")], attempt=n) for n in range(3)]
     good = [event(f"ok{n}", status="succeeded", nodes=["gpu001", "gpu002"], logs=[]) for n in range(5)]
     client.post("/api/v1/events", content=lines(*jobs, *good))
-    Tending(world.store, world.clock, FleetSettings())()
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
 
 
 def test_node_events_are_counted_and_a_bad_line_rejects_only_itself(world: World) -> None:
@@ -137,7 +137,7 @@ def test_strange_names_make_links_that_work(world: World) -> None:
     client = world.client()
     node = "a/b c?<i>" + "x" * 180
     client.post("/api/v1/node-events", json=said(node=node, cluster="a b"))
-    Tending(world.store, world.clock, FleetSettings())()
+    NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
     page = client.get("/nodes").text
     assert "<i>" not in page
     address = page.split('href="/nodes/')[1].split('"')[0]

@@ -19,7 +19,7 @@ from service.automation.service import Automation
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
-from service.groups.count_updater import Fold
+from service.groups.count_updater import GroupCountUpdater
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchHandler, BatchOutcome
 from service.pipeline.diagnose import Diagnose
@@ -129,7 +129,7 @@ def _blank() -> Path:
 class Folding:
     """Handles batches, and counts the groups at once: a page asked right after shows them."""
 
-    def __init__(self, handle: BatchHandler, fold: Fold) -> None:
+    def __init__(self, handle: BatchHandler, fold: GroupCountUpdater) -> None:
         self._handle = handle
         self._fold = fold
 
@@ -156,7 +156,7 @@ def make_world(folder: Path, **changes: Any) -> World:
                 telemetry,
                 automation=Automation(store, policy.built_in(), clock, telemetry),
             ),
-            Fold(store, clock),
+            GroupCountUpdater(store, clock),
         ),
         clock=clock,
         telemetry=telemetry,

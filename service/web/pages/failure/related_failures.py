@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from service.failures.records import FailureDetail, FailureRow
 from service.failures.repository.solved import Solved
-from service.feedback.records import Label, Said
-from service.feedback.repository.applied_fixes import MendedBy, MendedNear
+from service.feedback.records import Label, StoredFeedback
+from service.feedback.repository.applied_fixes import NearestFix, ReportedFix
 from service.formatting import duration
 from service.groups.records import GroupRow
 from service.web import views
@@ -41,7 +41,7 @@ class Around:
     others: tuple[Others, ...]
     solved: Solved | None
     fixed: str
-    mended: MendedNear | None = None
+    mended: NearestFix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Words:
     """What people said of it, oldest first, what stands of it, and what they say mended it."""
 
     label: Label | None
-    items: tuple[Said, ...]
-    mended: MendedBy | None
+    items: tuple[StoredFeedback, ...]
+    mended: ReportedFix | None
 
 
 def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around:
@@ -60,7 +60,7 @@ def of(services: Services, detail: FailureDetail, *, everything: bool) -> Around
     wanted: list[tuple[str, dict[str, str]]] = [("of this kind", {"group": row.fingerprint})]
     group: GroupRow | None = None
     solved: Solved | None = None
-    mended: MendedNear | None = None
+    mended: NearestFix | None = None
     if everything:
         with services.store.reading() as reading:
             number = reading.groups.of([row.fingerprint]).get(row.fingerprint)
