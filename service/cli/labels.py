@@ -64,7 +64,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
 
 
 def _import(services: compose.Services, file: str) -> int:
-    done = label_export.take(services.store, services.feedback, _lines(file))
+    done = label_export.import_labels(services.store, services.feedback, _lines(file))
     for problem in done.wrong:
         print(f"faultline: {problem}", file=sys.stderr)
     for place in done.elsewhere:

@@ -23,7 +23,7 @@ def check(code: str) -> None:
         raise invalid("fixed_by", "one of " + ", ".join((*codes(), NOTHING)), code)
 
 
-def say(store: Store, failure_id: int, who: str, code: str) -> None:
+def report(store: Store, failure_id: int, who: str, code: str) -> None:
     """Store what fixed a failure, replacing an earlier report.
 
     Raises:
@@ -33,13 +33,13 @@ def say(store: Store, failure_id: int, who: str, code: str) -> None:
     check(code)
     with store.unit_of_work() as work:
         work.failures.get(failure_id)
-        noted(work, failure_id, who, code)
+        report_within(work, failure_id, who, code)
 
 
-def noted(work: UnitOfWork, failure_id: int, who: str, code: str) -> None:
+def report_within(work: UnitOfWork, failure_id: int, who: str, code: str) -> None:
     """The same within a transaction, for an existing failure and a checked code."""
     before = work.applied_fixes.of(failure_id)
-    work.applied_fixes.say(failure_id, None if code == NOTHING else code, who)
+    work.applied_fixes.report(failure_id, None if code == NOTHING else code, who)
     work.audit_log.append(
         who,
         "failure.mended",

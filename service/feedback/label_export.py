@@ -70,7 +70,7 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
         return None
     verdict = detail.verdict or {}
     first = next((line for line in verdict.get("evidence") or () if line.get("role") == "initiating"), None)
-    said = label.labels
+    labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
     event = {name: value for name, value in kept.event.items() if name != "logs"}
     event["logs"] = [_log(stream) for stream in kept.streams if stream.missing is None]
@@ -81,11 +81,11 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
         "kind": row.fingerprint,
         "event": redact_json(event),
         "labels": {
-            "side": said.side,
-            "cause": said.cause,
-            "category": said.category if said.category is not None else (row.category or NONE),
-            "symptom": said.symptom if said.symptom is not None else (row.symptom or NONE),
-            "retry": said.retry,
+            "side": labels.side,
+            "cause": labels.cause,
+            "category": labels.category if labels.category is not None else (row.category or NONE),
+            "symptom": labels.symptom if labels.symptom is not None else (row.symptom or NONE),
+            "retry": labels.retry,
             "root_rank": row.suspect_rank,
             "root_line": redact(str(first["text"])) if first is not None else None,
         },
@@ -103,7 +103,7 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     }
 
 
-def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> Imported:
+def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> Imported:
     """Import labels; each is added to the stored failure of the same job and attempt.
 
     Args:
@@ -131,7 +131,7 @@ def take(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> 
             model_shown=bool(case.provenance.get("model_shown", True)),
         )
         try:
-            feedback.say(failure_id, who, word)
+            feedback.add(failure_id, who, word)
             taken += 1
         except (Conflict, InvalidInput) as error:
             wrong.append(f"{place}: {error.detail}")

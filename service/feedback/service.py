@@ -91,34 +91,34 @@ class Feedback:
         self._revised = revised
         self._zone = zone
 
-    def say(self, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
-        """Take one word about one failure.
+    def add(self, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
+        """Store feedback on one failure.
 
         Raises:
             NotFound: no such failure.
-            InvalidInput: a code that is none, a cause of another side, a correction that says nothing.
-            Conflict: retention removed what the verdict was made of, or another version stands meanwhile.
+            InvalidInput: an unknown code, a cause of another side, or an empty correction.
+            Conflict: retention removed the verdict, or it has another version meanwhile.
         """
-        check(word)
+        check(feedback)
         with self._store.unit_of_work() as work:
-            return self._one(work, failure_id, who, word)
+            return self._store_one(work, failure_id, who, feedback)
 
-    def say_of_many(
-        self, failure_ids: Sequence[int], who: str, word: FeedbackInput, versions: Sequence[int] = ()
+    def add_to_many(
+        self, failure_ids: Sequence[int], who: str, feedback: FeedbackInput, versions: Sequence[int] = ()
     ) -> list[FeedbackResult]:
-        """The same word about many failures, a few dozen a transaction; those that are gone are left out.
+        """Store the same feedback on many failures, 25 per transaction; deleted failures are left out.
 
         Args:
-            failure_ids: which ones; one that is named twice is judged once.
-            who: says it.
-            word: what is said; its version is of all of them.
-            versions: the version of each that was looked at, in their order: those that stand at another one
-                meanwhile are left out. Empty: whichever stands.
+            failure_ids: the failures; a repeated one is judged once.
+            who: the person.
+            feedback: the feedback; its version applies to all of them.
+            versions: the version of each that the person saw, in their order; failures with another version meanwhile
+                are left out. Empty: any version.
 
         Raises:
-            InvalidInput: as `say`; or more than 500 failures at once; or not as many versions as failures.
+            InvalidInput: as `add`; or more than 500 failures at once; or not as many versions as failures.
         """
-        check(word)
+        check(feedback)
         if versions and len(versions) != len(failure_ids):
             raise invalid("versions", f"one for each of {len(failure_ids)} failures", str(len(versions)))
         seen = dict(zip(failure_ids, versions, strict=False))
@@ -126,64 +126,64 @@ class Feedback:
         if not 1 <= len(wanted) <= MOST_AT_ONCE:
             expected = f"1 to {MOST_AT_ONCE} failures"
             raise InvalidInput(f"failures: expected {expected}", (FieldError("failures", expected, str(len(wanted))),))
-        taken: list[FeedbackResult] = []
+        results: list[FeedbackResult] = []
         for start in range(0, len(wanted), 25):
             with self._store.unit_of_work() as work:
                 for failure_id in wanted[start : start + 25]:
                     try:
-                        said = replace(word, version=seen.get(failure_id, word.version))
-                        taken.append(self._one(work, failure_id, who, said))
+                        own = replace(feedback, version=seen.get(failure_id, feedback.version))
+                        results.append(self._store_one(work, failure_id, who, own))
                     except (NotFound, Conflict):
                         continue
-        return taken
+        return results
 
-    def say_of_group(self, group_id: int, who: str, word: FeedbackInput) -> list[FeedbackResult]:
-        """The same word about a group: its newest failures (500 at most), and what the group is called from now on.
+    def add_to_group(self, group_id: int, who: str, feedback: FeedbackInput) -> list[FeedbackResult]:
+        """Store the same feedback on a group: its newest failures (500 at most), and the label of the group.
 
-        What fixed it counts once, for the newest: one mending, however many failed before it.
+        The fix counts once, for the newest failure, however many failed before it.
 
         Raises:
             NotFound: no such group.
-            InvalidInput: as `say`.
+            InvalidInput: as `add`.
         """
-        check(word)
+        check(feedback)
         with self._store.reading() as reading:
             reading.groups.row(group_id)
             page = reading.failures.page(FailureFilter(group=str(group_id)), limit=MOST_AT_ONCE)
         if not page.items:
             raise Conflict(f"no failure of group {group_id} is stored any more")
-        taken = self.say_of_many([row.id for row in page.items], who, replace(word, fixed_by=None))
-        if taken and word.fixed_by is not None:
-            fix_service.say(self._store, taken[0].failure_id, who, word.fixed_by)
-        if taken and word.kind in _JUDGING:
+        results = self.add_to_many([row.id for row in page.items], who, replace(feedback, fixed_by=None))
+        if results and feedback.fixed_by is not None:
+            fix_service.report(self._store, results[0].failure_id, who, feedback.fixed_by)
+        if results and feedback.kind in _JUDGING:
             with self._store.unit_of_work() as work:
-                row = work.failures.get(taken[0].failure_id).row
+                row = work.failures.get(results[0].failure_id).row
                 work.groups.change(
                     group_id, side=row.side, cause=row.cause, abstained=row.abstained, labelled_at=self._clock.now()
                 )
-                said = f"labelled {len(taken)} failures {row.side}, {row.cause}"
-                work.groups.note(group_id, who, "action", said)
-        return taken
+                text = f"labelled {len(results)} failures {row.side}, {row.cause}"
+                work.groups.note(group_id, who, "action", text)
+        return results
 
-    def audit(self, week: str, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
+    def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
 
         Raises:
             NotFound: it is not in that sample.
             Conflict: it was judged already.
-            InvalidInput: as `say`; an audit names side and cause.
+            InvalidInput: as `add`; an audit names side and cause.
         """
-        if word.labels.side is None or word.labels.cause is None:
+        if feedback.labels.side is None or feedback.labels.cause is None:
             raise invalid("cause", "a side and a cause: an audit names both", "none")
-        said = replace(word, kind="audit", model_shown=False)
-        check(said)
+        audited = replace(feedback, kind="audit", model_shown=False)
+        check(audited)
         with self._store.unit_of_work() as work:
             if all(one.failure_id != failure_id for one in work.feedback.audit(week)):
-                raise NotFound(f"failure {failure_id} is not of the sample of {week[:20]}")
-            taken = self._one(work, failure_id, who, said)
-            if not work.feedback.audited(week, failure_id, taken.feedback_id):
+                raise NotFound(f"failure {failure_id} is not in the sample of {week[:20]}")
+            result = self._store_one(work, failure_id, who, audited)
+            if not work.feedback.audited(week, failure_id, result.feedback_id):
                 raise Conflict(f"failure {failure_id} was judged already for {week}")
-            return taken
+            return result
 
     def draw(self) -> int:
         """Draw the sample of the last completed week of the report, once; returns its size."""
@@ -194,46 +194,47 @@ class Feedback:
         with self._store.unit_of_work() as work:
             return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
-    def _one(self, work: UnitOfWork, failure_id: int, who: str, word: FeedbackInput) -> FeedbackResult:
+    def _store_one(self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
         detail = work.failures.get(failure_id)
         row = detail.row
-        if word.version is not None and word.version != row.version:
+        if feedback.version is not None and feedback.version != row.version:
             raise Conflict(
-                f"failure {failure_id} is at version {row.version} meanwhile, not {word.version}: look again",
-                (FieldError("version", str(row.version), str(word.version)),),
+                f"failure {failure_id} has version {row.version} meanwhile, not {feedback.version}: reload it",
+                (FieldError("version", str(row.version), str(feedback.version)),),
             )
         changed, version, labels = False, row.version, Labels()
-        if word.kind in _JUDGING:
-            said, event = _read(detail)
+        if feedback.kind in _JUDGING:
+            current, event = _read(detail)
             labels = completed(
-                replace(word.labels, side=None, cause=None) if word.kind == "confirm" else word.labels, said
+                replace(feedback.labels, side=None, cause=None) if feedback.kind == "confirm" else feedback.labels,
+                current,
             )
             before = work.feedback.label(failure_id)
-            made = corrected(said, labels, event.facts() if event is not None else JobFacts(row.status))
-            differs = _facts(made) != _facts(said)
+            made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
+            differs = _facts(made) != _facts(current)
             protected = before is not None and before.golden
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
-        if word.fixed_by is not None:
-            fix_service.noted(work, failure_id, who, word.fixed_by)
+        if feedback.fixed_by is not None:
+            fix_service.report_within(work, failure_id, who, feedback.fixed_by)
         evidence = (detail.verdict or {}).get("evidence") or ()
         number, label = work.feedback.add(
             NewFeedback(
                 failure_id,
                 who,
-                word.kind,
+                feedback.kind,
                 row.version,
                 row.side,
                 row.cause,
                 labels,
-                (word.note or "").strip() or None,
-                word.model_shown,
+                (feedback.note or "").strip() or None,
+                feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
             )
         )
         work.audit_log.append(
             who,
-            f"verdict.{word.kind}",
+            f"verdict.{feedback.kind}",
             f"failure/{failure_id}",
             before={"version": row.version, "side": row.side, "cause": row.cause},
             after={"version": version, **{name: value for name, value in asdict(labels).items() if value is not None}},
@@ -261,14 +262,14 @@ class Feedback:
         return version or detail.row.version
 
 
-def check(word: FeedbackInput) -> None:
+def check(feedback: FeedbackInput) -> None:
     """Check that the feedback is valid.
 
     Raises:
         InvalidInput: names the field.
     """
     axes = taxonomy.load()
-    labels = word.labels
+    labels = feedback.labels
     known: dict[str, tuple[str, ...]] = {
         "side": tuple(axes.sides),
         "cause": tuple(axes.causes),
@@ -282,19 +283,19 @@ def check(word: FeedbackInput) -> None:
             raise invalid(axis, "one of " + ", ".join(codes), str(value))
     if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
         raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
-    if word.kind == "correct" and labels == Labels():
+    if feedback.kind == "correct" and labels == Labels():
         raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
-    if word.fixed_by is not None:
-        if word.kind not in {"confirm", "correct"}:
-            raise invalid("fixed_by", "only with confirm or correct", word.fixed_by)
-        fix_service.check(word.fixed_by)
-    if word.note is not None and len(word.note) > LONGEST_NOTE:
-        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(word.note)} characters")
+    if feedback.fixed_by is not None:
+        if feedback.kind not in {"confirm", "correct"}:
+            raise invalid("fixed_by", "only with confirm or correct", feedback.fixed_by)
+        fix_service.check(feedback.fixed_by)
+    if feedback.note is not None and len(feedback.note) > LONGEST_NOTE:
+        raise invalid("note", f"at most {LONGEST_NOTE:,} characters", f"{len(feedback.note)} characters")
 
 
 def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
     if detail.verdict is None:
-        raise Conflict(f"the verdict of failure {detail.row.id} was removed by retention: nothing can be said of it")
+        raise Conflict(f"the verdict of failure {detail.row.id} was removed by retention: it cannot be judged any more")
     kept = next((logs.event for logs in detail.logs if logs.attempt_id == detail.row.id), None)
     try:
         event = None if not kept else JobCompletion.model_validate(kept)
@@ -304,5 +305,11 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
 
 
 def _facts(verdict: Verdict) -> tuple[Any, ...]:
-    said = verdict
-    return (said.side, said.cause, said.category, said.symptom, said.retry_outlook, said.abstained)
+    return (
+        verdict.side,
+        verdict.cause,
+        verdict.category,
+        verdict.symptom,
+        verdict.retry_outlook,
+        verdict.abstained,
+    )

@@ -11,7 +11,7 @@ from service.groups.states import GroupAssessment, assess, levels
 _log = logging.getLogger(__name__)
 _BITES = 50  # failures per call; the next call counts the rest
 SERVICE = "Faultline"
-_SAID = {
+_TEXTS = {
     "escalating": "escalating: {recent} failures in the last {hours:g} hours, about {expected:.1f} were to be expected",
     "regressed": "came back after it was resolved",
     "ongoing": "no longer {before}",
@@ -48,26 +48,26 @@ class GroupCountUpdater:
         if not group_ids:
             return
         given, now = levels(), self._clock.now()
-        judged: list[NewState] = []
+        assessed: list[NewState] = []
         for facts in work.groups.facts(group_ids, window_h=given.window_h, past_d=given.past_d):
             found = assess(facts, now, given)
             before = facts.row
             since = before.state_since if found.state == before.state else now
-            judged.append(
+            assessed.append(
                 NewState(before.id, found.state, since, found.recent, found.expected, found.chance, found.review_at)
             )
             if found.state != before.state:
                 if before.state == "muted":
                     work.groups.change(before.id, muted_until=None, muted_failures=None, muted_users=None)
                 if (before.state, found.state) != ("new", "ongoing"):  # the normal course
-                    work.groups.note(before.id, SERVICE, "state", said(before, found, given.window_h))
-        work.groups.judged(judged)
+                    work.groups.note(before.id, SERVICE, "state", describe_change(before, found, given.window_h))
+        work.groups.store_states(assessed)
 
 
-def said(before: GroupRow, found: GroupAssessment, hours: float) -> str:
+def describe_change(before: GroupRow, found: GroupAssessment, hours: float) -> str:
     """The change of a group's state as text."""
     if before.state == "muted":
         return f"no longer muted: {found.state}"
-    return _SAID[found.state].format(
+    return _TEXTS[found.state].format(
         recent=found.recent, hours=hours, expected=found.expected or 0.0, before=before.state
     )

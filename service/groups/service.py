@@ -45,7 +45,7 @@ class GroupService:
                 if fixed_by is not None and fixed_by != fix_service.NOTHING:
                     how = f" by {fixed_by} {fix_service.title(fixed_by)}"
                     if work.failures.rows([row.last_id]):  # retention may have removed the failure
-                        fix_service.noted(work, row.last_id, who, fixed_by)
+                        fix_service.report_within(work, row.last_id, who, fixed_by)
                 _noted(work, row, who, f"resolved it{how}")
 
     def reopen(self, group_ids: Sequence[int], who: str) -> None:
@@ -132,7 +132,7 @@ class GroupService:
                 good = parts.scheme in {"http", "https"} and bool(parts.netloc) and parts.username is None
             except ValueError:
                 good = False
-            if not good or len(address) > 500 or not address.isprintable() or " " in address:  # noqa: PLR2004 - said below
+            if not good or len(address) > 500 or not address.isprintable() or " " in address:  # noqa: PLR2004 - explained below
                 raise invalid("ticket", "an http or https address of at most 500 characters", address)
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
@@ -202,7 +202,7 @@ class GroupService:
         """
         if field not in get_args(SplitField):
             raise invalid("field", "one of " + ", ".join(get_args(SplitField)), field)
-        if not value.strip() or len(value) > 200:  # noqa: PLR2004 - said here
+        if not value.strip() or len(value) > 200:  # noqa: PLR2004 - explained here
             raise invalid("value", "1 to 200 characters", value)
         with self._store.unit_of_work() as work:
             row = _live(work, group_id)
@@ -229,11 +229,13 @@ def _noted(work: UnitOfWork, before: GroupRow, who: str, text: str) -> None:
     """Record an action in the group's history and in the audit log."""
     work.groups.note(before.id, who, "action", text)
     after = work.groups.row(before.id)
-    said = [
+    states = [
         {"state": row.state, "assignee": row.assignee, "ticket": row.ticket, "merged_into": row.merged_into}
         for row in (before, after)
     ]
-    work.audit_log.append(who, "group.changed", f"group/{before.id}", before=said[0], after={**said[1], "did": text})
+    work.audit_log.append(
+        who, "group.changed", f"group/{before.id}", before=states[0], after={**states[1], "did": text}
+    )
 
 
 def _live(work: UnitOfWork, group_id: int) -> GroupRow:

@@ -130,14 +130,14 @@ def refresh(
         prior = Prior() if stored is None else Prior(stored.rate, stored.shape)
         exposure = sum(day.exposure_h * decayed(today - day.day, half_life) for day in own)
         blamed = max(0.0, sum(day.blame * decayed(today - day.day, half_life) for day in own))
-        said = ratio(blamed, exposure, prior)
+        estimate = ratio(blamed, exposure, prior)
         rows.append(
             NodeRow(
                 cluster=cluster,
                 node=node,
-                rate_ratio=said.mean,
-                low=said.low,
-                high=said.high,
+                rate_ratio=estimate.mean,
+                low=estimate.low,
+                high=estimate.high,
                 exposure_h=exposure,
                 blame=blamed,
                 jobs=sum(day.jobs for day in own),

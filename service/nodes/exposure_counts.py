@@ -67,20 +67,20 @@ class NodeStatisticsUpdater:
         counted = count(work, jobs, failures)
         again = {one.id: now + self._settings.later for one in counted.failures}
         windows = [_window(row) for piece in taken if piece.kind == "events" for row in piece.body]
-        said: dict[Key, datetime] = {}
+        last_event_of: dict[Key, datetime] = {}
         for window in windows:
             key = (window.cluster, window.name)
-            said[key] = max(said.get(key, window.since), min(window.until, now))
+            last_event_of[key] = max(last_event_of.get(key, window.since), min(window.until, now))
         for number in work.failure_facts.ids_on_nodes(windows):
             again[number] = now
         work.node_work.recheck(again)
         refresh(
             work,
-            {*counted.nodes, *said},
+            {*counted.nodes, *last_event_of},
             now=now,
             settings=self._settings,
             last_failure=counted.nodes,
-            last_event=said,
+            last_event=last_event_of,
         )
 
     def _keep_fresh(self) -> None:

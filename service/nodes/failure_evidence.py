@@ -56,11 +56,11 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
         return []
     events = _events(reading, attempts)
     on_nodes, alike, before = _neighbours(reading, attempts)
-    own = [_as_other(one) for one in attempts]
+    own = [_as_related(one) for one in attempts]
     by_fingerprint: defaultdict[str, list[RelatedFailure]] = defaultdict(list)
     by_node: defaultdict[tuple[str, str], list[RelatedFailure]] = defaultdict(list)
     of_user: Counter[tuple[str, str | None]] = Counter()
-    for cluster, other in [*((one.cluster, _other(one)) for one in (*alike, *before, *on_nodes)), *own]:
+    for cluster, other in [*((one.cluster, _related(one)) for one in (*alike, *before, *on_nodes)), *own]:
         # Limited, so that a storm in one batch does not cost quadratic time.
         alike_here = by_fingerprint[other.fingerprint]
         of_user[other.fingerprint, other.user] += 1
@@ -73,7 +73,7 @@ def read(reading: ReadSession, attempts: Sequence[FailedAttempt]) -> list[FleetE
     out = []
     for one in attempts:
         near = [*by_fingerprint[one.verdict.fingerprint]]
-        if _may_be_the_node(one):
+        if _node_is_suspect(one):
             near += [other for node in one.nodes for other in by_node[one.cluster, short_name(node)]]
         others = tuple(other for other in {id(other): other for other in near}.values() if other.job != one.job)
         signs = tuple(sign for node in one.nodes[:NODES_MOST] for sign in events[one.cluster, short_name(node)])
@@ -111,7 +111,7 @@ def _events(
                     spans[one.cluster, name] = (since, until)
     windows = [Window(cluster, name, *span) for (cluster, name), span in spans.items()]
     for event in reading.node_events.within(windows):
-        found[event.cluster, short_name(event.node)].append(_sign(event))
+        found[event.cluster, short_name(event.node)].append(_observation(event))
     return found
 
 
@@ -127,7 +127,7 @@ def _neighbours(
         name = one.verdict.fingerprint
         if name in chosen:
             prints[name] = _with(prints.get(name), one.ended_at)
-        if _may_be_the_node(one):
+        if _node_is_suspect(one):
             for node in one.nodes:
                 if len(nodes) < NODES_AT_ONCE or (one.cluster, node) in nodes:
                     nodes[one.cluster, node] = _with(nodes.get((one.cluster, node)), one.ended_at)
@@ -144,8 +144,8 @@ def _neighbours(
     for one in attempts:
         users[one.verdict.fingerprint].add(one.user)
     # The usual rate matters only if other jobs fail the same way now.
-    asked = [window for window in earlier if len(users[window.name]) > 1]
-    return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(asked, each=USUAL_MOST)
+    windows_of_several = [window for window in earlier if len(users[window.name]) > 1]
+    return facts.on_nodes(on_nodes, each=ON_NODE_MOST), alike, facts.alike(windows_of_several, each=USUAL_MOST)
 
 
 def _size(one: FailedAttempt) -> int:
@@ -156,7 +156,7 @@ def _with(span: tuple[datetime, datetime] | None, at: datetime) -> tuple[datetim
     return (at, at) if span is None else (min(span[0], at), max(span[1], at))
 
 
-def _may_be_the_node(one: FailedAttempt) -> bool:
+def _node_is_suspect(one: FailedAttempt) -> bool:
     """Whether earlier failures on its nodes are evidence: not for a very large job or a plain user error."""
     if not one.nodes or len(one.nodes) > NEIGHBOUR_NODES_MOST:
         return False
@@ -177,11 +177,11 @@ def _usual(before: Iterable[JudgedFailure]) -> dict[str, float]:
     return out
 
 
-def _sign(event: StoredNodeEvent) -> NodeObservation:
+def _observation(event: StoredNodeEvent) -> NodeObservation:
     return NodeObservation(event.node, event.at, event.kind, event.text, event.gpu, event.resolved, event.until)
 
 
-def _other(one: JudgedFailure) -> RelatedFailure:
+def _related(one: JudgedFailure) -> RelatedFailure:
     side: Side = one.side  # type: ignore[assignment] # one of the three in every stored row
     return RelatedFailure(
         job=f"{one.cluster}/{one.job_id}",
@@ -196,7 +196,7 @@ def _other(one: JudgedFailure) -> RelatedFailure:
     )
 
 
-def _as_other(one: FailedAttempt) -> tuple[str, RelatedFailure]:
+def _as_related(one: FailedAttempt) -> tuple[str, RelatedFailure]:
     verdict = one.verdict
     return one.cluster, RelatedFailure(
         job=one.job,

@@ -89,13 +89,13 @@ class AppliedFixReader:
 
         Resubmits requested by this service are left out: they are counted as such.
         """
-        asked = exists().where(
+        resubmitted = exists().where(
             requests.c.failure_id == mended.c.failure_id, requests.c.state == "done", mended.c.code == "M1"
         )
         found = self._connection.execute(
             select(mended.c.code, func.count().label("many"))
             .select_from(mended.join(failures, failures.c.id == mended.c.failure_id))
-            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~asked)
+            .where(failures.c.ended_at >= utc(since), failures.c.ended_at < utc(until), ~resubmitted)
             .group_by(mended.c.code)
         )
         return {row.code: row.many for row in found}
@@ -123,7 +123,7 @@ class AppliedFixReader:
 class AppliedFixRepository(AppliedFixReader):
     """Reads and writes applied fixes."""
 
-    def say(self, failure_id: int, code: str | None, who: str) -> None:
+    def report(self, failure_id: int, code: str | None, who: str) -> None:
         """Store what fixed a failure, replacing an earlier report; None removes it."""
         if code is None:
             self._connection.execute(delete(mended).where(mended.c.failure_id == failure_id))

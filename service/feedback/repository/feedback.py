@@ -189,25 +189,25 @@ class FeedbackRepository(FeedbackReader):
 
     def _settle(self, failure_id: int) -> Label:
         """Store the label that follows from all feedback."""
-        words = self.of(failure_id)
+        entries = self.of(failure_id)
         before = self.label(failure_id)
         last: dict[str, StoredFeedback] = {}
-        for said in words:
-            if said.kind in _JUDGING:
-                last.pop(said.who, None)
-                last[said.who] = said
+        for entry in entries:
+            if entry.kind in _JUDGING:
+                last.pop(entry.who, None)
+                last[entry.who] = entry
         judged = list(last.values())
-        contest = max((said.id for said in words if said.kind == "contest"), default=0)
-        newest = judged[-1] if judged else words[-1]
+        contest = max((entry.id for entry in entries if entry.kind == "contest"), default=0)
+        newest = judged[-1] if judged else entries[-1]
         kept = before.labels if before is not None and before.golden else newest.labels
         made = Label(
             failure_id,
-            words[-1].at,
+            entries[-1].at,
             before.who if before is not None and before.golden else newest.who,
             kept,
             len(last),
-            disputed=len({(said.labels.side, said.labels.cause) for said in judged}) > 1,
-            contested=contest > max((said.id for said in judged), default=0),
+            disputed=len({(entry.labels.side, entry.labels.cause) for entry in judged}) > 1,
+            contested=contest > max((entry.id for entry in judged), default=0),
             golden=before is not None and before.golden,
         )
         values: dict[str, Any] = {

@@ -143,7 +143,7 @@ def recount(connection: Connection, group_ids: Iterable[int]) -> None:
     """Sum up a group's counts from its fingerprints again, after one was added or removed."""
     for group_id in group_ids:
         own = group_fingerprints.c.group_id == group_id
-        told = connection.execute(
+        totals = connection.execute(
             select(
                 func.coalesce(func.sum(group_fingerprints.c.failures), 0).label("failures"),
                 func.coalesce(func.sum(group_fingerprints.c.gpu_hours_lost), 0.0).label("lost"),
@@ -151,9 +151,9 @@ def recount(connection: Connection, group_ids: Iterable[int]) -> None:
                 func.max(group_fingerprints.c.last_at).label("last_at"),
             ).where(own)
         ).one()
-        values: dict[str, Any] = {"failures": int(told.failures), "gpu_hours_lost": float(told.lost)}
-        if told.first_at is not None:
-            values |= {"first_at": told.first_at, "last_at": told.last_at}
+        values: dict[str, Any] = {"failures": int(totals.failures), "gpu_hours_lost": float(totals.lost)}
+        if totals.first_at is not None:
+            values |= {"first_at": totals.first_at, "last_at": totals.last_at}
         values["users"] = _users(connection, [group_id]).get(group_id, 0)
         connection.execute(update(groups).where(groups.c.id == group_id).values(values))
 

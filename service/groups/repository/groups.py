@@ -287,7 +287,7 @@ class GroupRepository(GroupReader):
         """Count appended failures; returns the groups that changed, None if there was nothing to do."""
         return group_fold.fold(self._connection, self._clock.now(), limit=limit)
 
-    def judged(self, found: Sequence[NewState]) -> None:
+    def store_states(self, found: Sequence[NewState]) -> None:
         """Store the computed states of groups."""
         group_fold.write_states(self._connection, found)
 

@@ -21,13 +21,13 @@ _FACETS = ("user", "node", "team", "queue", "cluster")
 
 
 def page(
-    connection: Connection, asked: GroupFilter, *, now: datetime, limit: int, cursor: str | None, sort: GroupSort
+    connection: Connection, filters: GroupFilter, *, now: datetime, limit: int, cursor: str | None, sort: GroupSort
 ) -> Page[GroupRow]:
     """See `Groups.page`."""
     cursors.check_limit(limit)
     for name, value, known in (
         ("sort", sort, get_args(GroupSort)),
-        ("state", asked.state, (None, *get_args(GroupState))),
+        ("state", filters.state, (None, *get_args(GroupState))),
     ):
         if value not in known:
             expected = "one of " + ", ".join(one for one in known if one)
@@ -35,11 +35,11 @@ def page(
     by_cost = sort == "-gpu_hours_lost"
     at: ColumnElement[Any] = groups.c.gpu_hours_lost if by_cost else groups.c.last_at
     inside: list[ColumnElement[bool]] = [groups.c.merged_into.is_(None)]
-    if asked.state is not None:
-        inside.append(groups.c.state == asked.state)
-    if asked.novel and by_cost:
+    if filters.state is not None:
+        inside.append(groups.c.state == filters.state)
+    if filters.novel and by_cost:
         inside.append(groups.c.abstained)  # this order has its own index
-    hit, common = _hit(connection, asked)
+    hit, common = _hit(connection, filters)
     if hit is not None:
         inside.append(groups.c.id.in_(hit))
     if cursor is not None:
@@ -49,7 +49,7 @@ def page(
     window = (
         select(*ROW, place).where(*inside).order_by(at.desc(), groups.c.id.desc()).limit(WINDOW).subquery("searched")
     )
-    wanted = select(window).where(*_conditions(asked, window.c, common, now))
+    wanted = select(window).where(*_conditions(filters, window.c, common, now))
     rows = connection.execute(wanted.order_by(window.c.place.desc(), window.c.id.desc()).limit(limit + 1)).all()
     items = tuple(GroupRow(*row[:-1]) for row in rows[:limit])
     last: Any = items[-1] if len(rows) > limit else None
@@ -63,12 +63,12 @@ def page(
     return Page(items, cursors.encode(f"groups{sort}", position, last.id))
 
 
-def _hit(connection: Connection, asked: GroupFilter) -> tuple[list[int] | None, list[tuple[str, str]]]:
+def _hit(connection: Connection, filters: GroupFilter) -> tuple[list[int] | None, list[tuple[str, str]]]:
     """The groups that match a name filter, if they are few (otherwise None), and the remaining conditions."""
     known: list[int] | None = None
     common: list[tuple[str, str]] = []
     for kind in _FACETS:
-        name = getattr(asked, kind)
+        name = getattr(filters, kind)
         if name is None:
             continue
         if known is None:
@@ -92,9 +92,9 @@ def _hit(connection: Connection, asked: GroupFilter) -> tuple[list[int] | None, 
 
 
 def _conditions(
-    asked: GroupFilter, of: Any, hits: Sequence[tuple[str, str]], now: datetime
+    filters: GroupFilter, of: Any, hits: Sequence[tuple[str, str]], now: datetime
 ) -> list[ColumnElement[bool]]:
-    conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(asked, name)) is not None]
+    conditions = [of[name] == clean(value) for name in _EQUAL if (value := getattr(filters, name)) is not None]
     for kind, name in hits:
         # A scalar query on purpose: no planner turns it into a join with all matches of a common name.
         hit = (
@@ -105,10 +105,10 @@ def _conditions(
             .where(group_fingerprints.c.group_id == of.id, group_facets.c.kind == kind, group_facets.c.name == name)
         )
         conditions.append(hit.scalar_subquery() > 0)
-    if asked.novel:
+    if filters.novel:
         conditions += [of.abstained, of.state != "resolved"]
-    if asked.hidden_from is not None:
-        conditions.append(~mute_holds(clean(asked.hidden_from[:200]), of, now))
+    if filters.hidden_from is not None:
+        conditions.append(~mute_holds(clean(filters.hidden_from[:200]), of, now))
     return conditions
 
 

@@ -73,15 +73,15 @@ class IncidentReader:
             .order_by(incident_jobs.c.at.desc(), incident_jobs.c.failure_id.desc())
             .limit(JOBS_SHOWN)
         ).all()
-        asked: dict[int, Any] = {}
+        newest: dict[int, Any] = {}
         if members:
             of = select(requests.c.failure_id, requests.c.public_id, requests.c.state, requests.c.outcome).where(
                 requests.c.failure_id.in_([one.failure_id for one in members])
             )
-            asked = {one.failure_id: one for one in self._connection.execute(of.order_by(requests.c.id))}
+            newest = {one.failure_id: one for one in self._connection.execute(of.order_by(requests.c.id))}
         shown = []
         for one in members:
-            request = asked.get(one.failure_id)
+            request = newest.get(one.failure_id)
             shown.append(
                 IncidentJob(
                     failure_id=one.failure_id,

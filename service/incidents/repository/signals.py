@@ -40,13 +40,13 @@ class IncidentSignalReader:
                 (list(names), earliest, LATEST),
             ).all()
         else:
-            asked = (
+            query = (
                 select(signals.c.fold_key, signals.c.failure_id, signals.c.at, signals.c.user_name)
                 .where(signals.c.fold_key == bindparam("key"), signals.c.at >= earliest)
                 .order_by(signals.c.at.desc())
                 .limit(LATEST)
             )
-            rows = [row for name in names for row in self._connection.execute(asked, {"key": name})]
+            rows = [row for name in names for row in self._connection.execute(query, {"key": name})]
         for key, failure_id, at, user in rows:
             if at >= since[names[key]]:
                 found[names[key]].append(Signal(failure_id, utc(at), user or ""))

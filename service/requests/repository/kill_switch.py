@@ -37,15 +37,17 @@ class KillSwitchRepository(KillSwitchReader):
     def turn(self, *, stopped: bool, by: str, reason: str | None = None) -> Switch:
         """Change the position. After the commit no lease is granted that the new position forbids."""
         bulk.lock(self._connection, [_LOCK])
-        said = {
+        values = {
             "stopped": stopped,
             "at": self._clock.now(),
             "by": short(by),
             "reason": short(reason, 500),
         }
         made = (
-            upsert(self._connection, switches).values(name=NAME, **said).on_conflict_do_nothing(index_elements=["name"])
+            upsert(self._connection, switches)
+            .values(name=NAME, **values)
+            .on_conflict_do_nothing(index_elements=["name"])
         )
         if self._connection.execute(made).rowcount != 1:
-            self._connection.execute(update(switches).where(switches.c.name == NAME).values(**said))
+            self._connection.execute(update(switches).where(switches.c.name == NAME).values(**values))
         return self.get()

@@ -178,9 +178,9 @@ class LineageRepository(LineageReader):
 
     def mark(self, lineage: str, mark: Mark, *, by: str, comment: str | None = None) -> None:
         """Set a person's mark on a lineage; it replaces an earlier one."""
-        said = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
-        made = upsert(self._connection, lineage_marks).values(lineage=lineage, **said)
-        self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=said))
+        values = {"mark": mark, "at": self._clock.now(), "by": short(by), "comment": short(comment, 2_000)}
+        made = upsert(self._connection, lineage_marks).values(lineage=lineage, **values)
+        self._connection.execute(made.on_conflict_do_update(index_elements=["lineage"], set_=values))
 
     def unmark(self, lineage: str) -> None:
         """Remove the mark on a lineage."""

@@ -63,11 +63,11 @@ class OutcomeReader:
         Requests without an outcome are always counted.
         """
         keys = (requests.c.cluster, requests.c.cause, requests.c.plan, requests.c.policy)
-        told = requests.c.outcome
+        outcome_column = requests.c.outcome
         ended = (
-            select(*keys, told, func.count().label("many"))
+            select(*keys, outcome_column, func.count().label("many"))
             .where(requests.c.origin == "policy", requests.c.outcome_at.is_not(None))
-            .group_by(*keys, told)
+            .group_by(*keys, outcome_column)
         )
         if since is not None:
             ended = ended.where(requests.c.outcome_at >= utc(since))

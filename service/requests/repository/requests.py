@@ -104,8 +104,8 @@ class RequestReader:
         """
         cursors.check_limit(limit)
         wanted = select(requests)
-        asked = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
-        for name, value in asked.items():
+        filters = {"state": state, "cluster": short(cluster), "failure_id": failure_id, "incident_id": incident_id}
+        for name, value in filters.items():
             if value is not None:
                 # In the order of the list, not of the index of a cluster's jobs, so that reading stops at the end of
                 # the page.

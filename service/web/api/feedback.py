@@ -53,13 +53,13 @@ def post_feedback(
     if given.kind != "contest":
         speaker.must("act")
     views.failure(services, failure_id)  # of those the speaker may see
-    return taken_of(services.feedback.say(failure_id, speaker.name, word_of(given)))
+    return taken_of(services.feedback.add(failure_id, speaker.name, word_of(given)))
 
 
 @router.put("/failures/{failure_id}/fixed-by", responses=answers(401, 403, 404, 422, 503))
 def put_fixed_by(services: Given, speaker: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy) -> FixedBy:
     """Say what mended a failure; later advice on failures of its cause counts it."""
-    fix_service.say(services.store, failure_id, speaker.name, given.code)
+    fix_service.report(services.store, failure_id, speaker.name, given.code)
     return given
 
 
@@ -68,7 +68,7 @@ def post_feedback_of_many(
     services: Given, speaker: Annotated[Principal, ACT], given: FeedbackOfMany
 ) -> FeedbackTakenOfMany:
     """The same said of up to 500 failures."""
-    taken = services.feedback.say_of_many(given.failures, speaker.name, word_of(given), given.versions)
+    taken = services.feedback.add_to_many(given.failures, speaker.name, word_of(given), given.versions)
     return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
 
 

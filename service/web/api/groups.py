@@ -81,7 +81,7 @@ def post_group_feedback(
     services: Given, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
 ) -> FeedbackTakenOfMany:
     """Say the same of the group's newest failures (500 at most), and of the group."""
-    taken = services.feedback.say_of_group(group_id, actor.name, word_of(given))
+    taken = services.feedback.add_to_group(group_id, actor.name, word_of(given))
     return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
 
 

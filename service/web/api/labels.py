@@ -59,5 +59,5 @@ async def post_labels(request: Request, services: Given) -> ImportAnswer:
                 except orjson.JSONDecodeError:
                     yield f"line {number}", None
 
-    done = await to_thread.run_sync(lambda: label_export.take(services.store, services.feedback, lines()))
+    done = await to_thread.run_sync(lambda: label_export.import_labels(services.store, services.feedback, lines()))
     return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))

@@ -114,14 +114,14 @@ def say(
         note=note or None,
         version=version,
     )
-    asked.services.feedback.say(failure_id, asked.who, word_of(given))
+    asked.services.feedback.add(failure_id, asked.who, word_of(given))
     return then(f"{back or f'/failures/{failure_id}'}?said={kind}")
 
 
 @router.post("/failures/{failure_id}/fixed")
 def fixed(asked: Acting, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
     """Say what mended it."""
-    fix_service.say(asked.services.store, failure_id, asked.who, fixed_by)
+    fix_service.report(asked.services.store, failure_id, asked.who, fixed_by)
     return then(f"/failures/{failure_id}?said=fixed")
 
 
@@ -146,7 +146,7 @@ def say_of_many(
     labels = {} if right else {**chosen(cause), "symptom": symptom or None}
     word = word_of(FeedbackGiven(kind=kind, note=note or None, **labels))
     ticked = [tuple(int(part) for part in one.split(".")) for one in failure]
-    taken = asked.services.feedback.say_of_many(
+    taken = asked.services.feedback.add_to_many(
         [number for number, _ in ticked], asked.who, word, [version for _, version in ticked]
     )
     query = back.lstrip("?") if back.isprintable() else ""

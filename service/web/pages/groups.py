@@ -200,7 +200,7 @@ def say(
 ) -> RedirectResponse:
     """Label the whole group."""
     word = word_of(FeedbackGiven(kind=kind, **chosen(cause), note=note or None))
-    asked_by.services.feedback.say_of_group(group_id, asked_by.who, word)
+    asked_by.services.feedback.add_to_group(group_id, asked_by.who, word)
     return then(f"{back or f'/groups/{group_id}'}?said={kind}")
 
 

@@ -32,7 +32,7 @@ def test_both_are_counted_by_cluster_and_cause() -> None:
 def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Store) -> None:
     first = here.tell(job("1", XID)).events[0].failure_id
     assert first is not None
-    fix_service.say(store, first, "ana", "M8")
+    fix_service.report(store, first, "ana", "M8")
     here.wait(minutes=1)  # success_rates are kept for some seconds
     second = here.tell(job("2", XID, user="bo", at=here.clock.at - timedelta(seconds=5))).events[0].failure_id
     with store.reading() as reading:
@@ -47,7 +47,7 @@ def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: 
     [lease] = here.lease()
     here.done(lease, new_job_id="2")
     assert first is not None
-    fix_service.say(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
+    fix_service.report(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
     long_ago, later = here.clock.at - timedelta(days=1), here.clock.at + timedelta(days=1)
     with store.reading() as reading:
         assert [one.many for one in reading.applied_fixes.counts(long_ago)] == [1]

@@ -18,7 +18,7 @@ def numbers(store: Store, *names: str, fingerprint: str = "1:a", cause: str = "U
 
 def say(store: Store, failure_id: int, code: str | None, who: str = "ana") -> None:
     with store.unit_of_work() as work:
-        work.applied_fixes.say(failure_id, code, who)
+        work.applied_fixes.report(failure_id, code, who)
 
 
 def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: FixedClock) -> None:
