@@ -280,3 +280,12 @@ def test_each_record_has_its_parts_and_fits_a_page() -> None:
         assert heads == ["Context", "Decision", "Consequences"], path
         assert len(text.splitlines()) <= 70, path
         assert f"({path.name})" in index, path
+
+
+def test_the_rules_that_the_contributing_guide_names_stand_where_it_says() -> None:
+    for section in documents.sections(Path("CONTRIBUTING.md")):
+        for row in section.rows:
+            for names, file in re.findall(r"((?:`[A-Za-z_]+`(?:, )?)+) in `([\w/]+\.py)`", row[-1]):
+                source = (ROOT / file).read_text(encoding="utf-8")
+                for name in re.findall(r"`([A-Za-z_]+)`", names):
+                    assert re.search(rf"^(class|def) {name}\b", source, re.MULTILINE), f"{name} in {file}"
