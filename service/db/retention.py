@@ -47,27 +47,27 @@ def purge(
     done_before: datetime | None,
 ) -> PurgeResult:
     """See `Store.purge`."""
-    gone_jobs = gone_failures = gone_logs = gone_bodies = gone_letters = gone_messages = 0
+    removed_jobs = removed_failures = removed_logs = removed_bodies = removed_letters = removed_messages = 0
     if logs_before is not None:
         texts = _Logs(utc(logs_before))
         _each(transaction, texts)
-        gone_logs = texts.removed
+        removed_logs = texts.removed
     if verdicts_before is not None:
         bodies = _Bodies(utc(verdicts_before))
         _each(transaction, bodies)
-        gone_bodies = bodies.removed
+        removed_bodies = bodies.removed
     if rows_before is not None:
         rows = _Rows(utc(rows_before))
-        gone_jobs, gone_failures = _each(transaction, rows), rows.failures
+        removed_jobs, removed_failures = _each(transaction, rows), rows.failures
     if done_before is not None:
-        gone_messages = _each(transaction, _Done(utc(done_before)))
-        gone_letters = _each(transaction, _Letters(utc(done_before)))
+        removed_messages = _each(transaction, _Done(utc(done_before)))
+        removed_letters = _each(transaction, _Letters(utc(done_before)))
     with transaction() as connection:
         if not bulk.is_postgres(connection):
             # PostgreSQL collects statistics itself; SQLite's planner has none until PRAGMA optimize is run.
             connection.exec_driver_sql("PRAGMA analysis_limit = 1000")
             connection.exec_driver_sql("PRAGMA optimize")
-    return PurgeResult(gone_jobs, gone_failures, gone_logs, gone_bodies, gone_letters, gone_messages)
+    return PurgeResult(removed_jobs, removed_failures, removed_logs, removed_bodies, removed_letters, removed_messages)
 
 
 def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
@@ -75,10 +75,10 @@ def _each(transaction: Transaction, step: Callable[[Connection], int]) -> int:
     total = 0
     while True:
         with transaction() as connection:
-            gone = step(connection)
-        if gone == 0:
+            removed = step(connection)
+        if removed == 0:
             return total
-        total += gone
+        total += removed
 
 
 def _ids(connection: Connection, wanted: Select[int]) -> list[int]:

@@ -35,17 +35,17 @@ def compare_share(count: int, of: int, published: float | None) -> int:
     return 1 if part.low > published else -1 if part.high < published else 0
 
 
-def causes(facts: Facts, failed: int, said: Mapping[str, str]) -> Section:
+def causes(facts: Facts, failed: int, texts: Mapping[str, str]) -> Section:
     """The 22 causes of Gao et al.; shares of all failed jobs."""
     axes = taxonomy.load()
-    return _section("causes", said, "cause", axes.causes, facts.causes, failed, link="cause")
+    return _section("causes", texts, "cause", axes.causes, facts.causes, failed, link="cause")
 
 
-def categories(facts: Facts, said: Mapping[str, str]) -> Section:
+def categories(facts: Facts, texts: Mapping[str, str]) -> Section:
     """The 20 categories of Zhang et al.; shares of the failures that have one."""
     axes = taxonomy.load()
     of = sum(amount.failures for amount in facts.categories.values())
-    made = _section("categories", said, "category", axes.categories, facts.categories, of, link="category")
+    made = _section("categories", texts, "category", axes.categories, facts.categories, of, link="category")
     if not of:
         return Section(made.key, made.title, (), made.table, made.empty)
     notes = {}
@@ -57,16 +57,16 @@ def categories(facts: Facts, said: Mapping[str, str]) -> Section:
         notes[name] = percent(count / of)
         note = DIFFERS[compare_share(count, of, published)]
         notes[f"{name}_note"] = f"; {note}" if note else ""
-    return Section(made.key, made.title, (said["intro"].format(**notes),), made.table, made.empty)
+    return Section(made.key, made.title, (texts["intro"].format(**notes),), made.table, made.empty)
 
 
-def symptoms(facts: Facts, said: Mapping[str, str]) -> Section:
+def symptoms(facts: Facts, texts: Mapping[str, str]) -> Section:
     """The 30 symptoms of Liu et al.; shares of the failures that show one."""
     of = sum(amount.failures for amount in facts.symptoms.values())
-    return _section("symptoms", said, "symptom", taxonomy.load().symptoms, facts.symptoms, of, link="symptom")
+    return _section("symptoms", texts, "symptom", taxonomy.load().symptoms, facts.symptoms, of, link="symptom")
 
 
-def mitigations(facts: Facts, said: Mapping[str, str]) -> Section:
+def mitigations(facts: Facts, texts: Mapping[str, str]) -> Section:
     """The mitigations that were applied, compared with the ten of Gao et al."""
     done = facts.automation.by_state.get("done", 0)
     taken = {
@@ -92,10 +92,10 @@ def mitigations(facts: Facts, said: Mapping[str, str]) -> Section:
     )
     return Section(
         "mitigations",
-        said["title"],
-        (said["intro"],),
+        texts["title"],
+        (texts["intro"],),
         Table(("mitigation", "times", "share", "paper", "how"), (False, True, True, True, False), rows),
-        said["empty"],
+        texts["empty"],
     )
 
 
@@ -119,7 +119,7 @@ def _of_dimension(found: Mapping[str, Amount], dimension: str) -> int:
 
 def _section(
     key: str,
-    said: Mapping[str, str],
+    texts: Mapping[str, str],
     name: str,
     axis: Mapping[str, Entry],
     found: Mapping[str, Amount],
@@ -149,4 +149,4 @@ def _section(
             )
         )
     table = Table((name, *_COLUMNS), (False, *_NUMERIC), tuple(rows))
-    return Section(key, said["title"], (said["intro"],), table, said["empty"])
+    return Section(key, texts["title"], (texts["intro"],), table, texts["empty"])

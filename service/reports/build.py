@@ -33,11 +33,11 @@ def build(facts: Facts) -> Report:
     before = tuple(week for week in before if week.finished)
     zone = ZoneInfo(facts.zone)
     made = f"{facts.now.astimezone(zone):%Y-%m-%d %H:%M %Z}"
-    said = wording()["title"]
+    texts = wording()["title"]
     return Report(
         week=facts.week,
-        title=said["week"].format(week=facts.week),
-        subtitle=said["span"].format(
+        title=texts["week"].format(week=facts.week),
+        subtitle=texts["span"].format(
             since=f"{facts.since.astimezone(zone):%Y-%m-%d %H:%M}",
             until=f"{facts.until.astimezone(zone):%Y-%m-%d %H:%M}",
             zone=facts.zone,
@@ -66,14 +66,14 @@ def build(facts: Facts) -> Report:
 
 
 def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], made: str) -> Iterable[str]:
-    said = wording()["sentence"]
+    texts = wording()["sentence"]
     if facts.now < facts.until:
         yield wording()["title"]["unfinished"].format(made=made)
     rate = intervals.share(this.failed, this.finished)
     if rate is None:
-        yield said["nothing"]
+        yield texts["nothing"]
         return
-    yield said["happened"].format(
+    yield texts["happened"].format(
         failed=number(this.failed),
         finished=number(this.finished),
         rate=percent(rate.value),
@@ -82,18 +82,18 @@ def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], mad
     )
     pooled = intervals.share(sum(week.failed for week in before), sum(week.finished for week in before))
     if pooled is None:
-        yield said["alone"]
+        yield texts["alone"]
     else:
         direction = intervals.change(rate, pooled, [week.failed / week.finished for week in before])
-        yield said[direction or "same"].format(weeks=len(before), before=percent(pooled.value))
+        yield texts[direction or "same"].format(weeks=len(before), before=percent(pooled.value))
     if this.failed == 0:
         return
     lost = intervals.total(this.lost.gpu_hours, this.lost.squares)
     if lost.value <= 0:
-        yield said["free"]
+        yield texts["free"]
         return
     side, most = max(this.by_side.items(), key=lambda item: item[1].gpu_hours)
-    yield said["cost"].format(
+    yield texts["cost"].format(
         lost=gpu_hours(lost.value),
         low=gpu_hours(lost.low),
         high=gpu_hours(lost.high),
@@ -104,7 +104,7 @@ def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], mad
         f"{side} {ARROWS[direction]}" for side in _side_order(this) if (direction := _hours_change(side, this, before))
     ]
     if changes:
-        yield said["sides_changed"].format(changes=", ".join(changes))
+        yield texts["sides_changed"].format(changes=", ".join(changes))
 
 
 def _side_order(this: WeekCounts) -> list[str]:
@@ -169,17 +169,17 @@ def _sides(this: WeekCounts, before: Sequence[WeekCounts]) -> Section:
                 Cell("–" if published is None else percent(published / 100)),
             )
         )
-    said = wording()["section"]["sides"]
+    texts = wording()["section"]["sides"]
     return Section(
         "sides",
-        said["title"],
-        (said["intro"].format(weeks=len(before)),),
+        texts["title"],
+        (texts["intro"].format(weeks=len(before)),),
         Table(
             ("side", "jobs", "share (95 %)", "before", "change", "GPU-hours", "change in GPU-hours", "paper"),
             (False, True, True, True, False, True, False, True),
             tuple(rows),
         ),
-        said["empty"],
+        texts["empty"],
     )
 
 
@@ -188,7 +188,7 @@ def _came_back(group: GroupFacts, facts: Facts) -> bool:
 
 
 def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
-    said = wording()["section"][key]
+    texts = wording()["section"][key]
     rows = tuple(
         (
             Cell(one.headline or one.fingerprint, f"/failures?group={quote(one.fingerprint, safe='')}"),
@@ -201,22 +201,22 @@ def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
         )
         for one in list(groups)[:LISTED]
     )
-    intro = said.get("intro", "").format(quiet=QUIET_DAYS)
+    intro = texts.get("intro", "").format(quiet=QUIET_DAYS)
     return Section(
         key,
-        said["title"],
+        texts["title"],
         (intro,) if intro else (),
         Table(
             ("first evidence line", "side", "cause", "jobs", "users", "GPU-hours", "first seen"),
             (False, False, False, True, True, True, False),
             rows,
         ),
-        said["empty"],
+        texts["empty"],
     )
 
 
 def _nodes(facts: Facts) -> Section:
-    said = wording()["section"]["nodes"]
+    texts = wording()["section"]["nodes"]
     rows = tuple(
         (
             Cell(f"{one.cluster} / {one.node}", f"/nodes/{quote(one.cluster, safe='')}/{quote(one.node, safe='')}"),
@@ -228,15 +228,15 @@ def _nodes(facts: Facts) -> Section:
     )
     return Section(
         "nodes",
-        said["title"],
-        (said["intro"],),
+        texts["title"],
+        (texts["intro"],),
         Table(("node", "times the fleet's rate (95 %)", "failures", "hours of work"), (False, True, True, True), rows),
-        said["empty"],
+        texts["empty"],
     )
 
 
 def _incidents(facts: Facts, zone: ZoneInfo) -> Section:
-    said = wording()["section"]["incidents"]
+    texts = wording()["section"]["incidents"]
     rows = tuple(
         (
             Cell(f"I-{one.id} {one.title}", f"/incidents/{one.id}"),
@@ -247,11 +247,11 @@ def _incidents(facts: Facts, zone: ZoneInfo) -> Section:
         for one in facts.incidents[:LISTED]
     )
     table = Table(("incident", "jobs", "opened", "lasted"), (False, True, False, True), rows)
-    return Section("incidents", said["title"], (), table, said["empty"])
+    return Section("incidents", texts["title"], (), table, texts["empty"])
 
 
 def _automation(facts: Facts) -> Section:
-    said = wording()["section"]["automation"]
+    texts = wording()["section"]["automation"]
     done = facts.automation
     rows = [
         (Cell(f"requests {state.replace('_', ' ')}"), Cell(number(count))) for state, count in done.by_state.items()
@@ -264,20 +264,20 @@ def _automation(facts: Facts) -> Section:
         rows.append((Cell("GPU-hours wasted"), Cell(gpu_hours(done.wasted_gpu_hours))))
     return Section(
         "automation",
-        said["title"],
-        (said["intro"].format(retracted=number(done.retracted)),) if rows else (),
+        texts["title"],
+        (texts["intro"].format(retracted=number(done.retracted)),) if rows else (),
         Table(("what", "count"), (False, True), tuple(rows)),
-        said["empty"],
+        texts["empty"],
     )
 
 
 def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
-    said, quality = wording()["trust"], facts.quality
+    texts, quality = wording()["trust"], facts.quality
     right = intervals.share(quality.audited_right, quality.audited)
     text = (
-        said["unaudited"]
+        texts["unaudited"]
         if right is None
-        else said["audited"].format(
+        else texts["audited"].format(
             right=number(quality.audited_right),
             audited=number(quality.audited),
             share=percent(right.value),
@@ -286,21 +286,21 @@ def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
         )
     )
     if quality.expected_right is not None:
-        text += "; " + said["expected"].format(expected=percent(quality.expected_right))
+        text += "; " + texts["expected"].format(expected=percent(quality.expected_right))
     yield "audited accuracy", text
     of = {"diagnosed": number(quality.diagnosed)}
     for label, count in (("abstained", quality.abstained), ("contested", quality.contested)):
         part = count / quality.diagnosed if quality.diagnosed else None
-        yield label, said[label].format(count=number(count), share=percent(part), **of)
-    yield "revised", said["corrected"].format(corrected=number(quality.corrected), revised=number(quality.revised))
+        yield label, texts[label].format(count=number(count), share=percent(part), **of)
+    yield "revised", texts["corrected"].format(corrected=number(quality.corrected), revised=number(quality.revised))
     if quality.seconds_to_verdict is not None:
         median, high = (duration(seconds) if seconds >= 1 else "under 1 s" for seconds in quality.seconds_to_verdict)
-        yield "time to verdict", said["latency"].format(median=median, high=high)
+        yield "time to verdict", texts["latency"].format(median=median, high=high)
     hours = round((min(facts.until, max(facts.now, facts.since)) - facts.since).total_seconds() / 3600)
     silent = len(quality.silent_hours)
     yield (
         "hours without data",
-        said["silent"].format(count=number(silent), hours=number(hours)) if silent else said["unsilent"],
+        texts["silent"].format(count=number(silent), hours=number(hours)) if silent else texts["unsilent"],
     )
 
 

@@ -49,7 +49,6 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             causes=_amounts(weekly.breakdown(since, until, "cause")),
             categories=_amounts(weekly.breakdown(since, until, "category")),
             symptoms=_amounts(weekly.breakdown(since, until, "symptom")),
-            decisions=_amounts(weekly.breakdown(since, until, "decision")),
             groups=tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS)),
             environment=tuple(
                 _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)

@@ -122,9 +122,9 @@ def changed_figures(
     before: Mapping[str, float | int | None], after: Mapping[str, float | int | None]
 ) -> tuple[str, ...]:
     """The changed figures between two versions of a week."""
-    said = build.wording()["moved"]["figure"]
+    text = build.wording()["moved"]["figure"]
     return tuple(
-        said.format(name=name.replace("_", " "), before=_shown(before.get(name)), after=_shown(after.get(name)))
+        text.format(name=name.replace("_", " "), before=_shown(before.get(name)), after=_shown(after.get(name)))
         for name in sorted({*before, *after})
         if before.get(name) != after.get(name)
     )

@@ -12,13 +12,15 @@ MOST = 3
 _HEADLINE = 120  # characters
 
 
-def top_actions_of(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
+def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
     """The three actions that would save most GPU-hours (then most failed jobs) in a week like this."""
     found: list[tuple[float, int, Todo]] = []
 
     def add(title: str, hours: float, failures: int, reckoned: str, href: str) -> None:
         gain = (
-            said["gain"].format(gain=gpu_hours(hours)) if hours > 0 else said["jobs"].format(failures=number(failures))
+            texts["gain"].format(gain=gpu_hours(hours))
+            if hours > 0
+            else texts["jobs"].format(failures=number(failures))
         )
         found.append((hours, failures, Todo(title, round(hours, 2), gain, reckoned, href)))
 
@@ -28,20 +30,20 @@ def top_actions_of(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
             continue
         headline = group.headline[:_HEADLINE] or group.fingerprint
         add(
-            said.get(f"group_{group.side}", said["group_unknown"]).format(headline=headline),
+            texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
             group.amount.gpu_hours,
             group.amount.failures,
-            said["group_reckoned"].format(
+            texts["group_reckoned"].format(
                 failures=_many(group.amount.failures, "failure"), users=_many(group.users, "user")
             ),
             f"/failures?group={quote(group.fingerprint, safe='')}",
         )
     for node in facts.nodes:
         add(
-            said["node"].format(node=node.node),
+            texts["node"].format(node=node.node),
             node.gpu_hours * (1 - 1 / node.ratio) if node.ratio > 1 else 0.0,
             round(node.failures),
-            said["node_reckoned"].format(
+            texts["node_reckoned"].format(
                 lost=gpu_hours(node.gpu_hours),
                 ratio=number(node.ratio, 1),
                 low=number(node.low, 1),
@@ -53,10 +55,10 @@ def top_actions_of(facts: Facts, said: Mapping[str, Any]) -> tuple[Todo, ...]:
     failures = sum(amount.failures for amount in missing)
     if failures:
         add(
-            said["environment"],
+            texts["environment"],
             sum(amount.gpu_hours for amount in missing),
             failures,
-            said["environment_reckoned"].format(failures=number(failures)),
+            texts["environment_reckoned"].format(failures=number(failures)),
             "/failures?category=EE.1",
         )
     found.sort(key=lambda one: (-one[0], -one[1], one[2].title))

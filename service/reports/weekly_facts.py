@@ -110,7 +110,7 @@ class Facts:
 
     The breakdowns are of the week's failed jobs by code; what has none is left out. `resubmitted_by_people`: jobs that
     ended in the week and say themselves that they repeat an earlier one, without a request of this service.
-    `recorded_mitigations`: what people recorded as having mended a failure of the week, by mitigation code.
+    `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
 
     week: str
@@ -122,7 +122,6 @@ class Facts:
     causes: Mapping[str, Amount] = field(default_factory=dict)
     categories: Mapping[str, Amount] = field(default_factory=dict)
     symptoms: Mapping[str, Amount] = field(default_factory=dict)
-    decisions: Mapping[str, Amount] = field(default_factory=dict)
     groups: tuple[GroupFacts, ...] = ()
     environment: tuple[GroupFacts, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()

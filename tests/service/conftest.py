@@ -17,7 +17,7 @@ MIGRATED = "migrated"
 
 
 class FixedClock:
-    """Time that only the test moves."""
+    """A clock that only the test advances."""
 
     def __init__(self, at: datetime) -> None:
         self.at = at

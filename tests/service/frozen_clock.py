@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that stands still until it is advanced."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 @dataclass
 class FrozenClock:
-    """The project's clock for tests: sleeping moves it on."""
+    """The clock for tests: sleeping advances it."""
 
     at: datetime
 

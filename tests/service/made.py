@@ -1,4 +1,4 @@
-"""Rows for tests: what is not said is plain and plausible."""
+"""Rows for tests with plausible defaults."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def job(event_id: str, **changes: Any) -> NewJob:
 
 
 def succeeded(event_id: str, **changes: Any) -> NewJob:
-    """A good attempt: no verdict."""
+    """A successful attempt, without a verdict."""
     return job(event_id, **{"status": "succeeded", "diagnosed": False, "gpu_hours_lost": 0.0, **changes})
 
 

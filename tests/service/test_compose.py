@@ -13,7 +13,7 @@ def build(tmp_path: Path, **environ: str) -> compose.Services:
     return compose.build(settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{tmp_path}/x.sqlite3", **environ}))
 
 
-def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
+def test_nothing_is_created_before_it_is_used(tmp_path: Path) -> None:
     services = build(tmp_path, FAULTLINE_MODEL_DIR=str(tmp_path / "nothing"))
     services.close()
     assert list(tmp_path.iterdir()) == []
@@ -44,7 +44,7 @@ def test_kafka_settings_reach_the_client(tmp_path: Path) -> None:
     assert "hunter2" not in repr(config)
 
 
-def test_a_wrong_delivery_file_is_said_before_anything_is_told(tmp_path: Path) -> None:
+def test_an_invalid_delivery_file_is_reported_before_any_delivery(tmp_path: Path) -> None:
     file = tmp_path / "delivery.toml"
     file.write_text(
         '[[endpoint]]\nname = "a"\nkind = "webhook"\nurl = "https://hook.example"\nsecrets = ["env:NO_SUCH"]'
@@ -54,7 +54,7 @@ def test_a_wrong_delivery_file_is_said_before_anything_is_told(tmp_path: Path) -
         _ = services.delivery
 
 
-def test_nobody_is_told_where_no_file_says_whom(tmp_path: Path) -> None:
+def test_nothing_is_delivered_without_a_delivery_file(tmp_path: Path) -> None:
     services = build(tmp_path)
     before = threading.active_count()
     with services.delivering():

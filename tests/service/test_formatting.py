@@ -1,4 +1,4 @@
-"""Nothing hidden, nothing that acts, numbers as people read them."""
+"""Visible control characters, and numbers formatted for people."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -14,7 +14,7 @@ from tests.service.web.world import NOW
 
 
 @given(st.text())
-def test_every_character_can_be_seen(text: str) -> None:
+def test_every_character_is_visible(text: str) -> None:
     shown = formatting.escape_invisible(text)
     assert not any(0x202A <= ord(char) <= 0x202E or 0x2066 <= ord(char) <= 0x2069 for char in shown)
     assert not any(ord(char) < 0x20 and char not in "\t\n" for char in shown)
@@ -32,20 +32,20 @@ def test_every_character_can_be_seen(text: str) -> None:
         ("tab\tnew\nline", "tab\tnew\nline"),
     ],
 )
-def test_what_acts_is_named(text: str, shown: str) -> None:
+def test_control_characters_are_named(text: str, shown: str) -> None:
     assert formatting.escape_invisible(text) == shown
 
 
-def test_other_things_pass() -> None:
+def test_other_values_are_unchanged() -> None:
     assert formatting.escape_invisible(7) == 7
     assert formatting.escape_invisible(Markup("<b>\x01</b>")) == Markup("<b>\x01</b>")
 
 
-def test_a_terminals_colours_go() -> None:
+def test_terminal_colours_are_removed() -> None:
     assert formatting.strip_colour("\x1b[1;31mred\x1b[0m") == "red"
 
 
-def test_long_texts_are_cut_and_say_so() -> None:
+def test_long_texts_are_truncated_with_a_count() -> None:
     assert formatting.truncate("abc", 3) == "abc"
     assert formatting.truncate("x" * 5_000, 10) == "x" * 10 + " … 4,990 more characters"
 
@@ -54,7 +54,7 @@ def test_long_texts_are_cut_and_say_so() -> None:
     ("back", "shown"),
     [(5, "just now"), (90, "1 min ago"), (7200, "2 h ago"), (3 * 86_400, "3 d ago"), (-60, "in the future")],
 )
-def test_how_long_ago(back: int, shown: str) -> None:
+def test_time_ago(back: int, shown: str) -> None:
     assert formatting.time_ago(NOW - timedelta(seconds=back), NOW).replace("\u00a0", " ") == shown
 
 
@@ -63,7 +63,7 @@ def test_times() -> None:
     assert formatting.exact_time(datetime.max.replace(tzinfo=UTC), ZoneInfo("Asia/Tokyo")).endswith("UTC")
 
 
-def test_a_query_leaves_out_what_asks_nothing() -> None:
+def test_a_query_omits_empty_filters() -> None:
     assert query({"side": "user", "q": "a b&c"}, {"sort": None}, cursor="") == "?side=user&q=a+b%26c"
     assert query({}) == ""
 
@@ -72,12 +72,12 @@ def test_a_query_leaves_out_what_asks_nothing() -> None:
     ("seconds", "shown"),
     [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")],
 )
-def test_spans_have_two_units_at_most(seconds: float, shown: str) -> None:
+def test_durations_have_two_units_at_most(seconds: float, shown: str) -> None:
     assert formatting.duration(seconds).replace("\u00a0", " ") == shown
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0, "0"), (0.04, "<0.1"), (0.5, "0.5"), (24, "24"), (1363.4, "1,363")])
-def test_gpu_hours_have_the_digits_that_mean_something(value: float, shown: str) -> None:
+def test_gpu_hours_have_significant_digits_only(value: float, shown: str) -> None:
     assert formatting.gpu_hours(value) == shown
 
 
@@ -86,6 +86,6 @@ def test_shares() -> None:
     assert formatting.percent(None) == "–"
 
 
-def test_nothing_is_ever_wholly_sure() -> None:
+def test_confidence_is_never_shown_as_100_percent() -> None:
     assert formatting.confidence(0.9999) == "over 99\u00a0%"
     assert formatting.confidence(0.97) == "97\u00a0%"

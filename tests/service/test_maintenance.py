@@ -7,7 +7,7 @@ from service.maintenance import Retention, RetentionDays
 from tests.service.web.world import event, lines, make_world
 
 
-def test_what_is_old_goes_once_a_day_and_0_keeps_for_ever(tmp_path: Path) -> None:
+def test_old_rows_are_removed_once_a_day_and_0_keeps_them(tmp_path: Path) -> None:
     world = make_world(tmp_path)
     client = world.client()
     client.post(

@@ -20,7 +20,7 @@ def test_an_unknown_setting_stops_the_start_and_is_named() -> None:
         read({"FAULTLINE_DATBASE_URL": "sqlite:///x"})
 
 
-def test_variables_of_others_are_none_of_our_business() -> None:
+def test_variables_of_other_programs_are_ignored() -> None:
     assert read({"PATH": "/bin", "KAFKA_TOPICS": "x"}) == read({})
 
 
@@ -40,7 +40,7 @@ def test_a_secret_may_come_from_a_file_and_is_never_shown(tmp_path: Path) -> Non
     assert settings.shown()["database_url"] == "postgresql://***@db/faultline"
 
 
-def test_a_secret_file_that_is_not_there_is_named() -> None:
+def test_a_missing_secret_file_is_named() -> None:
     with pytest.raises(ConfigurationError, match="FAULTLINE_KAFKA_SSL_PASSWORD_FILE"):
         read({"FAULTLINE_KAFKA_SSL_PASSWORD_FILE": "/nowhere/at/all"})
 
@@ -62,7 +62,7 @@ def test_a_wrong_secret_is_not_repeated_in_the_error() -> None:
         ("sqlite:////home/a@b/x.sqlite3", "sqlite:////home/a@b/x.sqlite3"),
     ],
 )
-def test_credentials_are_cut_from_urls(url: str, shown: str) -> None:
+def test_credentials_are_removed_from_urls(url: str, shown: str) -> None:
     assert without_credentials(url) == shown
 
 

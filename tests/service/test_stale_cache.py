@@ -6,13 +6,13 @@ import time
 from service.stale_cache import FRESH_S, USABLE_S, StaleCache
 
 
-def test_small_values_are_reckoned_each_time() -> None:
+def test_uncacheable_values_are_computed_each_time() -> None:
     kept, made = StaleCache[int](), iter(range(9))
     found = [kept.get("a", lambda: next(made), 0.0, cacheable=lambda _: False) for _ in range(3)]
     assert found == [0, 1, 2]
 
 
-def test_a_kept_value_is_answered_while_it_is_reckoned_anew() -> None:
+def test_a_stale_value_is_served_while_it_is_recomputed() -> None:
     kept, go = StaleCache[str](), threading.Event()
     assert kept.get("a", lambda: "first", 0.0, cacheable=bool) == "first"
     assert kept.get("a", lambda: "never", FRESH_S - 1, cacheable=bool) == "first"
@@ -30,7 +30,7 @@ def test_a_kept_value_is_answered_while_it_is_reckoned_anew() -> None:
         time.sleep(0.01)
 
 
-def test_what_is_too_old_is_waited_for() -> None:
+def test_a_value_that_is_too_old_is_recomputed_first() -> None:
     kept = StaleCache[str]()
     kept.get("a", lambda: "old", 0.0, cacheable=bool)
     assert kept.get("a", lambda: "new", USABLE_S + 1, cacheable=bool) == "new"

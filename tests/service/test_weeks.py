@@ -17,19 +17,19 @@ def test_a_week_runs_from_monday_to_monday_by_the_zones_clocks() -> None:
     assert until - since == timedelta(days=7)
 
 
-def test_the_week_in_which_clocks_change_has_another_length() -> None:
+def test_a_week_with_a_clock_change_has_another_length() -> None:
     since, until = weeks.parse("2026-W43").span(BERLIN)
     assert until - since == timedelta(hours=169)
 
 
 @pytest.mark.parametrize("text", ["2026-47", "2026-W54", "2025-W53", "W47", "", "2026-W00", "0000-W01", "9999-W53"])
-def test_what_is_no_week_is_told(text: str) -> None:
+def test_an_invalid_week_is_reported(text: str) -> None:
     with pytest.raises(InvalidInput, match="an ISO week such as 2026-W47"):
         weeks.parse(text)
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001 -- zone beside
-def test_every_moment_lies_in_its_week_and_weeks_leave_no_gap(moment: datetime) -> None:
+def test_every_moment_lies_in_its_week_and_weeks_have_no_gaps(moment: datetime) -> None:
     week = weeks.of(moment, BERLIN)
     since, until = week.span(BERLIN)
     assert since <= moment < until

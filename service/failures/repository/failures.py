@@ -73,7 +73,7 @@ class FailureReader:
                 select(verdicts).where(verdicts.c.failure_id == failure_id).order_by(verdicts.c.version.desc())
             )
         )
-        kept = tuple(
+        attempt_logs = tuple(
             AttemptLogs(found.attempt_id, unpack_streams(found.streams), unpack(found.event))
             for found in self._connection.execute(
                 select(logs).where(logs.c.failure_id == failure_id).order_by(logs.c.attempt_id)
@@ -81,7 +81,7 @@ class FailureReader:
         )
         current = next((found.body for found in versions if found.version == row.version), None)
         attempts = JobReader(self._connection).attempts(row.cluster, row.job_id)
-        return FailureDetail(row, current, versions, kept, attempts)
+        return FailureDetail(row, current, versions, attempt_logs, attempts)
 
     def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
         """The list rows of the failures that are stored, by id."""
@@ -173,9 +173,9 @@ class FailureRepository(FailureReader):
         bulk.append(connection, failure_nodes, ("failure_id", "node", "ended_at"), nodes)
         # Compressed while they are written, so that client and server work in parallel.
         bodies = (_version(one.outcome.id, 1, now, one.source, one.verdict) for one in new)
-        kept = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
+        log_rows = ((one.outcome.id, one.outcome.id, pack(one.event), pack_streams(one.streams)) for one in new)
         bulk.append(connection, verdicts, _VERSION_COLUMNS, bodies)
-        bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), kept)
+        bulk.append(connection, logs, ("failure_id", "attempt_id", "event", "streams"), log_rows)
         search.add(connection, [(one.outcome.id or 0, search.searchable_text(one.verdict)) for one in new])
         counted = [(one.outcome.id, short(one.verdict["fingerprint"]), 1) for one in new]
         bulk.append(connection, group_deltas, _DELTA_COLUMNS, counted)
@@ -201,12 +201,12 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        held = self._lock(failure_id)
+        current = self._lock(failure_id)
         if attempt_id is not None:
-            self._keep(failure_id, held.ended_at, attempt_id, streams, event)
-        if held.source == "person" and source == "machine":
+            self._store_logs(failure_id, current.ended_at, attempt_id, streams, event)
+        if current.source == "person" and source == "machine":
             return None
-        version: int = held.version + 1
+        version: int = current.version + 1
         self._connection.execute(
             update(failures)
             .where(failures.c.id == failure_id)
@@ -214,12 +214,12 @@ class FailureRepository(FailureReader):
         )
         now = utc(self._clock.now())
         bulk.append(self._connection, verdicts, _VERSION_COLUMNS, [_version(failure_id, version, now, source, verdict)])
-        rollups.mark_stale(self._connection, [held.ended_at])
+        rollups.mark_stale(self._connection, [current.ended_at])
         work_queue.note(self._connection, "failures", [failure_id])
         search.replace(self._connection, failure_id, search.searchable_text(verdict))
         print_now = short(verdict["fingerprint"])
-        if print_now != held.fingerprint:
-            moved = [(failure_id, held.fingerprint, -1), (failure_id, print_now, 1)]
+        if print_now != current.fingerprint:
+            moved = [(failure_id, current.fingerprint, -1), (failure_id, print_now, 1)]
             bulk.append(self._connection, group_deltas, _DELTA_COLUMNS, moved)
         return version
 
@@ -229,7 +229,7 @@ class FailureRepository(FailureReader):
         Raises:
             NotFound: no such failure.
         """
-        self._keep(failure_id, self._lock(failure_id).ended_at, attempt_id, streams, event)
+        self._store_logs(failure_id, self._lock(failure_id).ended_at, attempt_id, streams, event)
 
     def _lock(self, failure_id: int) -> Row[int, str, datetime, str]:
         found = None
@@ -243,7 +243,7 @@ class FailureRepository(FailureReader):
             raise NotFound(f"no failure {failure_id}")
         return found
 
-    def _keep(
+    def _store_logs(
         self,
         failure_id: int,
         ended_at: datetime,
@@ -277,8 +277,8 @@ def headline(verdict: Mapping[str, Any]) -> str:
     """The most significant line: the first initiating evidence, else the first evidence, else the explanation."""
     evidence = verdict.get("evidence") or ()
     best = next((line for line in evidence if line.get("role") == "initiating"), None) or next(iter(evidence), None)
-    searched = best["text"] if best is not None else verdict.get("explanation") or ""
-    return clean(searched[:HEADLINE])
+    text = best["text"] if best is not None else verdict.get("explanation") or ""
+    return clean(text[:HEADLINE])
 
 
 def _fields(verdict: Mapping[str, Any], version: int, source: Source) -> tuple[Any, ...]:

@@ -261,8 +261,10 @@ def index_scan(
         conditions += [test(ended_at) for test in times]
     if known is not None:
         conditions.append(failure_id.in_(known))
-    asked = dict.fromkeys(name for name, _ in rest)
-    wanted = select(failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in asked))
+    columns = dict.fromkeys(name for name, _ in rest)
+    wanted = select(
+        failure_id.label("id"), at.label("at"), *(failures.c[name].label(f"own_{name}") for name in columns)
+    )
     if filters.node is not None:
         if by_cost or inside or rest or filters.q is not None:
             wanted = wanted.join_from(failure_nodes, failures, failures.c.id == failure_nodes.c.failure_id)

@@ -43,7 +43,7 @@ def searchable_text(verdict: Mapping[str, Any]) -> str:
 
 def add(connection: Connection, texts: Iterable[tuple[int, str]]) -> None:
     """Index the texts of failures that are not indexed yet."""
-    rows = [(failure_id, " ".join(words)) for failure_id, searched in texts if (words := split_words(searched))]
+    rows = [(failure_id, " ".join(words)) for failure_id, text in texts if (words := split_words(text))]
     if not rows:
         return
     if bulk.is_postgres(connection):
@@ -107,25 +107,25 @@ def _common(connection: Connection, word: str, most: int) -> bool:
         wanted = text(
             "SELECT count(*) FROM (SELECT 1 FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :n) x"
         )
-        asked = f"'{word}'"
+        query = f"'{word}'"
     else:
         wanted = text("SELECT count(*) FROM (SELECT 1 FROM evidence_words WHERE evidence_words MATCH :q LIMIT :n)")
-        asked = f'"{word}"'
-    many = connection.execute(wanted, {"q": asked, "n": most + 1}).scalar_one()
+        query = f'"{word}"'
+    found = connection.execute(wanted, {"q": query, "n": most + 1}).scalar_one()
     if bulk.is_postgres(connection):
         connection.exec_driver_sql("SET LOCAL gin_fuzzy_search_limit = 0")
-    return bool(many > most)
+    return bool(found > most)
 
 
 def matching(connection: Connection, words: Sequence[str], *, most: int) -> list[int]:
     """Failures whose evidence contains all words, at most `most`, unordered."""
     if bulk.is_postgres(connection):
         wanted = text("SELECT failure_id FROM evidence_words WHERE words @@ CAST(:q AS tsquery) LIMIT :most")
-        asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
+        query = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
     else:
         wanted = text("SELECT rowid FROM evidence_words WHERE evidence_words MATCH :q LIMIT :most")
-        asked = " ".join(f'"{word}"{" *" if len(word) >= PREFIX_FROM else ""}' for word in words)
-    return list(connection.execute(wanted, {"q": asked, "most": most}).scalars())
+        query = " ".join(f'"{word}"{" *" if len(word) >= PREFIX_FROM else ""}' for word in words)
+    return list(connection.execute(wanted, {"q": query, "most": most}).scalars())
 
 
 def has_words(connection: Connection, here: str, words: Sequence[str]) -> ColumnElement[bool]:
@@ -134,9 +134,9 @@ def has_words(connection: Connection, here: str, words: Sequence[str]) -> Column
     A scalar query by intent: no planner turns it into a join that reads every failure with a common word.
     """
     if bulk.is_postgres(connection):
-        asked = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
+        query = " & ".join(f"'{word}'{':*' if len(word) >= PREFIX_FROM else ''}" for word in words)
         one = f"(SELECT entry.words FROM evidence_words AS entry WHERE entry.failure_id = {here})"  # noqa: S608 - a column of ours
-        found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(asked), TSQUERY))
+        found: ColumnElement[bool] = literal_column(one).op("@@", is_comparison=True)(cast(literal(query), TSQUERY))
         return found
     own = f"(SELECT ' ' || entry.words || ' ' FROM evidence_words AS entry WHERE entry.rowid = {here})"  # noqa: S608 - as above
     searched: ColumnElement[Any] = literal_column(own)

@@ -1,7 +1,7 @@
 """Seals of verdicts: a chained digest of every version as it was written, so that later changes are detected.
 
 A record holds the basis of an advice: the event (version 1), the evidence and features, model, rules and policy.
-retention removed can't be checked any more and is counted as removed; what is there must be as it was.
+retention removed can't be checked any more and is counted as removed; stored records must be unchanged.
 """
 
 from collections.abc import Iterator, Sequence

@@ -88,10 +88,10 @@ class JobRepository(JobReader):
         place = {ids[p]: group.assigned.places[ids[p]] for group in groups for p in group.new}
         counted, failure_id = POSITION["counted"], POSITION["failure_id"]
         for n, position in enumerate(fresh):
-            said = place.get(ids[position])
-            if said is not None:
+            assigned = place.get(ids[position])
+            if assigned is not None:
                 row = list(rows[n])
-                row[counted], row[failure_id] = said.counted, said.failure_id
+                row[counted], row[failure_id] = assigned.counted, assigned.failure_id
                 rows[n] = tuple(row)
         inserted = insertion.insert_new(connection, COLUMNS, rows)
         opened = self._settle(groups, new, keys, inserted)
@@ -222,12 +222,12 @@ class JobRepository(JobReader):
         inserted: Mapping[str, int],
         settled: Mapping[int, JobOutcome],
     ) -> list[JobOutcome]:
-        there: dict[str, tuple[int, bytes, int | None]] = {}
+        stored: dict[str, tuple[int, bytes, int | None]] = {}
         older = [key for key in first if key not in inserted and key not in retired]
         for key, row_id, digest, failure_id in bulk.by_keys(
             self._connection, "event_id, id, digest, failure_id", "jobs", older
         ):
-            there[key] = (row_id, bytes(digest), failure_id)
+            stored[key] = (row_id, bytes(digest), failure_id)
         outcomes: list[JobOutcome] = []
         clashes: dict[int, int] = {}
         for position, (job, key) in enumerate(zip(new, keys, strict=True)):
@@ -243,7 +243,7 @@ class JobRepository(JobReader):
                 earlier = outcomes[first[key]]
                 known = (inserted[key], new[first[key]].digest, earlier.failure_id)
             else:
-                known = there[key]
+                known = stored[key]
             row_id, digest, failure_id = known
             if digest == job.digest:
                 outcomes.append(JobOutcome("duplicate", row_id, failure_id))

@@ -29,7 +29,7 @@ from service.sql import bulk
 from service.sql.types import utc
 
 UNKNOWN = "unknown"
-Breakdown = Literal["cause", "category", "symptom", "decision"]
+Breakdown = Literal["cause", "category", "symptom"]
 _FAILED = tuple(sorted(FAILURE_STATUSES))
 _STATUS = func.coalesce(failures.c.status, "")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

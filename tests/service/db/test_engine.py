@@ -27,7 +27,7 @@ def test_a_wrong_url_names_the_setting_and_shows_no_secret(url: str) -> None:
     assert "geheim" not in f"{caught.value.detail}{caught.value.errors}"
 
 
-def test_nothing_listens_there() -> None:
+def test_an_unreachable_server_is_unavailable() -> None:
     with closing(Store("postgresql://u:geheim@127.0.0.1:1/d")) as store:
         for act in (store.ping, store.check, store.upgrade):
             with pytest.raises(Unavailable) as caught:
@@ -52,14 +52,14 @@ except ConfigurationError as error:
     assert "faultline[postgres]" in done.stdout
 
 
-def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_named_in_the_error(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader, " * 100)
     with closing(Store(f"sqlite:///{path}")) as store, pytest.raises(ConfigurationError, match="not a SQLite database"):
         store.ping()
 
 
-def test_reading_creates_no_file(tmp_path: Path) -> None:
+def test_reading_does_not_create_a_file(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite3"
     with closing(Store(f"sqlite:///{path}")) as store, pytest.raises(ConfigurationError, match="db upgrade"):
         store.ping()
@@ -86,7 +86,7 @@ def test_reading_does_not_wait_for_a_writer(open_store: Callable[[], Store]) -> 
             assert reading.jobs.known(["a"]) == {}
 
 
-def test_what_is_read_is_one_snapshot(open_store: Callable[[], Store]) -> None:
+def test_a_read_session_reads_one_snapshot(open_store: Callable[[], Store]) -> None:
     writer, reader = open_store(), open_store()
     with reader.reading() as reading:
         assert reading.jobs.known(["a"]) == {}
@@ -116,7 +116,7 @@ def _add_and(store: Store, happens: Callable[[], object]) -> None:
         work.failures.add([NewFailure(outcomes[0], job("during"), verdict())])
 
 
-def test_a_server_killed_in_the_middle_leaves_nothing_half_done_and_comes_back() -> None:
+def test_a_killed_server_leaves_no_partial_transaction_and_recovers() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()
         put(store, [job("before")])
@@ -143,7 +143,7 @@ def test_a_session_that_the_server_ends_while_rows_are_copied_is_unavailable(pos
         postgres.drop(name)
 
 
-def test_a_restarted_server_costs_no_error() -> None:
+def test_a_restarted_server_causes_no_error() -> None:
     with server() as running, closing(Store(running.url())) as store:
         store.upgrade()
         put(store, [job("a")])

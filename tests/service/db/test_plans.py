@@ -1,4 +1,4 @@
-"""No list reads more rows the more there are: every filter and order is served by an index, on both databases."""
+"""The cost of lists is bounded: an index serves every filter and order, on both databases."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,7 +121,7 @@ def test_no_page_of_failures_scans_a_table(filled: Store) -> None:
             assert scans(text) == [], text
 
 
-def test_what_else_the_pages_ask_scans_no_table(filled: Store) -> None:
+def test_no_other_query_of_the_pages_scans_a_table(filled: Store) -> None:
     with filled.reading() as reading, statements(filled) as seen:
         number = reading.failures.page(limit=1).items[0].id
         reading.failures.get(number)
@@ -137,7 +137,7 @@ def test_what_else_the_pages_ask_scans_no_table(filled: Store) -> None:
             assert set(scans(text)) <= {"SCAN retired_events", "SCAN dead_letters"}, text
 
 
-def test_what_the_pages_of_groups_and_feedback_ask_scans_no_table(filled: Store) -> None:
+def test_no_query_of_the_group_and_feedback_pages_scans_a_table(filled: Store) -> None:
     with filled.unit_of_work() as work:
         while work.groups.fold() is not None:
             pass
@@ -181,8 +181,8 @@ def test_what_the_pages_of_groups_and_feedback_ask_scans_no_table(filled: Store)
 NAMES = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
 
 
-def test_a_page_is_a_page_s_work(filled: Store) -> None:
-    """As the database really does it: what a page reads has to do with its 20 rows and not with what is stored."""
+def test_the_cost_of_a_page_does_not_depend_on_the_stored_rows(filled: Store) -> None:
+    """Measured: the rows that a page reads depend on its 20 rows and not on the stored rows."""
     asked: list[FailureFilter] = [FailureFilter(), FailureFilter(user="user7"), FailureFilter(side="user")]
     for name in NAMES:
         nothing: dict[str, Any] = {name: "nothing has this"}
@@ -204,7 +204,7 @@ def test_a_page_is_a_page_s_work(filled: Store) -> None:
 
 
 def instructions(work: ReadSession, filters: FailureFilter) -> int:
-    """What SQLite's machine does for a page of 20; to read every row of `filled` takes it some ten times as many."""
+    """The number of SQLite instructions for a page of 20; reading all rows of `filled` takes ten times as many."""
     steps = 0
 
     def step() -> int:
@@ -220,12 +220,12 @@ def instructions(work: ReadSession, filters: FailureFilter) -> int:
 
 
 def most_rows(node: dict[str, Any]) -> float:
-    """The most rows that any step of a plan gave on or threw away, all its loops together."""
+    """The most rows that any step of a plan returned or discarded, over all loops."""
     own: float = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     return max([own, *(most_rows(child) for child in node.get("Plans", []))])
 
 
-def test_what_the_fleet_asks_scans_no_table(filled: Store) -> None:
+def test_no_query_about_nodes_scans_a_table(filled: Store) -> None:
     names = [f"gpu{number}" for number in range(89)]
     with filled.unit_of_work() as work:
         work.node_events.add(

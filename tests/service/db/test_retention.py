@@ -26,12 +26,12 @@ def aged(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-def test_nothing_is_removed_unasked(aged: Store) -> None:
+def test_nothing_is_removed_without_a_limit(aged: Store) -> None:
     assert aged.purge() == PurgeResult()
     assert aged.purge(rows_before=OLD, logs_before=OLD, verdicts_before=OLD, done_before=OLD) == PurgeResult()
 
 
-def test_a_removed_event_stays_known(aged: Store) -> None:
+def test_the_key_of_a_removed_event_is_kept(aged: Store) -> None:
     assert aged.purge(rows_before=NOON) == PurgeResult(jobs=7, failures=5)
     keys = [*(f"old{n}" for n in range(5)), "good0", "new0"]
     with aged.reading() as reading:
@@ -52,19 +52,19 @@ def test_a_removed_event_stays_known(aged: Store) -> None:
         assert connection.exec_driver_sql("SELECT count(*) FROM failure_nodes").scalar_one() == 6
 
 
-def test_ids_are_never_given_twice(aged: Store) -> None:
+def test_ids_are_never_reused(aged: Store) -> None:
     aged.purge(rows_before=NOON + timedelta(days=1))
     [outcome] = put(aged, [job("after")])
     assert outcome.id is not None
     assert outcome.id > 9
 
 
-def test_a_clock_years_behind_loses_no_event(store: Store) -> None:
+def test_an_event_with_a_clock_years_behind_is_not_removed(store: Store) -> None:
     put(store, [job("odd", ended_at=OLD - timedelta(days=9_000))])
     assert store.purge(rows_before=NOON - timedelta(days=30)) == PurgeResult()
 
 
-def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
+def test_logs_are_removed_and_the_verdict_is_kept(aged: Store) -> None:
     with aged.reading() as reading:
         number = reading.jobs.attempts("orion", "old0")[0].failure_id or 0
     with aged.unit_of_work() as work:
@@ -80,7 +80,7 @@ def test_logs_go_and_the_verdict_stays(aged: Store) -> None:
     assert new.logs[0].streams == STREAMS
 
 
-def test_bodies_go_and_the_searchable_fields_stay(aged: Store) -> None:
+def test_bodies_are_removed_and_the_searchable_fields_are_kept(aged: Store) -> None:
     assert aged.purge(verdicts_before=NOON) == PurgeResult(verdict_bodies=5)
     assert aged.purge(verdicts_before=NOON) == PurgeResult()
     with aged.reading() as reading:
@@ -88,7 +88,7 @@ def test_bodies_go_and_the_searchable_fields_stay(aged: Store) -> None:
     assert (found.verdict, found.versions[0].body, found.row.cause) == (None, None, "USER.1")
 
 
-def test_messages_told_and_letters_received(store: Store, clock: FixedClock) -> None:
+def test_delivered_messages_and_dead_letters_are_removed(store: Store, clock: FixedClock) -> None:
     letter = DeadLetter("x", "a" * 64, "jobs/0/1", "no")
     with store.unit_of_work() as work:
         work.outbox.add([OutboxMessage("failure.diagnosed", "k", {})] * 2)

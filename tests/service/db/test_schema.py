@@ -17,7 +17,7 @@ from service.errors import ConfigurationError, Unavailable
 from tests.labs.postgres import Postgres
 
 
-def test_an_upgrade_makes_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
+def test_an_upgrade_creates_the_schema_and_a_second_one_changes_nothing(empty_url: str) -> None:
     with closing(Store(empty_url)) as store:
         with pytest.raises(ConfigurationError, match="faultline db upgrade"):
             store.check()
@@ -26,7 +26,7 @@ def test_an_upgrade_makes_the_schema_and_a_second_one_changes_nothing(empty_url:
         assert store.upgrade() == (head(), head())
 
 
-def test_migrations_make_what_the_tables_say(store: Store) -> None:
+def test_migrations_create_the_declared_schema(store: Store) -> None:
     with store._engine.connect() as connection:
         context = MigrationContext.configure(
             connection,
@@ -41,7 +41,7 @@ def test_migrations_make_what_the_tables_say(store: Store) -> None:
         assert compare_metadata(context, metadata) == []
 
 
-def test_every_constraint_has_the_convention_s_name() -> None:
+def test_every_constraint_has_a_name() -> None:
     for table in metadata.tables.values():
         for constraint in table.constraints:
             assert constraint.name, f"{table.name}: {constraint}"
@@ -57,7 +57,7 @@ def test_a_newer_database_is_refused(empty_url: str) -> None:
                 act()
 
 
-def test_a_schema_that_is_missing_is_said_so_by_any_use(empty_url: str) -> None:
+def test_a_missing_schema_is_reported_by_any_use(empty_url: str) -> None:
     with closing(Store(empty_url)) as store:
         if store.dialect == "sqlite":
             Path(store._engine.url.database or "").touch()
@@ -98,14 +98,14 @@ def test_a_failed_migration_leaves_nothing(empty_url: str, monkeypatch: pytest.M
             store.check()
 
 
-def test_the_file_is_its_owner_s_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "private.sqlite3"
     with closing(Store(f"sqlite:///{path}")) as store:
         store.upgrade()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_is_named_in_the_error(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/no/such/folder.sqlite3"
     with closing(Store(url)) as store, pytest.raises(ConfigurationError, match=r"folder\.sqlite3"):
         store.upgrade()

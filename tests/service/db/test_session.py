@@ -68,7 +68,7 @@ def test_a_unit_of_work_reads_what_a_read_session_reads(connection: Connection) 
         assert isinstance(getattr(work, name), type(reader))
 
 
-def test_a_store_opens_either(store: Store) -> None:
+def test_a_store_opens_read_sessions_and_units_of_work(store: Store) -> None:
     with store.reading() as reading:
         assert type(reading) is ReadSession
         assert not hasattr(reading.failures, "add")

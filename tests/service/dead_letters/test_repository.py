@@ -14,7 +14,7 @@ def letter(place: str, text: str = "{broken") -> DeadLetter:
     return DeadLetter(text, "a" * 64, place, "status: a status", errors)
 
 
-def test_a_letter_comes_back_as_it_went_in(store: Store, clock: FixedClock) -> None:
+def test_a_dead_letter_round_trips(store: Store, clock: FixedClock) -> None:
     with store.unit_of_work() as work:
         first, second = work.dead_letters.add([letter("jobs/0/17"), letter("POST line 3", "x\0\ud800" * 40_000)])
     with store.reading() as reading:
@@ -25,7 +25,7 @@ def test_a_letter_comes_back_as_it_went_in(store: Store, clock: FixedClock) -> N
         assert reading.dead_letters.get(second).text == "x\0?" * 40_000
 
 
-def test_the_same_bytes_from_the_same_place_are_one_letter(store: Store) -> None:
+def test_the_same_bytes_from_the_same_place_are_stored_once(store: Store) -> None:
     with store.unit_of_work() as work:
         first = work.dead_letters.add([letter("jobs/0/17"), letter("jobs/0/17"), letter("jobs/0/18")])
         again = work.dead_letters.add([letter("jobs/0/18")])
@@ -34,7 +34,7 @@ def test_the_same_bytes_from_the_same_place_are_one_letter(store: Store) -> None
         assert len(reading.dead_letters.page().items) == 2
 
 
-def test_pages_go_from_the_newest_to_the_oldest(store: Store) -> None:
+def test_pages_are_sorted_newest_first(store: Store) -> None:
     with store.unit_of_work() as work:
         ids = work.dead_letters.add([letter(f"jobs/0/{n}") for n in range(5)])
     seen, cursor = [], None
@@ -52,7 +52,7 @@ def test_pages_go_from_the_newest_to_the_oldest(store: Store) -> None:
     assert seen == ids[::-1]
 
 
-def test_what_was_sent_again_says_when_and_is_no_longer_open(store: Store, clock: FixedClock) -> None:
+def test_a_resent_letter_has_its_time_and_is_not_open(store: Store, clock: FixedClock) -> None:
     with store.unit_of_work() as work:
         [number] = work.dead_letters.add([letter("jobs/0/17")])
     since = NOON - timedelta(days=1)

@@ -1,4 +1,4 @@
-"""What several indexes serve together: failures of several users and teams (merged groups: test_groups)."""
+"""Lists over several indexes: failures of several users and teams."""
 
 import random
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def walked(store: Store, filters: FailureFilter, sort: FailureSort, limit: int) 
     ],
 )
 @pytest.mark.parametrize("few", [0, 2_000])
-def test_exactly_what_may_be_seen_is_listed_once_and_in_order(
+def test_exactly_the_visible_failures_are_listed_once_and_in_order(
     many: Store,
     monkeypatch: pytest.MonkeyPatch,
     sort: FailureSort,
@@ -87,7 +87,7 @@ def test_exactly_what_may_be_seen_is_listed_once_and_in_order(
     assert [row.id for row in shown] == [row.id for row in everything]
 
 
-def test_who_may_see_nobody_s_sees_nothing(many: Store) -> None:
+def test_an_empty_visibility_shows_nothing(many: Store) -> None:
     assert walked(many, FailureFilter(visible=NOBODY), "-ended_at", 5) == []
     with many.reading() as reading:
         counts = reading.failures.facets(FailureFilter(visible=NOBODY))
@@ -98,7 +98,7 @@ def test_who_may_see_nobody_s_sees_nothing(many: Store) -> None:
             reading.failures.page(FailureFilter(visible=NOBODY), cursor="no cursor")
 
 
-def test_facets_count_what_may_be_seen_once(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facets_count_visible_failures_once(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row for row in walked(many, FailureFilter(), "-ended_at", 500) if seen(row)]
     with many.reading() as reading:
         counts = reading.failures.facets(FailureFilter(visible=ANA_OR_VISION))

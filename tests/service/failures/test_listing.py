@@ -78,18 +78,18 @@ def test_all_filters_together(one_odd: Store) -> None:
     assert listed(one_odd, replace(around, user="ana")) == []
 
 
-def test_time_is_from_and_up_to(one_odd: Store) -> None:
+def test_since_is_inclusive_and_until_exclusive(one_odd: Store) -> None:
     assert listed(one_odd, FailureFilter(since=NOON)) == ["plain0", "odd"]
     assert listed(one_odd, FailureFilter(until=NOON - timedelta(minutes=1))) == ["plain2"]
     assert listed(one_odd, FailureFilter(node="gpu2", until=NOON)) == ["plain1", "plain2"]
 
 
 @pytest.mark.parametrize("q", ["%", "_", "\\", "'; DROP TABLE jobs; --", "\0"])
-def test_words_are_taken_as_they_are(one_odd: Store, q: str) -> None:
+def test_search_operators_are_taken_as_words(one_odd: Store, q: str) -> None:
     assert listed(one_odd, FailureFilter(q=q)) == []
 
 
-def test_no_word_asks_nothing(one_odd: Store) -> None:
+def test_a_query_without_words_does_not_filter(one_odd: Store) -> None:
     assert len(listed(one_odd, FailureFilter(q="  "))) == 4
 
 
@@ -128,7 +128,7 @@ def test_pages_neither_repeat_nor_skip(
 
 
 @pytest.mark.parametrize(("few", "wanted"), [(0, 3), (2_000, 1)])
-def test_a_word_found_nowhere_near_is_found_by_going_on(
+def test_a_word_beyond_the_window_is_found_on_later_pages(
     store: Store, monkeypatch: pytest.MonkeyPatch, few: int, wanted: int
 ) -> None:
     monkeypatch.setattr(listing, "Q_WINDOW", 4)
@@ -158,7 +158,7 @@ def test_a_word_found_nowhere_near_is_found_by_going_on(
         ("É\ud800 index", False),
     ],
 )
-def test_all_words_must_stand_in_the_evidence(
+def test_all_words_must_occur_in_the_evidence(
     store: Store, monkeypatch: pytest.MonkeyPatch, q: str, *, found: bool, few: int
 ) -> None:
     monkeypatch.setattr(listing, "Q_FEW", few)
@@ -166,7 +166,7 @@ def test_all_words_must_stand_in_the_evidence(
     assert bool(listed(store, FailureFilter(q=q))) is found
 
 
-def test_a_new_version_is_searched_by_its_own_words(store: Store) -> None:
+def test_a_new_version_replaces_the_searched_words(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     with store.unit_of_work() as work:
         told = [{"text": "NVRM: Xid 79", "role": "initiating"}]

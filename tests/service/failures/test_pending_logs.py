@@ -21,7 +21,7 @@ def entries(store: Store, clock: FixedClock, count: int) -> list[PendingLog]:
     ]
 
 
-def test_entries_fall_due_in_order_and_come_back_as_they_went_in(store: Store, clock: FixedClock) -> None:
+def test_entries_fall_due_in_order_and_round_trip(store: Store, clock: FixedClock) -> None:
     given = entries(store, clock, 3)
     with store.unit_of_work() as work:
         work.pending_logs.add(given)
@@ -50,7 +50,7 @@ def test_a_deferred_entry_waits_and_counts_its_tries(store: Store, clock: FixedC
         assert work.pending_logs.due() == []
 
 
-def test_the_latest_entry_of_an_attempt_stands(store: Store, clock: FixedClock) -> None:
+def test_a_later_entry_of_an_attempt_replaces_the_earlier_one(store: Store, clock: FixedClock) -> None:
     [given] = entries(store, clock, 1)
     newer = replace(given, refs=({"rank": 1},), tries=4)
     clock.sleep(60)

@@ -12,7 +12,7 @@ from tests.service.conftest import FixedClock
 from tests.service.made import NOON, STREAMS, job, put, succeeded, verdict
 
 
-def test_a_failure_comes_back_as_it_went_in(store: Store, clock: FixedClock) -> None:
+def test_a_failure_round_trips(store: Store, clock: FixedClock) -> None:
     [outcome] = put(store, [job("e1", name="vit-g")])
     with store.reading() as reading:
         found = reading.failures.get(outcome.failure_id or 0)
@@ -40,21 +40,21 @@ def test_a_failure_comes_back_as_it_went_in(store: Store, clock: FixedClock) -> 
 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 2**63, 10**30])
-def test_a_failure_that_is_not_there(store: Store, number: int) -> None:
+def test_a_missing_failure_is_not_found(store: Store, number: int) -> None:
     with store.reading() as reading, pytest.raises(NotFound, match=str(number)):
         reading.failures.get(number)
     with store.unit_of_work() as work, pytest.raises(NotFound):
         work.failures.revise(number, verdict())
 
 
-def test_only_an_attempt_that_opens_a_failure_makes_one(store: Store) -> None:
+def test_only_an_attempt_that_opens_a_failure_can_be_added(store: Store) -> None:
     given = succeeded("e1")
     [outcome] = put(store, [given])
-    with store.unit_of_work() as work, pytest.raises(ValueError, match="opens no failure"):
+    with store.unit_of_work() as work, pytest.raises(ValueError, match="does not open a failure"):
         work.failures.add([NewFailure(outcome, given, verdict())])
 
 
-def test_a_revision_is_a_new_version_and_the_current_one(store: Store, clock: FixedClock) -> None:
+def test_a_revision_is_a_new_version_and_becomes_current(store: Store, clock: FixedClock) -> None:
     [outcome] = put(store, [job("e1")])
     number = outcome.failure_id or 0
     clock.sleep(60)
@@ -88,7 +88,7 @@ def test_a_machine_never_overrules_a_person(store: Store) -> None:
     assert [kept.streams for kept in found.logs] == [()]
 
 
-def test_another_attempt_s_logs_and_nodes_are_kept_with_the_failure(store: Store) -> None:
+def test_logs_and_nodes_of_another_attempt_are_stored_with_the_failure(store: Store) -> None:
     [first] = put(store, [job("p1", job_id="ml/Job/a", pod="a-1", nodes=("gpu1",))])
     [second] = put(store, [job("p2", job_id="ml/Job/a", pod="a-2", nodes=("gpu9",))])
     number = first.failure_id or 0
@@ -112,7 +112,7 @@ LINES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "expected"), LINES)
-def test_the_headline_is_the_line_that_says_most(body: dict[str, Any], expected: str) -> None:
+def test_the_headline_is_the_most_significant_line(body: dict[str, Any], expected: str) -> None:
     assert headline(body) == expected
 
 

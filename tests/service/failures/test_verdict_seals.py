@@ -1,4 +1,4 @@
-"""A verdict that was changed behind the service's back is found; what retention removed is no change."""
+"""A verdict that was changed outside the service is detected; removal by retention is not a change."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from tests.service.made import NOON, job, put
 LATER = NOON + timedelta(days=365)
 
 
-def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> None:
+def test_sealed_verdicts_are_intact_until_one_is_changed(store: Store) -> None:
     outcomes = put(store, [job(str(number)) for number in range(7)])
     third, fourth = (outcomes[number].failure_id or 0 for number in (2, 3))
     with store.unit_of_work() as work:
@@ -31,7 +31,7 @@ def test_sealed_verdicts_are_intact_until_somebody_changes_one(store: Store) -> 
         assert reading.verdict_seals.check().changed == ((third, 1), (fourth, 1))
 
 
-def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: Store) -> None:
+def test_verdicts_are_counted_by_model_before_and_after_sealing(store: Store) -> None:
     put(store, [job(str(number)) for number in range(5)], model="first 1", rules="r 1")
     put(store, [job(f"b{number}") for number in range(2)], model="second 1", rules="r 1")
 
@@ -52,7 +52,7 @@ def test_who_gave_verdicts_is_counted_before_and_after_they_are_sealed(store: St
     assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
 
 
-def test_what_retention_removed_counts_as_removed(store: Store) -> None:
+def test_records_that_retention_removed_count_as_removed(store: Store) -> None:
     put(store, [job(str(number)) for number in range(4)])
     with store.unit_of_work() as work:
         work.verdict_seals.seal(LATER)
@@ -62,7 +62,7 @@ def test_what_retention_removed_counts_as_removed(store: Store) -> None:
     assert (found.intact, found.removed, found.changed) == (0, 4, ())
 
 
-def test_a_seal_that_was_changed_itself_is_found(store: Store) -> None:
+def test_a_changed_seal_is_detected(store: Store) -> None:
     put(store, [job("1")])
     with store.unit_of_work() as work:
         work.verdict_seals.seal(LATER)

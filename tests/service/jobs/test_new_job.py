@@ -42,7 +42,7 @@ def test_gpu_hours_lost(changes: dict[str, Any], hours: float) -> None:
     assert gpu_hours_lost(from_object(event(**changes))) == hours
 
 
-def test_the_digest_tells_contents_apart_and_not_how_they_were_written() -> None:
+def test_the_digest_depends_on_content_and_not_on_notation() -> None:
     plain = content_digest(from_object(event()))
     assert len(plain) == 16
     assert plain == content_digest(from_object(dict(reversed(event().items()))))

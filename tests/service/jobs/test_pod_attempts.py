@@ -30,7 +30,7 @@ members = st.lists(st.tuples(st.integers(0, 500), st.booleans(), st.booleans()),
 
 @given(members, st.data())
 def test_every_run_counts_once_and_every_diagnosed_row_has_one_failure(rows: list[Member], data: st.DataObject) -> None:
-    """Whatever arrives in whatever order and batches: exactly one failure a row, opened by itself or an earlier one."""
+    """In any order and batches: one failure for each row, opened by itself or an earlier one."""
     arriving = data.draw(st.permutations(rows))
     stored: list[Member] = []
     while arriving:

@@ -14,7 +14,7 @@ def kinds(outcomes: list[JobOutcome]) -> list[str]:
     return [outcome.kind for outcome in outcomes]
 
 
-def test_an_attempt_comes_back_as_it_went_in(store: Store) -> None:
+def test_an_attempt_round_trips(store: Store) -> None:
     given = job(
         "e1",
         job_id="123_4",
@@ -42,7 +42,7 @@ def test_an_attempt_comes_back_as_it_went_in(store: Store) -> None:
     assert (attempt.failure_id, attempt.side, attempt.cause) == (outcome.id, "user", "USER.1")
 
 
-def test_a_good_attempt_is_one_row_without_a_failure(store: Store) -> None:
+def test_a_successful_attempt_is_one_row_without_a_failure(store: Store) -> None:
     [outcome] = put(store, [succeeded("e1")])
     assert (outcome.kind, outcome.failure_id, outcome.opens) == ("new", None, False)
     with store.reading() as reading:
@@ -101,7 +101,7 @@ def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
         assert reading.failures.page().items == ()
 
 
-def test_what_no_database_holds_is_stored_as_near_as_can_be(store: Store) -> None:
+def test_text_that_no_database_can_hold_is_stored_approximately(store: Store) -> None:
     odd = job(
         "e\0\ud800",
         cluster="or\0ion",
@@ -134,7 +134,7 @@ def test_a_batch_of_thousands(store: Store) -> None:
         assert len(reading.jobs.known({f"e{n}" for n in range(3_000)})) == 2_500
 
 
-def test_rivals_with_the_same_events_store_each_once(open_store: Callable[[], Store]) -> None:
+def test_concurrent_writers_of_the_same_events_store_each_once(open_store: Callable[[], Store]) -> None:
     rivals = 4
     keys = [f"e{n}" for n in range(200)]
     gate = threading.Barrier(rivals)
@@ -200,14 +200,14 @@ def test_failed_pods_and_their_controller_are_one_failure(store: Store, *, toget
     assert (stats.failed, stats.gpu_hours_lost, [share.failures for share in stats.by_side]) == (1, 9.0, [1])
 
 
-def test_a_controller_that_is_told_of_before_its_pods(store: Store) -> None:
+def test_a_controller_that_arrives_before_its_pods(store: Store) -> None:
     [first] = put(store, [own("j", 10)])
     [later] = put(store, [pod("p1", 0)])
     assert (later.opens, later.failure_id) == (False, first.id)
     assert counted(store) == {"j": True, "p1": False}
 
 
-def test_a_controller_whose_retry_succeeded_is_no_failed_job(store: Store) -> None:
+def test_a_controller_whose_retry_succeeded_is_not_a_failed_job(store: Store) -> None:
     put(store, [pod("p1", 0)])
     put(store, [own("j", 10, status="succeeded", diagnosed=False, gpu_hours_lost=0.0)])
     with store.reading() as reading:
@@ -217,14 +217,14 @@ def test_a_controller_whose_retry_succeeded_is_no_failed_job(store: Store) -> No
     assert not row.counted
 
 
-def test_a_controller_made_again_under_the_same_name_fails_a_second_time(store: Store) -> None:
+def test_a_recreated_controller_of_the_same_name_is_a_second_failure(store: Store) -> None:
     put(store, [pod("p1", 0), own("j1", 10)])
     outcomes = put(store, [pod("p2", 60), own("j2", 70)])
     assert [outcome.opens for outcome in outcomes] == [True, False]
     assert counted(store) == {"p1": False, "j1": True, "p2": False, "j2": True}
 
 
-def test_a_key_of_another_job_does_not_count_among_a_controller_s_pods(store: Store) -> None:
+def test_a_key_of_another_job_is_not_counted_among_a_controller_s_pods(store: Store) -> None:
     put(store, [job("p1", job_id="elsewhere")])
     outcomes = put(store, [pod("p1", 0, digest=b"other content"), pod("p2", 1)])
     assert kinds(outcomes) == ["conflict", "new"]
@@ -232,7 +232,7 @@ def test_a_key_of_another_job_does_not_count_among_a_controller_s_pods(store: St
     assert counted(store) == {"p2": True}
 
 
-def test_pods_of_one_controller_at_rival_workers_are_one_failure(open_store: Callable[[], Store]) -> None:
+def test_pods_of_one_controller_at_concurrent_workers_are_one_failure(open_store: Callable[[], Store]) -> None:
     gate = threading.Barrier(4)
     failed: list[BaseException] = []
 

@@ -18,7 +18,7 @@ from joserfc.jwk import KeySet, RSAKey
 
 @dataclass
 class IdentityProvider:
-    """What it knows: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last."""
+    """State: `codes` maps a code to the challenge and the claims of its login; `claims` is mixed in last."""
 
     issuer: str = ""
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"}))
@@ -27,7 +27,7 @@ class IdentityProvider:
     claims: dict[str, Any] = field(default_factory=dict)
 
     def grant(self, url: str, **claims: Any) -> str:
-        """What the person's login at `url` (the authorization request) ends in: the code."""
+        """The code that a login at `url` (the authorization request) ends in."""
         asked = {name: values[0] for name, values in parse_qs(url.partition("?")[2]).items()}
         assert asked["code_challenge_method"] == "S256"
         code = f"code-{len(self.codes)}"
@@ -35,7 +35,7 @@ class IdentityProvider:
         return code
 
     def token(self, form: dict[str, list[str]]) -> dict[str, Any] | None:
-        """The token answer for a code, once; None where it or the verifier is wrong."""
+        """The token response for a code, once; None if the code or the verifier is wrong."""
         challenge, claims = self.codes.pop(form["code"][0], ("", {}))
         digest = hashlib.sha256(form["code_verifier"][0].encode()).digest()
         if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != challenge:

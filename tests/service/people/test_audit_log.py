@@ -1,4 +1,4 @@
-"""The audit log can't be changed without being found out."""
+"""Changes of the audit log are detected."""
 
 import pytest
 from sqlalchemy import text
@@ -26,13 +26,13 @@ def test_entries_come_newest_first_with_what_was_before_and_after(store: Store) 
     assert [entry.after for entry in one] == [{"n": 2}]
 
 
-def test_an_untouched_log_holds(store: Store) -> None:
+def test_an_unchanged_log_is_valid(store: Store) -> None:
     fill(store)
     with store.reading() as reading:
         assert reading.audit_log.verify() == (5, None)
 
 
-def test_a_changed_a_removed_and_a_slipped_in_row_are_found(store: Store) -> None:
+def test_changed_removed_and_inserted_rows_are_detected(store: Store) -> None:
     fill(store)
     for statement in (
         "UPDATE audit_log SET who = 'bob' WHERE id = 3",

@@ -11,11 +11,11 @@ def made(**given: object) -> LoginMethods:
     return build(**{"roles": ("*=viewer",), "claims": ClaimNames(), **nothing, **given})  # type: ignore[arg-type]  # by name
 
 
-def test_by_default_nobody_else_vouches() -> None:
+def test_by_default_no_external_authentication_is_configured() -> None:
     assert not made(roles=()).logins
 
 
-def test_each_way_needs_all_of_its_settings() -> None:
+def test_each_login_method_needs_all_of_its_settings() -> None:
     whole = made(issuer="https://id.example", client_id="f", public_url="https://faultline.example/")
     assert whole.logins
     assert made(proxy_secret="s").logins

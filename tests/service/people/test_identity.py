@@ -1,4 +1,4 @@
-"""Whom somebody else vouches for: made at the first login, brought up to date at the next."""
+"""Externally authenticated accounts: created at the first login, updated at the next."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def world(tmp_path: Path) -> World:
     return make_world(tmp_path)
 
 
-def test_first_made_then_changed_to_what_the_claims_say_now(world: World) -> None:
+def test_an_account_is_created_and_later_updated_from_the_claims(world: World) -> None:
     for claims, role in (
         ({"preferred_username": "ana"}, "owner"),
         ({"preferred_username": "ana", "groups": ["sre"]}, "operator"),
@@ -29,7 +29,7 @@ def test_first_made_then_changed_to_what_the_claims_say_now(world: World) -> Non
         assert [entry.what for entry in reading.audit_log.page(limit=9).items] == ["account.changed", "account.made"]
 
 
-def test_who_may_not_come_in_does_not(world: World) -> None:
+def test_people_without_access_are_refused(world: World) -> None:
     nobody = parse_roles(["sre=operator"])
     with world.store.unit_of_work() as work:
         work.accounts.create("local", "admin", password="x")
@@ -46,6 +46,6 @@ def test_who_may_not_come_in_does_not(world: World) -> None:
             log_in_identity(work, "oidc", claims, NAMES, roles)
 
 
-def test_lists_come_in_many_shapes() -> None:
+def test_list_claims_have_several_formats() -> None:
     assert claim_values("a,b c") == claim_values(["a", "b", "c"]) == ("a", "b", "c")
     assert claim_values(None) == claim_values(7) == ()

@@ -38,9 +38,7 @@ def log_in(client: TestClient, issuer: IdentityProvider, **claims: object) -> tu
     return answer.status_code, answer.text
 
 
-def test_in_by_the_organisations_login_and_back_to_the_page_that_was_wanted(
-    world: World, issuer: IdentityProvider
-) -> None:
+def test_a_login_returns_to_the_requested_page(world: World, issuer: IdentityProvider) -> None:
     with world.client() as client:
         assert client.get("/failures").status_code == 303
         status, page = log_in(client, issuer, preferred_username="ana", groups=["sre"])
@@ -50,7 +48,7 @@ def test_in_by_the_organisations_login_and_back_to_the_page_that_was_wanted(
         assert client.get("/settings").status_code == 403
 
 
-def test_who_has_no_role_stays_out(world: World, issuer: IdentityProvider) -> None:
+def test_a_person_without_a_role_is_refused(world: World, issuer: IdentityProvider) -> None:
     with world.client() as client:
         assert log_in(client, issuer, preferred_username="bob", groups=["ml"])[0] == 403
         assert client.get("/failures").status_code == 303
@@ -59,16 +57,14 @@ def test_who_has_no_role_stays_out(world: World, issuer: IdentityProvider) -> No
 @pytest.mark.parametrize(
     "wrong", [{"nonce": "another"}, {"aud": "another"}, {"iss": "http://evil.example"}, {"exp": 1}]
 )
-def test_a_token_that_does_not_hold_opens_nothing(
-    world: World, issuer: IdentityProvider, wrong: dict[str, object]
-) -> None:
+def test_an_invalid_token_is_refused(world: World, issuer: IdentityProvider, wrong: dict[str, object]) -> None:
     issuer.claims = wrong
     with world.client() as client:
         assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 403
         assert client.get("/failures").status_code == 303
 
 
-def test_a_token_signed_by_somebody_else_opens_nothing(world: World, issuer: IdentityProvider) -> None:
+def test_a_token_with_a_foreign_signature_is_refused(world: World, issuer: IdentityProvider) -> None:
     issuer.signing = RSAKey.generate_key(2048, {"kid": "one"})
     with world.client() as client:
         assert log_in(client, issuer, preferred_username="ana", groups=["sre"])[0] == 403
@@ -83,7 +79,7 @@ def test_an_answer_of_another_login_is_refused(world: World, issuer: IdentityPro
         assert other.get(f"/login/oidc/callback?code={code}&state=guess").status_code == 422
 
 
-def test_a_provider_that_is_away_or_calls_itself_otherwise_is_told(issuer: IdentityProvider) -> None:
+def test_an_unreachable_provider_and_another_issuer_are_reported(issuer: IdentityProvider) -> None:
     closed = Provider("http://127.0.0.1:9", "faultline", None, "http://127.0.0.1/back")
     with pytest.raises(Unavailable, match="does not answer"):
         closed.start()

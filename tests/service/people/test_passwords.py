@@ -4,7 +4,7 @@ from service.errors import InvalidInput
 from service.people import passwords
 
 
-def test_only_the_right_password_opens() -> None:
+def test_only_the_correct_password_is_accepted() -> None:
     stored = passwords.hash_password("correct horse battery")
     assert "correct" not in stored
     assert passwords.verify(stored, "correct horse battery")
@@ -14,7 +14,7 @@ def test_only_the_right_password_opens() -> None:
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 201])
-def test_a_bad_length_is_told_without_the_password(password: str) -> None:
+def test_an_invalid_length_is_reported_without_the_password(password: str) -> None:
     with pytest.raises(InvalidInput, match="12 to 200 characters") as caught:
         passwords.hash_password(password)
     assert password not in str(caught.value)

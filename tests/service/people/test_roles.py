@@ -18,7 +18,7 @@ def test_an_owner_sees_their_own_on_the_named_cluster_only() -> None:
     assert visible_to(owner) == Visibility(((None, "ana"), ("orion", "a.b")), ())
 
 
-def test_a_team_narrows_viewers_and_operators_but_not_admins() -> None:
+def test_a_team_limits_viewers_and_operators_but_not_admins() -> None:
     assert "read" not in scopes_of(account("viewer", teams=("vision",)))
     assert visible_to(account("operator", teams=("vision",))) == Visibility((), ("vision",))
     assert visible_to(account("admin", teams=("vision",))) is None
@@ -26,7 +26,7 @@ def test_a_team_narrows_viewers_and_operators_but_not_admins() -> None:
     assert "read" in scopes_of(account("viewer"))
 
 
-def test_the_strongest_of_ones_groups_counts_and_without_any_nobody_comes_in() -> None:
+def test_the_strongest_group_role_counts_and_without_one_access_is_refused() -> None:
     roles = parse_roles(["sre=operator", "ml=viewer", "root=admin"])
     assert roles.of(["ml", "sre"]) == "operator"
     assert roles.of(["x"]) is None
@@ -34,6 +34,6 @@ def test_the_strongest_of_ones_groups_counts_and_without_any_nobody_comes_in() -
 
 
 @pytest.mark.parametrize("pair", ["sre", "=admin", "sre=boss", ""])
-def test_a_pair_that_is_none_is_told(pair: str) -> None:
+def test_an_invalid_pair_is_reported(pair: str) -> None:
     with pytest.raises(ConfigurationError, match="FAULTLINE_ROLES"):
         parse_roles([pair])

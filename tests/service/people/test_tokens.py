@@ -38,7 +38,7 @@ def test_the_secret_itself_is_not_stored(store: Store) -> None:
             assert secret not in " ".join(map(str, row))
 
 
-def test_a_name_is_free_again_after_revocation(store: Store) -> None:
+def test_a_name_can_be_reused_after_revocation(store: Store) -> None:
     with store.unit_of_work() as work:
         work.tokens.create("ci", ["read"])
         with pytest.raises(Conflict, match="ci"):

@@ -1,4 +1,4 @@
-"""Facts by hand for reports."""
+"""Constructed facts for reports."""
 
 from datetime import UTC, datetime, timedelta
 

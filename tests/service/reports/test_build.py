@@ -29,7 +29,7 @@ def test_a_significant_rise_is_reported_and_a_small_one_is_not() -> None:
     assert "No significant change" in " ".join(build(facts(*quiet, week(47, user=66))).sentences)
 
 
-def test_the_first_week_compares_with_nothing() -> None:
+def test_the_first_week_has_no_comparison() -> None:
     report = build(facts(week(47)))
     assert "no earlier week" in " ".join(report.sentences)
     assert all(not row[4] for row in rows(report, "sides"))

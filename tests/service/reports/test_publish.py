@@ -35,7 +35,7 @@ def reports(world: World) -> Reports:
     return Reports(world.store, ZONE, world.clock)
 
 
-def test_a_published_report_is_frozen_and_the_next_version_lists_what_moved(world: World) -> None:
+def test_a_published_report_never_changes_and_the_next_version_lists_the_changes(world: World) -> None:
     post(world, "1", "2")
     post(world, "3", status="succeeded", logs=[])
     world.clock.at = MONDAY
@@ -56,7 +56,7 @@ def test_a_week_that_is_not_over_is_not_published(world: World) -> None:
     assert reports(world).read(WEEK).version == 1
 
 
-def test_of_many_processes_one_publishes_when_the_week_is_six_hours_over(world: World) -> None:
+def test_one_of_many_processes_publishes_six_hours_after_the_end_of_the_week(world: World) -> None:
     post(world, "1")
     world.clock.at = MONDAY - timedelta(hours=2)
     assert reports(world).run_if_due() is None
@@ -73,7 +73,7 @@ def test_of_many_processes_one_publishes_when_the_week_is_six_hours_over(world: 
         assert [one.type for one in work.outbox.lease("test", limit=10, seconds=60)].count("report.published") == 1
 
 
-def test_a_verdict_that_was_only_confirmed_is_not_called_corrected(world: World) -> None:
+def test_a_confirmed_verdict_is_not_counted_as_corrected(world: World) -> None:
     post(world, "1", "2", "3")
     client = world.client()
     for failure, word in ((1, {"kind": "confirm"}), (2, {"kind": "correct", "cause": "SYS.5"})):

@@ -1,4 +1,4 @@
-"""Page, PDF, Markdown and JSON say the same, and whatever a log holds stays text."""
+"""Page, PDF, Markdown and JSON have the same figures, and log text is escaped."""
 
 import html as html_words
 import re
@@ -29,7 +29,7 @@ def texts(report: Report) -> set[str]:
     return {text for text in found if text}
 
 
-def test_html_and_markdown_hold_every_figure_of_the_json(report: Report) -> None:
+def test_html_and_markdown_have_every_figure_of_the_json(report: Report) -> None:
     page = html_words.unescape(html.render(report))
     written = re.sub(r"\\(.)", r"\1", markdown.render(report))
     told = orjson.dumps(report.to_wire()).decode()
@@ -39,7 +39,7 @@ def test_html_and_markdown_hold_every_figure_of_the_json(report: Report) -> None
         assert orjson.dumps(text).decode()[1:-1] in told
 
 
-def test_nothing_of_a_log_acts(report: Report) -> None:
+def test_log_text_is_escaped(report: Report) -> None:
     assert "<script" not in html.render(report)
     assert HOSTILE in html_words.unescape(html.render(report))
     assert "<script" not in markdown.render(report).replace("\\<script", "")
@@ -51,7 +51,7 @@ def test_markdown_tables_keep_their_columns(report: Report) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) <= 1
 
 
-def test_pdf_is_one_and_holds_the_title(report: Report) -> None:
+def test_the_pdf_is_valid_and_has_the_title(report: Report) -> None:
     pytest.importorskip("typst")
     made = pdf.render(report)
     assert made.startswith(b"%PDF-")

@@ -1,4 +1,4 @@
-"""What a week's report counts, on both databases."""
+"""Counts of the weekly report, on both databases."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ def test_counts_of_a_period_by_side_with_squares_for_the_intervals(store: Store)
     assert sum(one.jobs for one in counts.by_side.values()) == 3
 
 
-def test_groups_say_whether_they_are_new_and_how_many_users_they_hit(store: Store) -> None:
+def test_groups_have_first_failures_and_numbers_of_users(store: Store) -> None:
     put(store, [job("old", ended_at=SINCE - timedelta(days=20))], fingerprint="1:back")
     put(store, [job("a", user="ana", gpu_hours_lost=5.0), job("b", user="bo")], fingerprint="1:back")
     put(store, [job("c", gpu_hours_lost=10.0)], fingerprint="1:new")
@@ -33,7 +33,7 @@ def test_groups_say_whether_they_are_new_and_how_many_users_they_hit(store: Stor
     assert none == ()
 
 
-def test_hours_without_any_job_are_told(store: Store) -> None:
+def test_hours_without_any_job_are_listed(store: Store) -> None:
     put(store, [job("a"), succeeded("b", ended_at=NOON + timedelta(hours=2, minutes=5))])
     with store.reading() as reading:
         silent = reading.weekly_counts.silent_hours(NOON, NOON + timedelta(hours=4))
@@ -53,7 +53,7 @@ def test_trust_and_time_to_verdict(store: Store) -> None:
     assert seconds == sorted(seconds)
 
 
-def test_actions_and_people_of_an_empty_week_are_nothing(store: Store) -> None:
+def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
     with store.reading() as reading:
         done = reading.weekly_action_counts.automated(SINCE, UNTIL)
         assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
@@ -63,7 +63,7 @@ def test_actions_and_people_of_an_empty_week_are_nothing(store: Store) -> None:
         assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
 
 
-def test_one_of_many_does_a_duty_and_one_that_dies_is_replaced(store: Store) -> None:
+def test_one_holder_performs_a_task_and_a_dead_one_is_replaced(store: Store) -> None:
     lease = timedelta(minutes=5)
     with store.unit_of_work() as work:
         assert work.task_leases.take("report", "a", due="2026-W47", lease=lease)
@@ -76,7 +76,7 @@ def test_one_of_many_does_a_duty_and_one_that_dies_is_replaced(store: Store) -> 
         assert work.task_leases.last("report") == "2026-W47"
 
 
-def test_a_published_version_is_kept_once_and_stays(store: Store) -> None:
+def test_a_published_version_is_stored_once(store: Store) -> None:
     with store.unit_of_work() as work:
         assert work.reports.add("2026-W47", 1, "ana", {"a": 1})
         assert not work.reports.add("2026-W47", 1, "bo", {"a": 2})

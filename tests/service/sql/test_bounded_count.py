@@ -1,4 +1,4 @@
-"""Counts that stop."""
+"""Bounded counts."""
 
 import pytest
 from sqlalchemy import select
@@ -10,7 +10,7 @@ from service.sql import bounded_count
 from tests.service.made import job, put
 
 
-def test_a_count_says_that_there_are_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, [job(f"e{number}", status=("failed", "hung")[number == 0]) for number in range(7)])
     with store._engine.connect() as connection:
         assert bounded_count.count(connection, select(jobs.c.id)) == 7
@@ -20,5 +20,5 @@ def test_a_count_says_that_there_are_more(store: Store, monkeypatch: pytest.Monk
     assert found == {"failed": 6, "hung": 1}
 
 
-def test_more_is_shown_as_more() -> None:
+def test_a_bounded_count_is_shown_with_a_plus() -> None:
     assert [counted(value) for value in (0, 10_000, 10_001)] == ["0", "10,000", "10,000+"]

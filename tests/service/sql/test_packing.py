@@ -27,22 +27,22 @@ json = st.recursive(
 
 
 @given(json)
-def test_json_comes_back(value: Any) -> None:
+def test_json_round_trips(value: Any) -> None:
     assert unpack(pack(value)) == value
     assert unpack(dump(value)) == value
 
 
 @given(st.binary(max_size=3 * WORTH_COMPRESSING))
-def test_bytes_come_back(data: bytes) -> None:
+def test_bytes_round_trip(data: bytes) -> None:
     if not data.startswith(b"\x28\xb5\x2f\xfd"):  # JSON never begins like a frame
         assert decompress(compress(data)) == data
 
 
-def test_long_text_becomes_short() -> None:
+def test_long_text_is_compressed() -> None:
     assert len(pack("error " * 10_000)) < 200
 
 
-def test_what_json_cannot_say_is_stored_as_near_as_can_be() -> None:
+def test_values_that_json_lacks_are_stored_approximately() -> None:
     assert unpack(pack({"a": "\ud800", 1: 2**70, "o": (object, float("inf")), "n": [None, True]})) == {
         "a": "?",
         "1": str(2**70),
@@ -52,7 +52,7 @@ def test_what_json_cannot_say_is_stored_as_near_as_can_be() -> None:
 
 
 @given(st.text(), st.integers(0, 2**31) | st.none(), st.none() | st.text(), st.none() | st.integers(1, 2**40))
-def test_streams_come_back(text: str, rank: int | None, node: str | None, line: int | None) -> None:
+def test_streams_round_trip(text: str, rank: int | None, node: str | None, line: int | None) -> None:
     stream = LogStream(text, rank, node, "stdout", line, ((0, line), (4, None)), None)
     [found] = unpack_streams(pack_streams([stream]))
     assert (found.rank, found.first_line, found.windows) == (rank, line, stream.windows)

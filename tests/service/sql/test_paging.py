@@ -10,7 +10,7 @@ from service.sql.paging import decode, encode
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**63 - 1), st.text())
-def test_a_cursor_says_where_it_stands(cost: float, number: int, at: str) -> None:
+def test_a_cursor_round_trips_its_position(cost: float, number: int, at: str) -> None:
     assert decode(encode("list", cost, number), "list", float, int) == (cost, number)
     if "\ud800" <= max(at, default="") <= "\udfff":
         return
@@ -35,13 +35,13 @@ BAD = [
 
 
 @pytest.mark.parametrize("cursor", BAD)
-def test_anything_else_is_refused_by_name(cursor: str) -> None:
+def test_an_invalid_cursor_is_refused_with_its_field(cursor: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         decode(cursor, "list", int)
     assert caught.value.errors[0].field == "cursor"
 
 
 @given(st.text())
-def test_no_text_does_worse_than_be_refused(cursor: str) -> None:
+def test_any_text_is_either_a_cursor_or_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
         decode(cursor, "list", str, int)

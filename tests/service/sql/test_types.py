@@ -15,7 +15,7 @@ def test_the_instant_stays_the_same(at: datetime) -> None:
     assert found.timestamp() == at.timestamp() or found in {EARLIEST, LATEST}
 
 
-def test_an_instant_outside_the_calendar_becomes_the_nearest() -> None:
+def test_an_instant_outside_the_range_of_datetime_is_clamped() -> None:
     assert utc(datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))) == EARLIEST
     assert utc(datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))) == LATEST
 

@@ -15,7 +15,7 @@ def one(status: str, n: int, *, ended: datetime = NOON, **changes: object) -> Ne
     return job(f"{status}{n}", status=status, ended_at=ended, **changes)
 
 
-def test_the_rate_has_its_denominator_and_leaves_out_what_is_apart(store: Store) -> None:
+def test_the_rate_excludes_preempted_and_cancelled_jobs(store: Store) -> None:
     rows = [succeeded(f"good{n}") for n in range(6)]
     for n, status in enumerate(["failed", "timeout", "out_of_memory", "node_fail", "evicted", "hung"]):
         rows.append(one(status, n))
@@ -30,7 +30,7 @@ def test_the_rate_has_its_denominator_and_leaves_out_what_is_apart(store: Store)
     assert stats.by_status["hung"] == 1
 
 
-def test_the_range_is_from_and_up_to_and_may_be_empty(store: Store) -> None:
+def test_the_range_is_half_open_and_may_be_empty(store: Store) -> None:
     put(store, [one("failed", 1)])
     with store.reading() as reading:
         assert reading.statistics.stats(NOON - DAY, NOON).failed == 0
@@ -43,7 +43,7 @@ def test_the_range_is_from_and_up_to_and_may_be_empty(store: Store) -> None:
     ("scope", "failed"),
     [({}, 3), ({"cluster": "vega"}, 1), ({"queue": "short"}, 1), ({"team": "nlp", "cluster": "orion"}, 1)],
 )
-def test_a_scope_narrows_every_figure(store: Store, scope: dict[str, str], failed: int) -> None:
+def test_a_scope_filters_every_figure(store: Store, scope: dict[str, str], failed: int) -> None:
     put(store, [one("failed", 1, cluster="vega"), one("failed", 2, queue="short"), one("failed", 3, team="nlp")])
     with store.reading() as reading:
         stats = reading.statistics.stats(NOON - DAY, NOON + DAY, **scope)
@@ -52,7 +52,7 @@ def test_a_scope_narrows_every_figure(store: Store, scope: dict[str, str], faile
     assert sum(hour.failed for hour in stats.hours) == failed
 
 
-def test_sides_and_causes_by_number_and_what_is_not_known_is_said(store: Store) -> None:
+def test_sides_and_causes_are_sorted_by_number_and_include_unknown(store: Store) -> None:
     made = [
         ("user", "USER.1", False, 1.0),
         ("user", "USER.2", False, 1.0),
@@ -99,7 +99,7 @@ def test_hours_are_whole_and_cover_a_day_at_most(store: Store) -> None:
     assert [hour.hour for hour in short.hours] == [NOON - timedelta(hours=1), NOON]
 
 
-def test_the_ends_of_the_calendar(store: Store) -> None:
+def test_the_limits_of_datetime(store: Store) -> None:
     put(store, [one("failed", 1)])
     with store.reading() as reading:
         stats = reading.statistics.stats(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""Counted hours say what the rows say, whatever came when; hypothesis tries orders and times."""
+"""Roll-ups equal the counts of the rows for any order and time of writes (property tests)."""
 
 from datetime import datetime, timedelta
 
@@ -38,7 +38,9 @@ def fill(store: Store) -> None:
     put(store, [job("open", ended_at=NOON - timedelta(days=5))], abstained=True)
 
 
-def test_long_periods_say_the_same_folded_half_folded_and_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_periods_have_the_same_counts_with_and_without_roll_ups(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(store)
     wanted = plain(store, monkeypatch)
     before = sum(1 for n in range(60) if n % 3 and NOON - timedelta(hours=7 * n, minutes=n) < SINCE)
@@ -53,7 +55,7 @@ def test_long_periods_say_the_same_folded_half_folded_and_not(store: Store, monk
     assert read(store) == plain(store, monkeypatch)
 
 
-def test_a_revised_verdict_moves_its_hour(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revised_verdict_marks_its_hour_as_stale(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     [one] = put(store, [job("a", ended_at=NOON - timedelta(days=4))])
     fold(store)
     assert [share.key for share in read(store).by_side] == ["user"]
@@ -65,7 +67,7 @@ def test_a_revised_verdict_moves_its_hour(store: Store, monkeypatch: pytest.Monk
         fold(store)
 
 
-def test_an_hour_that_still_fills_is_left_alone(store: Store) -> None:
+def test_an_hour_that_is_not_over_is_not_counted(store: Store) -> None:
     put(store, [job("a", ended_at=NOON - timedelta(minutes=20))])
     assert fold(store) == 0
     assert fold(store, NOON + timedelta(hours=1)) == 1
