@@ -7,7 +7,7 @@ a model is saved than where a loader starts its workers. The calls in the traceb
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -86,18 +86,29 @@ def cues() -> CueIndex:
 def find_cues(text: str, *, report: bool) -> StageCues:
     """The cues in a text; a word that begins with a letter counts only at the beginning of a word.
 
-    Chinese is written without spaces: there, and after it, a word begins anywhere. Words of report.toml count only
-    where the text is (of) a report.
+    Chinese is written without spaces: there, and after it, a word begins anywhere.
+
+    Args:
+        text: the text.
+        report: whether the text is, or is part of, a report: words of report.toml count only there.
     """
+    return _find_cues(text, lambda: report)
+
+
+def _find_cues(text: str, is_of_report: Callable[[], bool]) -> StageCues:
+    """As `find_cues`, but `is_of_report` is called only at a word of report.toml: logs seldom have one."""
     index = cues()
     found: set[str] = set()
     last_stage, last_begin = "", -1
+    report: bool | None = None
     low = text.lower()
     for word, begin, _ in index.automaton.find_matches_as_indexes(low, overlapping=True):
-        if word in index.of_reports and not report:
-            continue
         if begin and low[begin].isalpha() and low[begin - 1].isascii() and low[begin - 1].isalpha():
             continue
+        if word in index.of_reports:
+            report = is_of_report() if report is None else report
+            if not report:
+                continue
         name = index.names[word]
         found.add(name)
         if begin >= last_begin and name in index.stages:
@@ -113,9 +124,10 @@ def cues_near_first_item(texts: Sequence[str], items: Sequence[EvidenceItem]) ->
     if first is None:
         return StageCues()
     text = texts[first.stream]
-    report = is_report(text)
     if len(text) <= _SHORT_LOG:
-        return find_cues("\n".join(benign_lines.drop_benign(text.splitlines())), report=report)
-    end = first.offset + len(first.text)
-    begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
-    return find_cues(text[begin : end + _AFTER], report=report)
+        near = "\n".join(benign_lines.drop_benign(text.splitlines()))
+    else:
+        end = first.offset + len(first.text)
+        begin = max(0, min(first.start_offset, first.offset) - _BEFORE, end - _MOST)
+        near = text[begin : end + _AFTER]
+    return _find_cues(near, lambda: is_report(text))

@@ -42,7 +42,7 @@ _FUNCTION_WORDS: Final = frozenset(
 def is_prose(line: str) -> bool:
     """Whether a line reads as written by a person."""
     line = _COLLECTED.sub("", line.strip()[:_MAX_CHARS])
-    if len(_OTHER_SCRIPT.findall(line)) >= _MIN_SIGNS:
+    if not line.isascii() and len(_OTHER_SCRIPT.findall(line)) >= _MIN_SIGNS:
         return True
     words = _WORD.findall(line)
     if len(words) < _MIN_WORDS:
