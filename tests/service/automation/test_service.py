@@ -184,7 +184,7 @@ def test_a_person_s_word_goes_before_the_policy_s(here: World) -> None:
     here.automation.resubmit(second, "bea", "the image has it now")
     leases = here.lease()
     assert sorted(lease.job_id for lease in leases) == ["1", "2"]
-    with pytest.raises(Conflict, match="at it already"):
+    with pytest.raises(Conflict, match="is processing it already"):
         here.automation.resubmit(first, "bea")
     for lease in leases:
         here.done(lease)
@@ -199,7 +199,7 @@ def test_what_a_hook_leased_and_forgot_can_be_held(here: World) -> None:
     [one] = here.tell(job("1", XID)).events
     failure = one.failure_id or 0
     [lost] = here.lease(seconds=60)
-    with pytest.raises(Conflict, match="at it already"):
+    with pytest.raises(Conflict, match="is processing it already"):
         here.automation.hold(failure, "ana")
     here.wait(seconds=61)
     [held] = here.automation.hold(failure, "ana", "its hook is gone")
