@@ -1,4 +1,4 @@
-"""The composition root: the only module that knows all the others. Nothing is created at import."""
+"""The composition root: creates the services of a process. Nothing is created at import."""
 
 import os
 import secrets
@@ -57,17 +57,17 @@ FLEET_EVERY_S = 5.0
 RETENTION_EVERY_S = 600.0
 SEALS_EVERY_S = 60.0
 SILENT_EVERY_S = 60.0
-UNTOLD = timedelta(days=1)
+UNDELIVERED_FOR = timedelta(days=1)
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
 
 
 @dataclass
 class Services:
-    """Everything a process may need, each part made when it is first asked for and once.
+    """The services of one process; each is created once, on first access.
 
     Raises (on access):
-        ConfigurationError: a part can't be made from the settings; says which one and what to do.
+        ConfigurationError: a service can't be created from the settings; the message names the setting.
     """
 
     settings: Settings
@@ -75,7 +75,7 @@ class Services:
 
     @cached_property
     def telemetry(self) -> Telemetry:
-        """What this process measures of itself."""
+        """The metrics of this process."""
         return Telemetry()
 
     @cached_property
@@ -85,7 +85,7 @@ class Services:
 
     @cached_property
     def policy(self) -> policy.Policy:
-        """The policy in force."""
+        """The effective mitigation policy."""
         return policy.load(self.settings.policy_file)
 
     @cached_property
@@ -98,7 +98,7 @@ class Services:
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone of reports and pages."""
+        """The time zone of reports and pages."""
         return ZoneInfo(self.settings.timezone)
 
     @cached_property
@@ -108,12 +108,12 @@ class Services:
 
     @cached_property
     def automation(self) -> Automation:
-        """What is done about failures by itself."""
+        """Automatic actions on failures."""
         return Automation(self.store, self.policy, self.clock, self.telemetry)
 
     @cached_property
     def feedback(self) -> Feedback:
-        """Takes what people say of verdicts."""
+        """Records corrections and confirmations of verdicts."""
         advisor = Advisor(self.policy, self.clock)
         return Feedback(self.store, self.clock, advisor, self.automation.withdraw_unsupported, zone=self.zone)
 
@@ -124,7 +124,7 @@ class Services:
 
     @cached_property
     def people(self) -> LoginMethods:
-        """How people log in."""
+        """Login and roles of people."""
         read = self.settings
         return people.build(
             roles=read.roles,
@@ -138,7 +138,7 @@ class Services:
 
     @cached_property
     def retention(self) -> Retention:
-        """What removes what is old."""
+        """Deletes old data as the retention settings say."""
         read = self.settings
         days = RetentionDays(
             rows=read.retention_rows_days,
@@ -150,12 +150,12 @@ class Services:
 
     @cached_property
     def sealing(self) -> Sealing:
-        """What seals verdicts, so that a later change is found."""
+        """Seals verdicts, so that later changes are detected."""
         return Sealing(self.store, self.clock)
 
     @cached_property
     def fleet(self) -> FleetSettings:
-        """How the nodes' past counts, and how long it is kept."""
+        """Settings of node histories."""
         days = self.settings.retention_node_events_days
         return FleetSettings(
             half_life=timedelta(days=self.settings.node_half_life_days),
@@ -164,17 +164,17 @@ class Services:
 
     @cached_property
     def tending(self) -> NodeStatisticsUpdater:
-        """Counts what nodes ran and what failed on them."""
+        """Counts jobs and failures by node."""
         return NodeStatisticsUpdater(self.store, self.clock, self.fleet)
 
     @cached_property
     def node_events(self) -> NodeEventIntake:
-        """Takes what nodes say."""
+        """Stores node events."""
         return NodeEventIntake(self.store, self.clock, self.fleet)
 
     @cached_property
     def nodes_kafka(self) -> KafkaConfig | None:
-        """How to read the topic of what nodes say, in a group of its own; None where there is none."""
+        """Configuration of the node-event consumer, in its own consumer group; None if no topic is set."""
         topic = self.settings.node_event_topic
         if topic is None:
             return None
@@ -189,7 +189,7 @@ class Services:
         return config
 
     def node_consumer(self, config: KafkaConfig, member: str) -> Consumer:
-        """The second consumer, of what nodes say."""
+        """Create the consumer of node events."""
         return Consumer(
             KafkaSource(config, member=member),
             node_events.parse,
@@ -202,8 +202,8 @@ class Services:
 
     @contextmanager
     def maintenance(self) -> Iterator[None]:
-        """What has to be done now and then, by one of all processes: reports, retention."""
-        besides = [
+        """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
+        tasks = [
             PeriodicTask(self.reports.run_if_due, REPORTS_EVERY_S),
             PeriodicTask(self.tending, FLEET_EVERY_S),
             PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),
@@ -212,16 +212,16 @@ class Services:
             PeriodicTask(self.sealing.seal_due, SEALS_EVERY_S),
             PeriodicTask(self.fold, FOLD_EVERY_S),
             PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
-            PeriodicTask(self._tell_nobody, SILENT_EVERY_S),
-            PeriodicTask(self._count_hours, SILENT_EVERY_S),
+            PeriodicTask(self._expire_undeliverable, SILENT_EVERY_S),
+            PeriodicTask(self._fold_hourly_counts, SILENT_EVERY_S),
         ]
-        for beside in besides:
-            beside.start()
+        for task in tasks:
+            task.start()
         try:
             yield
         finally:
-            for beside in besides:
-                beside.close()
+            for task in tasks:
+                task.close()
 
     @cached_property
     def logs(self) -> LogFetcher:
@@ -230,7 +230,7 @@ class Services:
 
     @cached_property
     def diagnose(self) -> Diagnose:
-        """The use case."""
+        """The diagnosis of batches of events."""
         return Diagnose(
             self.store,
             self.logs,
@@ -245,7 +245,7 @@ class Services:
 
     @cached_property
     def kafka(self) -> KafkaConfig:
-        """How to reach the broker."""
+        """Configuration of the Kafka connection."""
         settings = self.settings
         secret = settings.kafka_sasl_password
         key_secret = settings.kafka_ssl_password
@@ -267,22 +267,22 @@ class Services:
 
     @cached_property
     def producer(self) -> Producer:
-        """Sends to the broker."""
+        """The Kafka producer."""
         return Producer(self.kafka)
 
     @cached_property
     def delivery(self) -> delivery_config.DeliveryConfig | None:
-        """Whom to tell of verdicts; None: nobody."""
+        """Configuration of deliveries; None: there are none."""
         path = self.settings.delivery_file
         return None if path is None else delivery_config.load(path)
 
     @contextmanager
     def delivering(self) -> Iterator[None]:
-        """Tell others of verdicts meanwhile, in threads of its own and on connections of its own."""
+        """Send notifications during the `with` block, with separate threads and database connections."""
         if self.delivery is None:
             yield
             return
-        # Apart from the consumer's: neither ever waits for the other's connection, or for the other's broker call.
+        # Separate from the consumer, so that neither waits for a connection or a broker call of the other.
         store = Store(self.settings.database_url.get_secret_value(), clock=self.clock, pool_size=2)
         drain = Drain(
             store,
@@ -301,32 +301,32 @@ class Services:
             with suppress(FaultlineError):
                 store.close()
 
-    def _count_hours(self) -> None:
-        """Hours that are over are counted, so that long periods are read quickly."""
+    def _fold_hourly_counts(self) -> None:
+        """Fold completed hours into counts, so that long periods are read quickly."""
         counted = 1
         while counted:
             with self.store.unit_of_work() as work:
                 counted = work.rollups.recount(self.clock.now())
 
-    def _tell_nobody(self) -> None:
-        """Without a file of endpoints nobody is told: messages wait a day for one to be named, then they go."""
+    def _expire_undeliverable(self) -> None:
+        """Without a delivery file, drop messages after a day; a file set until then still gets them."""
         if self.delivery is not None:
             return
         with self.store.unit_of_work() as work:
-            work.outbox.pass_over(self.clock.now() - UNTOLD)
+            work.outbox.pass_over(self.clock.now() - UNDELIVERED_FOR)
 
     def _topic(self, topic: str) -> TopicChannel:
         config = self.kafka
         return TopicChannel(topic, Producer(config), lambda: ensure_topic(config, topic))
 
     def consumer(self, member: str | None = None) -> Consumer:
-        """The worker's loop on the broker; `member` is the static member's name in the group."""
+        """Create the consumer of the worker on Kafka; `member` is the static member name in the group."""
         return self.consumer_of(
             KafkaSource(self.kafka, member=member), DeadLetterSender(self.producer, self.settings.dead_letter_topic)
         )
 
     def consumer_of(self, source: Source, dead_letters: DeadLetterTopic) -> Consumer:
-        """The worker's loop on any source."""
+        """Create the consumer of the worker on any source."""
         return Consumer(
             source,
             recognise.parse,
@@ -343,10 +343,10 @@ class Services:
         return LagReader(self.kafka)
 
     def measure_lag(self) -> None:
-        """Ask the broker how far behind the group is, for a process that does not consume itself.
+        """Measure the consumer lag, for a process that does not consume itself.
 
         Raises:
-            Unavailable: the broker does not answer; the metric is gone until it does.
+            Unavailable: the broker does not answer; the metric is absent until it does.
         """
         try:
             lag = self._lag_reader.read()
@@ -357,7 +357,7 @@ class Services:
             self.telemetry.lag.labels(topic).set(records)
 
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
-        """What the API and the pages need; `lag` where another process consumes."""
+        """Create the services of API and pages; `lag` is set if another process consumes."""
         return WebServices(
             store=self.store,
             ingest=self.diagnose,
@@ -378,7 +378,7 @@ class Services:
         return artifact.manifest_of(self.settings.model_dir)
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Release the resources of all created services."""
         if "logs" in self.__dict__:
             self.logs.close()
         if "_lag_reader" in self.__dict__:
@@ -391,5 +391,5 @@ class Services:
 
 
 def build(settings: Settings, clock: Clock | None = None) -> Services:
-    """The parts of one process."""
+    """Create the services of one process."""
     return Services(settings, clock or SystemClock())

@@ -1,4 +1,4 @@
-"""Something done now and then beside the loop, which must not wait for it."""
+"""A function called periodically in a background thread."""
 
 import logging
 import threading
@@ -12,20 +12,20 @@ JOIN_S = 5.0
 
 
 class PeriodicTask:
-    """Calls `action` every `interval_s` in a thread of its own until closed; its errors are logged and survived."""
+    """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged."""
 
     def __init__(self, action: Callable[[], object], interval_s: float = 5.0) -> None:
         self._action = action
         self._interval_s = interval_s
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="beside-the-consumer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="periodic-task", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
-        """End; an action in hand gets a moment to finish (one that is cut off does nothing by halves)."""
+        """Stop; a running call gets some seconds to finish (transactions make an interrupted one harmless)."""
         self._end.set()
         self._thread.join(JOIN_S)
 
@@ -34,6 +34,6 @@ class PeriodicTask:
             try:
                 self._action()
             except Unavailable as error:
-                log.info("later: %s", error.detail)
+                log.info("periodic task is retried later: %s", error.detail)
             except Exception:
-                log.exception("what is done beside the consumer failed; it will be tried again")
+                log.exception("a periodic task failed and will be retried")

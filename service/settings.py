@@ -1,4 +1,4 @@
-"""What an operator can set, all by FAULTLINE_* environment variables; read once, by the composition root only."""
+"""The settings, from FAULTLINE_* environment variables; read once, by the composition root only."""
 
 import os
 import sys
@@ -13,9 +13,9 @@ import classifiers
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_"
-# Of programs that stand beside a scheduler and read their own.
+# Prefixes of programs that read their own settings.
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
-# These may come as NAME_FILE, the path of a file that holds the value.
+# Settings that may be given as NAME_FILE, the path of a file with the value.
 SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password", "oidc_client_secret", "proxy_secret")
 
 CommaSeparated = tuple[str, ...]
@@ -64,26 +64,32 @@ class Settings(BaseModel):
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     model_dir: Path = Field(default_factory=default_model_dir)
     policy_file: Path | None = None
-    delivery_file: Path | None = Field(default=None, description="TOML of whom to tell of verdicts, and how")
+    delivery_file: Path | None = Field(default=None, description="TOML file of delivery endpoints")
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65_535)
     timezone: str = "UTC"
-    roles: CommaSeparated = Field(default=(), description="group=role of those others vouch for; *: everybody")
-    user_claim: str = Field(default="preferred_username", description="claim or header that names a person's jobs")
+    roles: CommaSeparated = Field(
+        default=(), description="group=role for externally authenticated people; *: everybody"
+    )
+    user_claim: str = Field(
+        default="preferred_username", description="claim or header with the user name of a person's jobs"
+    )
     groups_claim: str = "groups"
     teams_claim: str | None = None
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
-    public_url: str | None = Field(default=None, description="where browsers reach the service, https://...")
-    proxy_secret: SecretStr | None = Field(default=None, description="shown by a proxy that logs people in")
-    node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of what nodes say")
-    node_half_life_days: float = Field(default=14.0, gt=0, le=3_650, description="so old, a node's failure counts half")
-    retention_node_events_days: int = Field(default=90, ge=0, description="what nodes said; 0 keeps it for ever")
-    retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0 keeps them for ever")
-    retention_verdicts_days: int = Field(default=400, ge=0, description="verdicts in full; their fields stay")
-    retention_logs_days: int = Field(default=90, ge=0, description="logs as read; the evidence lines stay")
-    retention_done_days: int = Field(default=30, ge=0, description="messages delivered, and dead letters")
+    public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
+    proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
+    node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of node events")
+    node_half_life_days: float = Field(
+        default=14.0, gt=0, le=3_650, description="half-life of a node's failures in its failure rate"
+    )
+    retention_node_events_days: int = Field(default=90, ge=0, description="node events; 0: keep for ever")
+    retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0: keep for ever")
+    retention_verdicts_days: int = Field(default=400, ge=0, description="full verdicts; their searchable fields stay")
+    retention_logs_days: int = Field(default=90, ge=0, description="logs; the evidence lines stay")
+    retention_done_days: int = Field(default=30, ge=0, description="delivered messages and dead letters")
 
     @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", "roles", mode="before")
     @classmethod
@@ -102,7 +108,7 @@ class Settings(BaseModel):
         return value
 
     def shown(self) -> dict[str, str]:
-        """Every setting as text, with secrets hidden and credentials cut from URLs."""
+        """Return every setting as text, with secrets hidden and credentials removed from URLs."""
         out = {}
         for name in type(self).model_fields:
             value = getattr(self, name)
@@ -116,18 +122,18 @@ class Settings(BaseModel):
 
 
 def without_credentials(url: str) -> str:
-    """`scheme://user:secret@host/...` as `scheme://***@host/...`."""
+    """Return `scheme://user:secret@host/...` as `scheme://***@host/...`."""
     scheme, separator, rest = url.partition("://")
-    # A password may hold a slash or a question mark; a path without a host in front of it has none.
+    # A password may contain a slash or a question mark; a path without a host has no credentials.
     _, at, place = ("", "", rest) if rest.startswith("/") else rest.rpartition("@")
     return f"{scheme}{separator}{'***@' if at else ''}{place.partition('?')[0]}"
 
 
 def read(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this process.
+    """Read the settings of this process.
 
     Raises:
-        ConfigurationError: names each variable that is unknown or wrong, and what was expected.
+        ConfigurationError: names each unknown or wrong variable, and what was expected.
     """
     env = dict(os.environ if environ is None else environ)
     given = {

@@ -1,4 +1,4 @@
-"""The end, asked for by a signal or by another thread."""
+"""Shutdown flags, set by a signal or by another thread."""
 
 import os
 import select
@@ -8,21 +8,21 @@ from typing import Protocol
 
 
 class ShutdownFlag(Protocol):
-    """Whether to end; a threading.Event is one."""
+    """Whether to shut down; a threading.Event is one."""
 
     def is_set(self) -> bool:
-        """Whether the end was asked for."""
+        """Return whether shutdown was requested."""
         ...
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return after `timeout` seconds, or as soon as the end is asked for; then True."""
+        """Wait up to `timeout` seconds; return True as soon as shutdown is requested."""
         ...
 
 
 class SignalShutdownFlag:
-    """Set by SIGTERM or SIGINT.
+    """A flag set by SIGTERM or SIGINT.
 
-    Not a threading.Event: its lock may be held by the very thread that the signal handler interrupts.
+    Not a threading.Event: the thread interrupted by the signal handler may hold its lock.
     """
 
     def __init__(self) -> None:
@@ -30,31 +30,31 @@ class SignalShutdownFlag:
         self._set = False
 
     def listen(self) -> None:
-        """Take the signals; main thread only."""
+        """Install the signal handlers; main thread only."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
 
     def set(self) -> None:
-        """Ask for the end; safe within a signal handler."""
+        """Request shutdown; safe within a signal handler."""
         if not self._set:
             self._set = True
             os.write(self._writer, b"x")
 
     def is_set(self) -> bool:
-        """See `Stop`."""
+        """See `ShutdownFlag`."""
         return self._set
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Stop`."""
+        """See `ShutdownFlag`."""
         select.select([self._reader], [], [], timeout)
         return self._set
 
     def fileno(self) -> int:
-        """A descriptor that is readable once the end was asked for."""
+        """Return a file descriptor that becomes readable when shutdown is requested."""
         return self._reader
 
     def close(self) -> None:
-        """Give the pipe back."""
+        """Close the pipe."""
         os.close(self._reader)
         os.close(self._writer)
 

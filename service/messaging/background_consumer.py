@@ -1,4 +1,4 @@
-"""A second consumer beside the first, of what nodes say: it ends with the first, and its failure ends the first."""
+"""A consumer in a background thread: it ends with the main consumer, and its failure ends the main consumer."""
 
 import logging
 import threading
@@ -15,11 +15,12 @@ JOIN_S = 30.0
 
 
 class BackgroundConsumer:
-    """Runs `work` in a thread of its own from `with` to its end.
+    """Runs `work` in its own thread during the `with` block.
 
     Args:
-        work: consumes until the stop it is given is set.
-        stop: the first one's; `Second.stop` is to be used by the first instead, it is also set when `work` fails.
+        work: consumes until the flag passed to it is set.
+        stop: the flag of the process; the main consumer uses `BackgroundConsumer.stop` instead, which is also set when
+            `work` fails.
     """
 
     def __init__(self, work: Callable[[ShutdownFlag], None], stop: ShutdownFlag) -> None:
@@ -27,7 +28,7 @@ class BackgroundConsumer:
         self._end = threading.Event()
         self._failed = threading.Event()
         self._error: FaultlineError | None = None
-        self._thread = threading.Thread(target=self._run, name="second-consumer", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="background-consumer", daemon=True)
         self.stop: ShutdownFlag = _AnyShutdownFlag(stop, self._failed)
 
     def __enter__(self) -> Self:
@@ -37,7 +38,7 @@ class BackgroundConsumer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it; what made it fail is raised here, unless the first one failed itself."""
+        """Stop the thread and raise its error, unless the main consumer failed itself."""
         self._end.set()
         self._thread.join(JOIN_S)
         if self._error is not None and error is None:
@@ -49,24 +50,24 @@ class BackgroundConsumer:
         except FaultlineError as error:
             self._error = error
         except Exception as error:
-            log.exception("the second consumer failed")
-            self._error = FaultlineError(f"the second consumer failed: {type(error).__name__}")
+            log.exception("the background consumer failed")
+            self._error = FaultlineError(f"the background consumer failed: {type(error).__name__}")
         finally:
             if self._error is not None:
                 self._failed.set()
 
 
 class _AnyShutdownFlag:
-    """Set as soon as one of two is."""
+    """Set as soon as one of two flags is set."""
 
     def __init__(self, first: ShutdownFlag, second: ShutdownFlag) -> None:
         self._first = first
         self._second = second
 
     def is_set(self) -> bool:
-        """See `Stop`."""
+        """See `ShutdownFlag`."""
         return self._first.is_set() or self._second.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """See `Stop`; the second one is seen when the wait is over."""
+        """See `ShutdownFlag`; the second flag is checked before and after the wait."""
         return self._second.is_set() or self._first.wait(timeout) or self._second.is_set()

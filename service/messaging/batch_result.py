@@ -1,4 +1,4 @@
-"""What became of a batch: one outcome an event, in order; shared by those who hand batches in."""
+"""Result of a batch: one outcome for each event, in order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ OutcomeKind = Literal["accepted", "duplicate", "conflict"]
 
 @dataclass(frozen=True, slots=True)
 class EventOutcome:
-    """One event's fate. `conflict`: its id was stored before with other content, which stays.
+    """Result of one event. `conflict`: its id is stored with other content, which is kept.
 
-    `failure_id` is the failure it belongs to, None for jobs that did not fail; `verdict` is verdict/1 where this very
-    batch diagnosed it.
+    `failure_id` is the failure it belongs to, None for jobs that did not fail; `verdict` is verdict/1 if this batch
+    diagnosed it.
     """
 
     kind: OutcomeKind
@@ -26,19 +26,19 @@ class EventOutcome:
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """The outcomes of a committed batch, in the order of its events, and the ids of its dead letters."""
+    """Results of a committed batch, in the order of its events, and the ids of its dead letters."""
 
     events: tuple[EventOutcome, ...]
     dead_letters: tuple[int, ...] = ()
 
 
 class BatchHandler(Protocol):
-    """The one callable that sources hand batches to; it returns after the commit."""
+    """Stores batches from any source; returns after the commit."""
 
     def __call__(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         """Diagnose and store a batch in one transaction.
 
         Raises:
-            Unavailable: the database does not answer; nothing was stored, the same batch may be given again.
+            Unavailable: the database does not answer; nothing was stored, and the same batch may be passed again.
         """
         ...

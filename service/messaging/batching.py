@@ -1,4 +1,4 @@
-"""From records to what is handed over: read each, cut into batches, and say what may be committed."""
+"""Reads records, splits them into batches, and computes the offsets to commit."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BatchItem:
-    """One thing to hand over, with the bytes it was read from and their place; `record` where it came from a topic."""
+    """One event or dead letter with its raw bytes and their location; `record` is set if it came from a topic."""
 
     what: JobCompletion | NodeReport | DeadLetter
     value: bytes | None
@@ -28,18 +28,18 @@ class BatchItem:
 def read(
     parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
 ) -> JobCompletion | NodeReport | Skipped | UnreadableRecord:
-    """One record read; what can't be read is given back as the error that says why."""
+    """Parse one record; return the error if it is unreadable."""
     try:
         return parse(value, headers, cluster=cluster)
     except UnreadableRecord as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a reader that fails on one record must not stop all the others
+    except Exception as error:  # noqa: BLE001 - a parser failure on one record must not stop the others
         problem = FieldError("(whole record)", "something that this version can read", type(error).__name__)
         return UnreadableRecord(f"reading failed: {type(error).__name__}", (problem,))
 
 
 def split_by_size(records: Sequence[Record], max_bytes: int = MAX_BYTES) -> Iterator[list[Record]]:
-    """The records in order, in pieces of at most `max_bytes` of values (one larger record is a piece of its own)."""
+    """Yield the records in order, in pieces of at most `max_bytes` of values (a larger record is its own piece)."""
     piece: list[Record] = []
     size = 0
     for record in records:
@@ -53,7 +53,7 @@ def split_by_size(records: Sequence[Record], max_bytes: int = MAX_BYTES) -> Iter
 
 
 def next_offsets(records: Sequence[Record]) -> dict[TopicPartition, int]:
-    """The offset to read next of each partition, once all of these (in order, from the first unread) are finished."""
+    """Return the next offset of each partition after these records, which are in order."""
     out: dict[TopicPartition, int] = {}
     for record in records:
         out[record.at] = max(out.get(record.at, 0), record.offset + 1)

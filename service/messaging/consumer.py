@@ -1,4 +1,4 @@
-"""The only loop: poll, read, handle, dead letters, and the offsets last."""
+"""The consumer loop: poll, parse, store, send dead letters, and commit the offsets last."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ LAG_EVERY_S = 10.0
 
 
 class _Stopped(Exception):
-    """The end was asked for while waiting; what is in hand was not committed and will be read again."""
+    """Shutdown was requested while waiting; the current batch is not committed and will be read again."""
 
 
 class Consumer:
-    """Reads a source until told to stop.
+    """Consumes a source until shutdown.
 
     Args:
-        source: where records come from; closed when `run` ends.
-        parse: reads one record.
+        source: the source of records; closed when `run` ends.
+        parse: parses one record.
         handle: stores a batch; returns after the commit.
-        dead_letters: the topic of what can't be read.
-        idle: called every few seconds beside the loop (logs that came late).
-        dead_letter_limit: so many unreadable records in a row end the run.
+        dead_letters: the topic for unreadable records.
+        idle: called every few seconds in a background thread (late logs).
+        dead_letter_limit: number of consecutive unreadable records that stops the consumer.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Consumer:
         self._handler = RetryingHandler(handle, self._wait_for_database, self._ours)
         self._backoff = Backoff()
         self._stop: ShutdownFlag
-        self._lost: set[TopicPartition] = set()  # taken away since the last poll that brought records
-        self._due: dict[TopicPartition, int] = {}  # finished, and not yet committed
+        self._lost: set[TopicPartition] = set()  # revoked since the last poll that returned records
+        self._due: dict[TopicPartition, int] = {}  # stored, but not yet committed
         self._next_lag = clock.monotonic()
 
     def run(self, stop: ShutdownFlag) -> None:
-        """Consume until `stop` is set: the batch in hand is finished and committed, then the source left.
+        """Consume until `stop` is set; the current batch is stored and committed before the source is closed.
 
         Raises:
-            TooManyDeadLetters: `dead_letter_limit` unreadable records in a row; what was before is committed.
-            ConfigurationError: the broker refuses for good, or another member has this one's name.
+            TooManyDeadLetters: `dead_letter_limit` unreadable records in a row; everything before is committed.
+            ConfigurationError: the broker refuses permanently, or another member has this name.
         """
         self._stop = stop
         if self._idle_task is not None:
@@ -86,7 +86,7 @@ class Consumer:
             while not stop.is_set():
                 self._turn()
         except _Stopped:
-            log.info("stopped while waiting; the batch in hand will be read again")
+            log.info("stopped while waiting; the current batch will be read again")
         finally:
             if self._idle_task is not None:
                 self._idle_task.close()
@@ -103,7 +103,7 @@ class Consumer:
             return
         self._backoff.reset()
         self._note_lost()
-        self._lost.clear()  # what has just come was read after that
+        self._lost.clear()  # the new records were read after the revocation
         self._measure_lag()
         if not records:
             self._commit()
@@ -125,7 +125,7 @@ class Consumer:
         self._dead_letter_limit.note(taken, items, poisoned)
 
     def _read(self, records: Sequence[Record]) -> tuple[list[Record], list[BatchItem], int]:
-        """The records up to the one with which it is too many unreadable in a row, read; and how many were skipped."""
+        """Parse records up to the dead-letter limit; return those taken, their items, and the number skipped."""
         taken: list[Record] = []
         items: list[BatchItem] = []
         skipped = 0
@@ -165,7 +165,7 @@ class Consumer:
             self._source.resume()
 
     def _commit(self) -> None:
-        """Commit what is finished; what the broker does not take now goes with the next."""
+        """Commit finished offsets; if the broker does not accept them, they go with the next commit."""
         if not self._due:
             return
         try:
@@ -181,7 +181,7 @@ class Consumer:
         self._source.resume()
 
     def _wait(self, error: Unavailable, times: int) -> None:
-        """Let some time pass before the next try, without losing the membership."""
+        """Wait before the next try, without losing the group membership."""
         if times == 1:
             self._backoff.reset()
         pause = self._backoff.next()
