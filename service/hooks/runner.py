@@ -1,7 +1,6 @@
-"""The hook's loop: what an earlier life left unfinished first, then one request after another.
+"""The hook's main loop: complete unfinished requests first, then lease and execute new ones.
 
-One request is leased at a time, so that it is acted on within moments of the service's yes: whoever stops automatic
-action stops the hooks too.
+One request is leased at a time and executed at once, so that stopping automation also stops the hooks.
 """
 
 import logging
@@ -33,13 +32,13 @@ class RoundTimer(Protocol):
     """Waits between rounds."""
 
     def wait(self, seconds: float) -> None:
-        """Return after so many seconds, when the end is asked for, or when somebody says that there is work."""
+        """Return after `seconds`, at shutdown, or on notification of new requests."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerOptions:
-    """How a hook goes about it. Times in seconds; `lease_s` must be more than carrying out one request takes."""
+    """Options of a hook. Times in seconds; `lease_s` must exceed the time to execute one request."""
 
     cluster: str
     poll_s: float = 15.0
@@ -48,7 +47,7 @@ class RunnerOptions:
 
 
 class HookRunner:
-    """One hook: a service, a scheduler, and the memory between them."""
+    """One hook: leases requests from the service, executes them at a scheduler, and keeps a journal."""
 
     def __init__(
         self, service: LeaseService, scheduler: Scheduler, journal: Journal, clock: Clock, options: RunnerOptions
@@ -61,7 +60,7 @@ class HookRunner:
         self._reported: set[str] = set()
 
     def run(self, stop: ShutdownFlag, pause: RoundTimer) -> None:
-        """Work until the end is asked for."""
+        """Run until shutdown."""
         backoff = Backoff(longest=60.0)
         while not stop.is_set():
             try:
@@ -74,17 +73,17 @@ class HookRunner:
                 log.error("%s; trying again in %.0f s", error, seconds)  # noqa: TRY400 - the text says it all
             except OSError as error:
                 seconds = REFUSED_PAUSE_S
-                log.error("the hook's memory can't be used: %s; trying again in %.0f s", error, seconds)  # noqa: TRY400 - as above
+                log.error("the journal can't be used: %s; trying again in %.0f s", error, seconds)  # noqa: TRY400 - as above
             else:
                 backoff.reset()
                 seconds = self._options.poll_s
             pause.wait(seconds)
 
     def round(self, stopped: Callable[[], bool] = bool) -> int:
-        """Finish what is unfinished, then take requests until there is none; how many were taken.
+        """Complete unfinished requests, then lease requests until there are none; return the number leased.
 
         Raises:
-            ServiceUnavailable, ServiceRefused: the rest of the round was left out; nothing is lost.
+            ServiceUnavailable, ServiceRefused: the rest of the round was skipped; nothing is lost.
         """
         try:
             self._scheduler.maintain()
@@ -105,7 +104,7 @@ class HookRunner:
         return taken
 
     def recover(self) -> None:
-        """Bring what an earlier life or round left unfinished to its end, as far as lease and scheduler allow."""
+        """Complete requests left unfinished by an earlier run or round, as far as lease and scheduler allow."""
         if self._options.dry_run:
             return
         for intent in self._journal.all():
@@ -115,35 +114,35 @@ class HookRunner:
                 self._finish(intent)
 
     def work(self, request: Request) -> None:
-        """Carry out one leased request, or answer for it what is known already.
+        """Execute one leased request, or report its known outcome.
 
         Raises:
-            ServiceUnavailable: what became of it could not be told; the journal keeps it.
+            ServiceUnavailable: the outcome could not be reported; the journal keeps it.
             OSError: the journal can't be written.
         """
         known = self._journal.get(request.request_id)
         if known is not None and known.outcome is not None:
-            log.info("%s: answered from memory", request.request_id)
+            log.info("%s: reported from the journal", request.request_id)
             self._tell(replace(known, lease_token=request.lease_token, state="acted"))
         elif request.cluster != self._options.cluster:
             self._end(request, Settled("refused", f"this hook serves cluster {self._options.cluster}"), None)
         elif not self._scheduler.can_look_up and (known or self._begun_elsewhere(request)):
             self._end(
-                request, Settled("unknown", "it may have been begun before, and it is not known how that ended"), known
+                request, Settled("unknown", "an earlier attempt may have started, and its outcome is not known"), known
             )
         elif request.not_before is not None and request.not_before > self._clock.now() + EARLY:
             wait = (request.not_before - self._clock.now()).total_seconds()
-            self._end(request, Failed("its time has not come", wait), known)
+            self._end(request, Failed("its start time has not been reached", wait), known)
         else:
             self._attempt(request, known)
 
     def _begun_elsewhere(self, request: Request) -> bool:
-        """Whether somebody else, or this hook before its memory was lost, may have begun it."""
+        """Whether another hook, or this one before its journal was lost, may have started the request."""
         count = request.extra.get("lease_count")
         return self._journal.tainted(request.request_id) or (isinstance(count, int) and count > 1)
 
     def _attempt(self, request: Request, known: Intent | None) -> None:
-        """Look, write the intent, act, write the outcome, tell it."""
+        """Inspect, write the intent, execute, write the outcome, report it."""
         begun_at = known.at if known is not None else self._aside_at(request)
         try:
             seen = self._scheduler.inspect(request, begun_at=begun_at)
@@ -164,25 +163,25 @@ class HookRunner:
             log.warning("%s: %s", request.request_id, error)
             return
         except OSError as error:
-            self._end(request, Failed(f"the hook's memory can't be written: {error.strerror}", AWAY_RETRY_S), known)
+            self._end(request, Failed(f"the journal can't be written: {error.strerror}", AWAY_RETRY_S), known)
             return
         log.info("%s: job %s: %s", request.request_id, request.job_id, seen.action_text)
         try:
             outcome = self._scheduler.execute(request, lease)
         except (SchedulerUnavailable, LeaseExpired) as error:
-            log.warning("%s: %s; it will be looked at again", request.request_id, error)
+            log.warning("%s: %s; it will be inspected again", request.request_id, error)
             return
         self._end(request, outcome, intent)
 
     def _finish(self, intent: Intent) -> None:
-        """What was begun and not ended: done, or to be done under the same lease, or left to the next one."""
+        """Complete a started request: under the same lease if it is valid, else report what is known."""
         try:
             request = read_request({**intent.request, "lease_token": intent.lease_token}, intent.good_until)
         except InvalidRequest as error:
             log.error("%s: %s", intent.request_id, error)  # noqa: TRY400 - the text says it all
             return
         if not self._scheduler.can_look_up:
-            what = "the hook ended while it was carried out; it is not run again by itself"
+            what = "the hook ended during execution; the request is not repeated automatically"
             self._end(request, Settled("unknown", what), intent)
         elif self._clock.now() < intent.good_until:
             self._attempt(request, intent)
@@ -190,7 +189,7 @@ class HookRunner:
             self._afterwards(request, intent)
 
     def _afterwards(self, request: Request, intent: Intent) -> None:
-        """Its lease is over: nothing may be changed, but what was done can be told."""
+        """The lease has expired: change nothing, but report an outcome that can be found."""
         try:
             seen = self._scheduler.inspect(request, begun_at=intent.at)
         except SchedulerUnavailable as away:
@@ -199,18 +198,18 @@ class HookRunner:
         if isinstance(seen, Settled):
             self._end(request, seen, intent)
         elif isinstance(seen, Failed) or not seen.begun:
-            self._journal.forget(request.request_id)  # nothing was done: whoever leases it next begins anew
+            self._journal.forget(request.request_id)  # nothing was done: the next lease starts from the beginning
         elif request.request_id not in self._reported:
             self._reported.add(request.request_id)
             log.error(
-                "%s: job %s was left half-way (%s), and the lease is over: it waits for the next one, or for a person",
+                "%s: job %s was interrupted (%s), and the lease has expired: it waits for the next lease or an operator",
                 request.request_id,
                 request.job_id,
                 seen.action_text,
             )
 
     def _end(self, request: Request, outcome: Settled | Failed, known: Intent | None) -> None:
-        """Write down how it ended, then tell it."""
+        """Write the outcome to the journal, then report it."""
         intent = known or self._intent(request, None)
         intent = replace(intent, state="acted", outcome=outcome, lease_token=request.lease_token)
         self._journal.write(intent)
@@ -225,8 +224,8 @@ class HookRunner:
                 self._service.fail(intent.request_id, intent.lease_token, outcome.error, outcome.retry_after_s)
         except LeaseLost as gone:
             log.warning("%s: job %s: %s; %s", intent.request_id, intent.job_id, outcome, gone)
-        except ServiceRefused as error:  # it is told again each round; the others must not wait for it
-            log.error("%s: %s could not be told: %s", intent.request_id, outcome, error)  # noqa: TRY400 - says it all
+        except ServiceRefused as error:  # retried each round; other requests must not wait for it
+            log.error("%s: %s could not be reported: %s", intent.request_id, outcome, error)  # noqa: TRY400 - says it all
             return
         else:
             log.info("%s: job %s: %s", intent.request_id, intent.job_id, outcome)
@@ -249,11 +248,11 @@ class HookRunner:
         )
 
     def _aside_at(self, request: Request) -> datetime | None:
-        """A file that was set aside says that its request was begun, but not when: long ago is the safe guess."""
+        """Return an early start time for a request whose journal file was set aside: the real one is not known."""
         return LONG_AGO if self._journal.tainted(request.request_id) else None
 
     def _rehearse(self) -> int:
-        """Say what would be done with what waits now, once each."""
+        """Log what would be done for each waiting request, once."""
         fresh = [one for one in self._service.waiting(MOST_A_ROUND) if one.request_id not in self._reported]
         for request in fresh:
             self._reported.add(request.request_id)
@@ -269,7 +268,7 @@ class HookRunner:
 
 
 class _LeaseDeadline:
-    """A lease by this machine's clock."""
+    """The lease deadline by this machine's clock."""
 
     def __init__(self, good_until: datetime, clock: Clock) -> None:
         self._good_until = good_until
@@ -277,4 +276,4 @@ class _LeaseDeadline:
 
     def check(self) -> None:
         if self._clock.now() >= self._good_until:
-            raise LeaseExpired("the lease is over")
+            raise LeaseExpired("the lease has expired")

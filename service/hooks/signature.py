@@ -1,4 +1,4 @@
-"""Whether a message was signed with one of our keys, lately: Standard Webhooks 1.0.0, the receiver's side."""
+"""Verification of webhook signatures: Standard Webhooks 1.0.0, the receiver's side."""
 
 import hmac
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,20 @@ LONGEST_ID = 256
 
 
 class InvalidSignature(Exception):
-    """The message is not taken; says why, without what was sent."""
+    """The message is rejected; the text says why, without its content."""
 
 
 def verify(keys: Sequence[bytes], headers: Mapping[str, str], body: bytes, now: datetime) -> None:
-    """Return if any of the keys signed this message, no longer ago than the tolerance.
+    """Return if one of the keys signed this message within the tolerance.
 
     Args:
-        keys: any of them may have signed.
-        headers: looked up by lower-case name.
-        body: as it came in, byte for byte.
-        now: the present instant.
+        keys: the accepted keys.
+        headers: headers by lower-case name.
+        body: the body as received.
+        now: the current time.
 
     Raises:
-        BadSignature: see there.
+        InvalidSignature: a header is missing or wrong, or no signature matches.
     """
     message_id, sent, given = (headers.get(f"webhook-{name}") for name in ("id", "timestamp", "signature"))
     if not message_id or len(message_id) > LONGEST_ID or not sent or not given:
@@ -39,4 +39,4 @@ def verify(keys: Sequence[bytes], headers: Mapping[str, str], body: bytes, now: 
         wanted = signing.headers([key], message_id, at, body)["webhook-signature"].encode()
         if any(hmac.compare_digest(wanted, one) for one in signatures):
             return
-    raise InvalidSignature("webhook-signature: none is right")
+    raise InvalidSignature("webhook-signature: no signature matches")

@@ -1,4 +1,4 @@
-"""Waits for the next round, the end, or a knock; and the small listener where signed webhooks knock."""
+"""Wakes the hook for the next round: on a timer, at shutdown, or by a signed webhook."""
 
 import logging
 import os
@@ -24,10 +24,10 @@ ACCEPTED, BAD_REQUEST, UNAUTHORIZED, TOO_LARGE = 204, 400, 401, 413
 
 
 class WakeUp:
-    """Ends a wait early, as the end does.
+    """A wait that ends early on notification or shutdown.
 
     Args:
-        stop: the end, asked for by a signal.
+        stop: the shutdown flag.
     """
 
     def __init__(self, stop: SignalShutdownFlag) -> None:
@@ -35,34 +35,34 @@ class WakeUp:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def notify(self) -> None:
-        """There may be work; safe from any thread, and often."""
+        """End the current wait; may be called from any thread."""
         with suppress(BlockingIOError):
             os.write(self._writer, b"x")
 
     def wait(self, seconds: float) -> None:
-        """Return after so many seconds, when it rings, or when the end is asked for."""
+        """Return after `seconds`, on notification, or at shutdown."""
         select.select([self._stop.fileno(), self._reader], [], [], seconds)
         with suppress(BlockingIOError):
             os.read(self._reader, 65_536)
 
     def close(self) -> None:
-        """Give the pipe back."""
+        """Close the pipe."""
         os.close(self._reader)
         os.close(self._writer)
 
 
 class WebhookListener:
-    """Takes signed webhooks (Standard Webhooks) and rings; what they say is not used: the work itself is leased.
+    """Accepts signed webhooks (Standard Webhooks) and notifies; their content is not used, since requests are leased.
 
     Args:
         host: the address to listen on.
-        port: the port; 0: a free one.
-        keys: any of them may have signed.
+        port: the port; 0: any free port.
+        keys: returns the accepted signing keys.
         notify: called for each accepted webhook.
-        clock: for the age of a message.
+        clock: checks the age of a message.
 
     Raises:
-        ConfigurationError: the address can't be listened on.
+        ConfigurationError: the address can't be used.
     """
 
     def __init__(
@@ -75,11 +75,13 @@ class WebhookListener:
             self._server = _Server((host, port), handler)
         except OSError as error:
             raise ConfigurationError(f"can't listen on {host} port {port}: {error.strerror}") from None
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, name="bell")
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, name="webhook-listener"
+        )
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port in use."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:
@@ -103,21 +105,21 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """A thread for each connection, up to a number."""
+        """Start a thread for each connection, up to the limit."""
         if self.free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Give the place back at the end."""
+        """Release the connection slot at the end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self.free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A caller that hangs up is no news."""
+        """Log a closed connection at debug level only."""
         del request
         log.debug("a connection from %s ended early", client_address)
 
@@ -131,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
     clock: ClassVar[Clock]
 
     def do_POST(self) -> None:
-        """A webhook."""
+        """Handle a webhook."""
         self._answer(self._take())
 
     def _take(self) -> int:
@@ -144,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             verify(type(self).keys(), dict(_lower(self.headers.items())), body, type(self).clock.now())
         except InvalidSignature as error:
-            log.warning("a webhook from %s was not taken: %s", self.client_address[0], error)
+            log.warning("a webhook from %s was rejected: %s", self.client_address[0], error)
             return UNAUTHORIZED
         type(self).notify()
         return ACCEPTED
@@ -156,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name for it
-        """Nothing: what matters is said where it happens."""
+        """Log nothing here; events are logged where they occur."""
 
 
 def _lower(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

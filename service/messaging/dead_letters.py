@@ -1,4 +1,4 @@
-"""What can't be read or handled: for the table redacted text, digest, place and reason; for the topic the raw bytes."""
+"""Dead letters: redacted text, digest, location and reason for the table; the raw bytes for the topic."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,43 +12,43 @@ from service.errors import ConfigurationError, FaultlineError, TooLarge, Unreada
 from service.messaging.record import Message, Record
 
 TEXT_CHARACTERS = 64 * 1024
-# A secret that begins before the cut ends within this many characters, so that redaction sees all of it.
+# Margin behind the cut, so that redaction sees the whole of a secret that begins before it.
 _MARGIN = 16 * 1024
-# What brokers take by default, less room for headers; and what any broker takes.
+# Accepted by brokers by default, minus headers; and accepted by any broker.
 COMMON_BYTES = 900_000
 CUT_BYTES = 16 * 1024
 _HEADER_CHARACTERS = 2_000
 
 
 class TooManyDeadLetters(FaultlineError):
-    """So many dead letters that not the records must be wrong, but topic, format or service: the consumer stops."""
+    """Too many dead letters: probably the topic, format or service is wrong, so the consumer stops."""
 
     title = "Too many dead letters"
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A record that can't be handled, and its letter for the table."""
+    """A record that can't be handled, with its dead letter for the table."""
 
     record: Record
     letter: DeadLetter
 
 
 class DeadLetterTopic(Protocol):
-    """Where rejected records go besides the table."""
+    """The topic for rejected records."""
 
     def send(self, rejected: Sequence[Rejected]) -> None:
-        """Put them on the topic; returns when the broker has them.
+        """Send the records; returns when the broker has them.
 
         Raises:
-            Unavailable: it has not got them all; send them again.
-            ConfigurationError: it never will.
+            Unavailable: not all arrived; send them again.
+            ConfigurationError: the broker refuses permanently.
         """
         ...
 
 
 def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: datetime | None = None) -> DeadLetter:
-    """The letter for the table. `place`: "topic/partition/offset", "POST /api/v1/events line 3", "replay file:12"."""
+    """Return the dead letter for the table; `place` is such as "topic/partition/offset" or "replay file:12"."""
     raw = value or b""
     return DeadLetter(
         text=readable(raw),
@@ -64,7 +64,7 @@ def dead_letter(value: bytes | None, place: str, error: UnreadableRecord, at: da
 
 
 def readable(raw: bytes) -> str:
-    """The beginning of raw bytes as text that any database takes, without secrets."""
+    """Return the beginning of raw bytes as redacted text that any database accepts."""
     text = _clean(raw[: 4 * (TEXT_CHARACTERS + _MARGIN)].decode("utf-8", "replace"))
     if len(text) <= TEXT_CHARACTERS:
         return redact(text)
@@ -73,38 +73,38 @@ def readable(raw: bytes) -> str:
 
 
 def message(rejected: Rejected, cut: int | None = None) -> Message:
-    """The record as it goes to the dead-letter topic: its own bytes, key and headers, and why it is there.
+    """Return the message for the dead-letter topic: the record's bytes, key and headers, and the reason.
 
-    Headers with the prefix `faultline-` tell reason, place and digest. `cut`: where the broker does not take the whole,
-    only so many bytes go, `faultline-cut` says so, and the record itself still lies at its place.
+    Headers with the prefix `faultline-` hold reason, place and digest. `cut`: if the broker refuses the whole record,
+    only this many bytes are sent and `faultline-cut` says so; the record itself stays at its place.
     """
     record, letter = rejected.record, rejected.letter
-    told = {"reason": letter.reason, "place": letter.place, "sha256": letter.sha256, "cluster": record.cluster}
-    # A null value without a key is not to be sent again.
+    headers = {"reason": letter.reason, "place": letter.place, "sha256": letter.sha256, "cluster": record.cluster}
+    # A null value without a key must not be sent.
     value, key = record.value or b"", record.key
     own = [(name, content) for name, content in record.headers if not name.startswith("faultline-")]
     if cut is not None:
-        told["cut"] = f"{min(cut, len(value))} of {len(value)} bytes, {len(own)} headers left out"
+        headers["cut"] = f"{min(cut, len(value))} of {len(value)} bytes, {len(own)} headers left out"
         value, key, own = value[:cut], None, []
-    return Message(value, key, [*own, *((f"faultline-{name}", text.encode()) for name, text in told.items())])
+    return Message(value, key, [*own, *((f"faultline-{name}", text.encode()) for name, text in headers.items())])
 
 
 class MessageProducer(Protocol):
-    """What the topic asks of a producer (service.messaging.kafka.producer.Producer)."""
+    """Interface of the producer (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """Put messages on a topic; returns when the broker has them.
+        """Send messages to a topic; returns when the broker has them.
 
         Raises:
-            TooLarge: the broker does not take one of them for its size.
+            TooLarge: a message is larger than the broker accepts.
             Unavailable: not all arrived.
-            ConfigurationError: the broker refuses for good.
+            ConfigurationError: the broker refuses permanently.
         """
         ...
 
 
 class DeadLetterSender:
-    """The dead-letter topic on a broker. Large records go one by one, and cut where the broker takes no more."""
+    """Sends dead letters to a broker: large records one by one, cut to the size that the broker accepts."""
 
     def __init__(self, producer: MessageProducer, topic: str) -> None:
         self._producer = producer

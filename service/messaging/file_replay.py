@@ -1,4 +1,4 @@
-"""Reads events from files straight into the store, by the same way as from a topic."""
+"""Stores events from files in the same way as events from a topic."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,30 +24,30 @@ MAX_WAIT_S = 60.0
 
 @dataclass
 class Summary:
-    """What became of the lines. `broken`: files that could not be read to their end, with the reason."""
+    """Counts of lines by result. `broken`: files that could not be read to their end, with the reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
     @property
     def bad(self) -> int:
-        """Lines that became dead letters."""
+        """Number of lines that became dead letters."""
         return self.counts["bad"]
 
     def text(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         names = ("accepted", "duplicate", "conflict", "skipped", "bad")
         return ", ".join(f"{self.counts[name]} {name}" for name in names)
 
 
 class Replay:
-    """Hands the lines of files over in batches.
+    """Stores the lines of files in batches.
 
     Args:
-        parse: reads one line.
+        parse: parses one line.
         handle: stores a batch.
-        cluster: the name for records that carry none.
-        progress: told the number of lines read, after each batch.
+        cluster: cluster name for records without one.
+        progress: called with the number of lines read, after each batch.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Replay:
         self._summary = Summary()
 
     def run(self, names: Sequence[str]) -> Summary:
-        """All files in order.
+        """Store all files in order.
 
         Raises:
-            Unavailable: the database does not answer for a minute; running it again stores nothing twice.
+            Unavailable: the database does not answer for a minute; a second run stores nothing twice.
         """
         self._summary = Summary()
         read = 0

@@ -1,4 +1,4 @@
-"""Numbers for the group's static members of one host, so that two workers there never have the same name."""
+"""Unique numbers for the static group members on one host, so that no two workers have the same name."""
 
 import hashlib
 import socket
@@ -8,10 +8,10 @@ MAX_INSTANCES = 1_000
 
 
 class InstanceNumber:
-    """A number that nobody else on this host has while the process lives, whatever ends it.
+    """A number that is unique on this host while the process lives.
 
-    Held by a socket's name in Linux's abstract namespace: the kernel gives it up with the process, so that the one
-    who comes after a kill gets the same number, and with it the killed one's partitions.
+    It is reserved by a socket name in Linux's abstract namespace, which the kernel releases with the process. The
+    successor of a killed process gets the same number, and with it the partitions.
     """
 
     def __init__(self, number: int, held: socket.socket | None) -> None:
@@ -19,16 +19,16 @@ class InstanceNumber:
         self._held = held
 
     def close(self) -> None:
-        """Give the number up."""
+        """Release the number."""
         if self._held is not None:
             self._held.close()
 
 
 def claim(name: str, first: int = 0) -> InstanceNumber:
-    """The lowest free number from `first` on, of those that share `name`; where the system has no such names, `first`.
+    """Reserve the lowest free number from `first` on within the scope `name`; other systems than Linux get `first`.
 
     Raises:
-        OSError: all are taken.
+        OSError: all numbers are in use.
     """
     if sys.platform != "linux":
         return InstanceNumber(first, None)

@@ -37,10 +37,10 @@ class Line:
 
 
 def lines(name: str, limit: int = MAX_EVENT_BYTES) -> Iterator[Line]:
-    """The lines of a file, or of standard input for `-`.
+    """Yield the lines of a file, or of standard input for `-`.
 
     Raises:
-        InvalidInput: the file can't be opened, or ends within its gzip data; the lines before that have been given.
+        InvalidInput: the file can't be opened, or its gzip data is truncated; the lines before have been yielded.
     """
     with _opened(name) as source:
         number = 0
@@ -61,7 +61,7 @@ def lines(name: str, limit: int = MAX_EVENT_BYTES) -> Iterator[Line]:
 
 
 def _long(source: IO[bytes], number: int, start: bytes, limit: int) -> Line:
-    """A line longer than the limit: read to its end, of which only the digest and the length are kept."""
+    """Read a line longer than the limit to its end; only its digest and length are kept."""
     digest, size, part = hashlib.sha256(), 0, start
     while part:
         ended = part.endswith(b"\n")

@@ -1,4 +1,4 @@
-"""Topics and groups in memory, with a broker's semantics of membership, commit and replay: for tests and rehearsals."""
+"""An in-memory broker with Kafka's semantics of membership, commit and replay, for tests and the demo."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from service.messaging.record import Headers, Message, Record, TopicPartition
 
 @dataclass
 class _Group:
-    """Who is a member, what each may read, and what was committed; `generation` grows with every rebalance."""
+    """Members, their partitions, and committed offsets; `generation` grows with every rebalance."""
 
     members: list[str] = field(default_factory=list)
     owners: dict[TopicPartition, str] = field(default_factory=dict)
@@ -19,12 +19,12 @@ class _Group:
 
 
 class MemoryBroker:
-    """Keeps topics and one group. `up` False: nothing answers until it is True again.
+    """Holds topics and one group. While `up` is False, nothing answers.
 
     Args:
         topics: {topic: number of partitions}.
-        clusters: {topic: cluster}; a topic that is not there names its cluster itself.
-        largest: bytes of a value above which `send` refuses.
+        clusters: {topic: cluster}; a topic without an entry is its own cluster name.
+        largest: largest value in bytes that `send` accepts.
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class MemoryBroker:
         }
 
     def put(self, place: TopicPartition, value: bytes | None, key: bytes | None = None, headers: Headers = ()) -> int:
-        """Append one message; its offset."""
+        """Append one message and return its offset."""
         self.logs[place].append(Message(value, key, headers))
         return len(self.logs[place]) - 1
 
     def committed(self, place: TopicPartition) -> int | None:
-        """The offset that the group reads next of a partition, None before the first commit."""
+        """Return the committed offset of a partition, None before the first commit."""
         return self.group.committed.get(place)
 
     def join(self, name: str, source: "MemorySource") -> None:
-        """A member comes; one with a known name takes that one's place and its partitions, without a rebalance."""
+        """Add a member; one with a known name takes over its partitions without a rebalance."""
         group = self.group
         known = name in group.members
         group.holders[name] = source
@@ -57,14 +57,14 @@ class MemoryBroker:
             self._rebalance()
 
     def leave(self, name: str) -> None:
-        """A member goes, or its session has ended."""
+        """Remove a member."""
         if name in self.group.members:
             self.group.members.remove(name)
             del self.group.holders[name]
             self._rebalance()
 
     def check(self) -> None:
-        """Answer, or say that nothing answers."""
+        """Raise Unavailable if the broker is down."""
         if not self.up:
             raise Unavailable("the broker does not answer")
 

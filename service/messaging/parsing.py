@@ -1,4 +1,4 @@
-"""How a record is read, as sources see it."""
+"""The parser protocol of consumers."""
 
 from typing import Protocol
 
@@ -9,14 +9,14 @@ from service.nodes.records import NodeReport
 
 
 class Parse(Protocol):
-    """Bytes → one job's end (service.formats.recognise.parse), or what nodes said (formats.node_events.parse)."""
+    """Parses bytes to a job completion (formats.recognise.parse) or a node report (formats.node_events.parse)."""
 
     def __call__(
         self, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
     ) -> JobCompletion | NodeReport | Skipped:
-        """One record read.
+        """Parse one record.
 
         Raises:
-            UnreadableRecord: says what is wrong.
+            UnreadableRecord: the record is wrong; the message says where.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a topic holds: records come in, messages go out; bytes all the way, read by nobody here."""
+"""Records from a topic and messages to a topic, as raw bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record as it lay on its topic. `value` None is a deletion marker.
+    """One record of a topic. `value` None is a deletion marker.
 
     `cluster` names the cluster of events that carry none (FAULTLINE_KAFKA_TOPICS, else the topic's name).
     """
@@ -31,23 +31,23 @@ class Record:
 
     @property
     def at(self) -> TopicPartition:
-        """The partition it lay in."""
+        """The partition of the record."""
         return TopicPartition(self.topic, self.partition)
 
     @property
     def place(self) -> str:
-        """Where it lay, for people: topic/partition/offset."""
+        """The location for people: topic/partition/offset."""
         return f"{self.topic}/{self.partition}/{self.offset}"
 
     @property
     def size(self) -> int:
-        """Bytes of the value."""
+        """Size of the value in bytes."""
         return 0 if self.value is None else len(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One record to be: the same key goes to the same partition, None to any."""
+    """One message to send: the same key goes to the same partition, None to any."""
 
     value: bytes | None
     key: bytes | None = None

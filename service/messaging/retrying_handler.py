@@ -1,4 +1,4 @@
-"""Gets a batch handled whatever happens: waits for the database, and finds the one event that nothing can handle."""
+"""Stores a batch: waits for the database, and isolates an event that can't be handled."""
 
 import logging
 from collections import deque
@@ -12,18 +12,18 @@ from service.messaging.dead_letters import dead_letter
 
 log = logging.getLogger(__name__)
 
-# Events of the kind that the reader makes, and dead letters: stores both or raises; returns after the commit.
+# Stores events and dead letters, or raises; returns after the commit.
 StoreBatch = Callable[[Sequence[Any], Sequence[DeadLetter]], object]
 
 
 class RetryingHandler:
-    """Hands items over until each is stored, as itself or as a dead letter.
+    """Retries until each item is stored, as an event or as a dead letter.
 
     Args:
         handle: stores a batch or raises.
-        wait: called when the database does not answer, with the error and how often it was so in a row; returns when
-            to try again, or raises to give up.
-        keep: whether an item is still wanted; asked before each try (its partition may be taken away while waiting).
+        wait: called if the database does not answer, with the error and the number of failures in a row; returns when
+            to retry, or raises to give up.
+        keep: whether an item is still needed; called before each try (its partition may be revoked while waiting).
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class RetryingHandler:
         self._keep = keep or _always
 
     def handle_all(self, items: Sequence[BatchItem]) -> list[BatchItem]:
-        """Store them all; the items whose event could not be handled come back as the letters they became.
+        """Store all items; return those that could not be handled, as dead letters.
 
-        A batch that raises something unexpected is tried once more, then halved until the event is found.
+        A batch with an unexpected error is retried once, then halved until the failing event is found.
         """
         pieces = deque([list(items)])
-        told: set[str] = set()
+        logged: set[str] = set()
         rejected: list[BatchItem] = []
         first = True
         while pieces:
@@ -61,14 +61,14 @@ class RetryingHandler:
                 pieces.extendleft([piece[middle:], piece[:middle]])
             else:
                 kind = f"{type(error).__name__} {error}"[:200]
-                # Its trace once a batch: when the service is broken, every event brings it.
-                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in told else error)
-                told.add(kind)
+                # Log the trace once a batch: if the service is broken, every event raises it.
+                log.error("%s can't be handled", piece[0].place, exc_info=None if kind in logged else error)
+                logged.add(kind)
                 rejected.append(self._poison(piece[0], error))
         return rejected
 
     def _try(self, piece: Sequence[BatchItem]) -> Exception | None:
-        """Store the piece, however long the database is away; the error if something else goes wrong."""
+        """Store the piece, waiting for the database if necessary; return any other error."""
         times = 0
         while True:
             wanted = [item for item in piece if self._keep(item)]
@@ -83,20 +83,20 @@ class RetryingHandler:
                 self._wait(error, times)
             except ConfigurationError:
                 raise
-            except Exception as error:  # noqa: BLE001 - the consumer's own: which event it was is found by halving
+            except Exception as error:  # noqa: BLE001 - the failing event is found by halving
                 return error
             else:
                 return None
 
     def _poison(self, item: BatchItem, error: Exception) -> BatchItem:
-        """The letter instead of the event; without its text where even that can't be stored."""
+        """Store a dead letter instead of the event; without its text if that can't be stored either."""
         reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
         letter = dead_letter(item.value, item.place, reason)
         for candidate in (letter, DeadLetter(text="", sha256=letter.sha256, place=letter.place, reason=letter.reason)):
-            became = BatchItem(candidate, item.value, item.place, item.record)
-            failed = self._try([became])
+            replacement = BatchItem(candidate, item.value, item.place, item.record)
+            failed = self._try([replacement])
             if failed is None:
-                return became
+                return replacement
         raise failed if failed is not None else error
 
 

@@ -1,4 +1,4 @@
-"""What the consumer asks of a source of records, whoever keeps them."""
+"""The protocol of record sources."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -7,47 +7,47 @@ from service.messaging.record import Record, TopicPartition
 
 
 class Source(Protocol):
-    """Partitions read in order, with positions that move on by reading and offsets that move on by committing.
+    """A group member that reads partitions in order; positions advance by polling, offsets by committing.
 
-    A member of a group: partitions may be taken away and given to others while `poll` runs, and only then. What was
-    read and not committed is read again by whoever gets the partition next.
+    Partitions may be revoked while `poll` runs, and only then. Uncommitted records are read again by the next owner of
+    the partition.
     """
 
     def poll(self, max_records: int, timeout_s: float) -> list[Record]:
-        """The next records, in order within each partition; [] after about `timeout_s` without any.
+        """Return the next records, in order within each partition; [] after about `timeout_s` without any.
 
         While paused it returns [] and keeps the membership alive.
 
         Raises:
-            Unavailable: the broker can't be read now; every partition counts as taken away, and a later poll begins
-                again at the committed offsets.
-            ConfigurationError: it never will (access refused, another member has this member's name).
+            Unavailable: the broker does not answer; every partition counts as revoked, and a later poll starts again at
+                the committed offsets.
+            ConfigurationError: the failure is permanent (access refused, another member has this name).
         """
         ...
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Remember the next offset to read of each partition; those that are no longer ours are left out.
+        """Commit the next offset of each partition; revoked partitions are left out.
 
         Raises:
-            Unavailable: not remembered; commit these or later ones with the next batch.
-            ConfigurationError: it never will be.
+            Unavailable: not committed; commit these or later offsets with the next batch.
+            ConfigurationError: the failure is permanent.
         """
         ...
 
     def take_revoked(self) -> frozenset[TopicPartition]:
-        """The partitions taken away since this was asked last, even those given back meanwhile."""
+        """Return the partitions revoked since the last call, including those assigned again since."""
         ...
 
     def pause(self) -> None:
-        """Hand out nothing until `resume`; partitions that are given meanwhile included."""
+        """Return no records until `resume`, also from newly assigned partitions."""
         ...
 
     def resume(self) -> None:
-        """Hand out records again."""
+        """Return records again."""
         ...
 
     def lag(self) -> Mapping[str, int]:
-        """Records by topic that lie between the committed offsets and the end, of this member's partitions.
+        """Return the number of uncommitted records by topic, of this member's partitions.
 
         Raises:
             Unavailable: the broker does not answer.
@@ -55,5 +55,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave the group, so that others get the partitions at once. Never raises."""
+        """Leave the group, so that other members get the partitions at once. Never raises."""
         ...

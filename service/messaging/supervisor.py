@@ -1,4 +1,4 @@
-"""Several consumers as processes of one parent: one that dies is there again at once, and none outlives the parent."""
+"""Runs consumers as child processes: a killed one is restarted at once, and none outlives the parent."""
 
 import ctypes
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
 SETTLED_S = 5.0
-# A process that is killed more often than this comes back after pauses: something kills it each time.
+# A process that is killed more often than this is restarted with pauses.
 MAX_KILLS, KILL_WINDOW_S = 3, 10.0
 STOP_S = 90.0
 
@@ -37,14 +37,14 @@ class _Member:
 class Supervisor:
     """Runs `run(number, stop)` in a process for each number.
 
-    Processes are forked from a parent that has imported everything and started nothing, so that one is there again in
-    milliseconds. One that is killed comes back at once; one that ends with an error after ever longer pauses; an exit
-    code of `for_good` ends them all.
+    Processes are forked from a parent that has imported everything and started no threads, so a restart takes
+    milliseconds. A killed process is restarted at once, one that ended with an error after growing pauses. An exit code
+    in `fatal_codes` ends all processes.
 
     Args:
-        numbers: one process each.
-        run: what a process does; its result is the exit code.
-        for_good: exit codes that trying again does not mend.
+        numbers: the numbers of the processes.
+        run: the function of a process; returns its exit code.
+        fatal_codes: exit codes after which a restart is pointless.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Supervisor:
         self._fatal_codes = fatal_codes
 
     def run(self, stop: SignalShutdownFlag) -> int:
-        """Until `stop` is set or one ends for good; the exit code."""
+        """Run until `stop` is set or a process ends with a fatal code; return the exit code."""
         members = [self._start(number) for number in self._numbers]
         later: list[tuple[float, _Member]] = []
         code = 0
@@ -78,7 +78,7 @@ class Supervisor:
         return code
 
     def _ended(self, member: _Member, later: list[tuple[float, _Member]]) -> int:
-        """Plan its return; the exit code if it ended for good."""
+        """Schedule the restart; return the exit code if it is fatal."""
         member.process.join()
         exitcode = member.process.exitcode or 0
         if exitcode in self._fatal_codes:
@@ -106,7 +106,7 @@ class Supervisor:
         return member
 
     def _end(self, members: list[_Member]) -> None:
-        """Ask all to finish, and wait; who does not finish is killed, and what it had in hand is read again."""
+        """Terminate all processes and wait; one that does not end in time is killed, and its batch is read again."""
         for member in members:
             member.process.terminate()
         deadline = time.monotonic() + STOP_S
@@ -126,8 +126,8 @@ def _child(run: Callable[[int, SignalShutdownFlag], int], number: int, parent: i
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent` is gone, as if the host had gone: a replay follows."""
+    """Have the kernel kill this process when `parent` ends; the uncommitted batch is read again later."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before that was said
+    if os.getppid() != parent:  # the parent ended before the request
         os.kill(os.getpid(), signal.SIGKILL)

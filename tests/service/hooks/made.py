@@ -33,4 +33,4 @@ class Lasting:
     def check(self) -> None:
         self.steps -= 1
         if self.steps < 0:
-            raise LeaseExpired("the lease is over")
+            raise LeaseExpired("the lease has expired")

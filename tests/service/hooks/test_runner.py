@@ -107,7 +107,7 @@ def test_a_broken_file_counts_as_begun(command: Hook) -> None:
     command.runner.round()
     assert not command.scheduler.done
     assert command.service.told[0][1] == Settled(
-        "unknown", "it may have been begun before, and it is not known how that ended"
+        "unknown", "an earlier attempt may have started, and its outcome is not known"
     )
 
 
@@ -176,7 +176,7 @@ def test_another_clusters_request_is_refused(hook: Hook) -> None:
 def test_a_request_before_its_time_goes_back(hook: Hook) -> None:
     hook.service.waits = [request(not_before=NOW + timedelta(minutes=5))]
     hook.runner.round()
-    assert hook.service.told == [("r1", Failed("its time has not come", 300.0))]
+    assert hook.service.told == [("r1", Failed("its start time has not been reached", 300.0))]
 
 
 def test_a_scheduler_that_is_away_gives_the_request_back_untouched(hook: Hook) -> None:
@@ -226,7 +226,7 @@ def test_no_memory_no_deed(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     hook.service.waits = [request()]
     hook.runner.round()
     assert not hook.scheduler.done
-    assert hook.service.told == [("r1", Failed("the hook's memory can't be written: No space left on device", 30.0))]
+    assert hook.service.told == [("r1", Failed("the journal can't be written: No space left on device", 30.0))]
 
 
 def test_a_dry_run_says_each_once_and_touches_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
