@@ -202,7 +202,7 @@ class HookRunner:
         elif request.request_id not in self._reported:
             self._reported.add(request.request_id)
             log.error(
-                "%s: job %s was interrupted (%s), and the lease has expired: it waits for the next lease or an operator",
+                "%s: job %s was interrupted (%s), and the lease has expired: waiting for the next lease or an operator",
                 request.request_id,
                 request.job_id,
                 seen.action_text,
