@@ -46,7 +46,7 @@ from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
-from service.reports.publish import Reports
+from service.reports.publish import ReportService
 from service.settings import Settings
 from service.telemetry import Telemetry
 from service.web.services import ModelInfo
@@ -118,9 +118,9 @@ class Services:
         return Feedback(self.store, self.clock, advisor, self.automation.withdraw_unsupported, zone=self.zone)
 
     @cached_property
-    def reports(self) -> Reports:
+    def reports(self) -> ReportService:
         """The weekly quality reports."""
-        return Reports(self.store, self.zone, self.clock)
+        return ReportService(self.store, self.zone, self.clock)
 
     @cached_property
     def people(self) -> LoginMethods:

@@ -23,7 +23,7 @@ SERVICE = "the service"
 LARGE = 1_000  # failures in a week; above it, building a report takes too long for a page
 
 
-class Reports:
+class ReportService:
     """Published reports, and the present state of any week."""
 
     def __init__(self, store: Store, zone: ZoneInfo, clock: Clock, drafts: StaleCache[Report] | None = None) -> None:

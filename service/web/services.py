@@ -26,7 +26,7 @@ from service.nodes.settings import FleetSettings
 from service.people.config import LoginMethods
 from service.recommend import policy
 from service.reports.document import Report
-from service.reports.publish import Reports
+from service.reports.publish import ReportService
 from service.requests.records import TallyRow
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
@@ -145,9 +145,9 @@ class Services:
         return self.node_events or NodeEventIntake(self.store, self.clock, FleetSettings())
 
     @property
-    def reports(self) -> Reports:
+    def reports(self) -> ReportService:
         """The weekly quality reports."""
-        return Reports(self.store, self.zone, self.clock, self.drafts)
+        return ReportService(self.store, self.zone, self.clock, self.drafts)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records by topic that are not yet stored; None where this process does not know."""

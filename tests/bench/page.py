@@ -25,7 +25,7 @@ from zoneinfo import ZoneInfo
 
 from service.clock import SystemClock
 from service.db.session import Store
-from service.reports.publish import Reports
+from service.reports.publish import ReportService
 from service.weeks import last_complete
 from tests.bench import fill, open_loop
 from tests.bench.routes import FIRST_BYTE, places, routes
@@ -138,7 +138,7 @@ def report_s(url: str) -> tuple[float, float]:
     """Seconds to build the last whole week's report, and this process's own processor time for it."""
     with closing(Store(url)) as store:
         clock = SystemClock()
-        made = Reports(store, ZoneInfo("UTC"), clock)
+        made = ReportService(store, ZoneInfo("UTC"), clock)
         began, spent = time.monotonic(), time.process_time()
         made.current(last_complete(clock.now(), ZoneInfo("UTC")))
         return time.monotonic() - began, time.process_time() - spent

@@ -14,7 +14,7 @@ from service.failures.records import NewFailure
 from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
 from tests.service.conftest import MIGRATED
-from tests.service.made import job, put, verdict
+from tests.service.sample_rows import job, put, verdict
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from service.feedback.records import NewFeedback
 from service.groups.records import GroupFilter
 from service.nodes.records import DaySums, NewNodeEvent, NodeRow, NodeSort, Window
 from service.sql.bulk import is_postgres
-from tests.service.made import NOON, job, put
+from tests.service.sample_rows import NOON, job, put
 
 ROWS = 3_000
 

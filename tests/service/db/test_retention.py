@@ -11,7 +11,7 @@ from service.deliveries.records import OutboxMessage
 from service.errors import NotFound
 from service.failures.records import PendingLog
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, STREAMS, job, put, succeeded
+from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded
 
 OLD = NOON - timedelta(days=100)
 

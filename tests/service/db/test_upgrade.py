@@ -17,7 +17,7 @@ from service.db.session import Store
 from tests.labs.postgres import Postgres
 from tests.service.conftest import FixedClock
 from tests.service.db import released
-from tests.service.made import job, put
+from tests.service.sample_rows import job, put
 from tests.service.web.world import make_world
 
 API = "/api/v1"

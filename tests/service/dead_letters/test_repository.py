@@ -6,7 +6,7 @@ from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.errors import InvalidInput, NotFound
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 
 
 def letter(place: str, text: str = "{broken") -> DeadLetter:

@@ -17,7 +17,7 @@ from service.deliveries.records import DueDelivery, OutboxMessage
 from service.deliveries.routing import Route
 from service.telemetry import Telemetry
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, verdict
+from tests.service.sample_rows import NOON, verdict
 
 KEY = bytes(range(32))
 SECRET = f"whsec_{base64.b64encode(KEY).decode()}"

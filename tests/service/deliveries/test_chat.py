@@ -16,8 +16,8 @@ from service.errors import ConfigurationError
 from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
 from tests.service.deliveries.receivers import receiver
-from tests.service.made import job
-from tests.service.made import put as put_failures
+from tests.service.sample_rows import job
+from tests.service.sample_rows import put as put_failures
 
 pytest.importorskip("apprise")
 smtp = pytest.importorskip("aiosmtpd.controller")

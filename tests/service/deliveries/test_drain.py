@@ -16,8 +16,8 @@ from service.deliveries.routing import Route
 from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import SECRET, SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import Receiver, receiver
-from tests.service.made import job
-from tests.service.made import put as put_failures
+from tests.service.sample_rows import job
+from tests.service.sample_rows import put as put_failures
 
 
 @pytest.fixture

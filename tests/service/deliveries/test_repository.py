@@ -8,7 +8,7 @@ from service.db.session import Store
 from service.deliveries.records import FailureFacts, NewDelivery, OutboxMessage
 from service.errors import InvalidInput, NotFound
 from tests.service.conftest import FixedClock
-from tests.service.made import job, put
+from tests.service.sample_rows import job, put
 
 
 def given(store: Store, count: int = 3, *endpoints: str) -> list[int]:

@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure, Visibility
 from service.failures.repository import facets, listing
-from tests.service.made import NOON, job, verdict
+from tests.service.sample_rows import NOON, job, verdict
 
 ANA_OR_VISION = Visibility(users=((None, "ana"), ("vega", "bob"), ("vega", "bob")), teams=("vision",))
 NOBODY = Visibility((), ())

@@ -13,7 +13,7 @@ from service.errors import InvalidInput
 from service.failures.records import FailureFilter, FailureRow, FailureSort, NewFailure
 from service.failures.repository import listing
 from service.jobs.records import NewJob
-from tests.service.made import NOON, job, put, verdict
+from tests.service.sample_rows import NOON, job, put, verdict
 
 
 def put_with(store: Store, pairs: list[tuple[NewJob, dict[str, Any]]]) -> None:

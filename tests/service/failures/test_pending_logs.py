@@ -4,7 +4,7 @@ from datetime import timedelta
 from service.db.session import Store
 from service.failures.records import PendingLog
 from tests.service.conftest import FixedClock
-from tests.service.made import job, put
+from tests.service.sample_rows import job, put
 
 
 def entries(store: Store, clock: FixedClock, count: int) -> list[PendingLog]:

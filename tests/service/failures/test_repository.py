@@ -9,7 +9,7 @@ from service.errors import NotFound
 from service.failures.records import FailureFilter, NewFailure
 from service.failures.repository.failures import headline
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, STREAMS, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded, verdict
 
 
 def test_a_failure_round_trips(store: Store, clock: FixedClock) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from service.db.session import Store
-from tests.service.made import NOON, job, put
+from tests.service.sample_rows import NOON, job, put
 
 LATER = NOON + timedelta(days=365)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.db.session import Store
 from service.feedback.repository.applied_fixes import FixCount
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, job, put, verdict
+from tests.service.sample_rows import NOON, job, put, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
 

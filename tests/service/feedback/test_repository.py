@@ -4,7 +4,7 @@ from typing import Any
 from service.db.session import Store
 from service.feedback.records import Labels, NewFeedback, SavedView
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, job, put
+from tests.service.sample_rows import NOON, job, put
 
 
 def say(store: Store, number: int, who: str, kind: Any = "correct", **labels: str) -> Any:

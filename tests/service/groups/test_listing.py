@@ -7,7 +7,7 @@ import pytest
 from service.db.session import Store
 from service.groups.records import GroupFilter
 from service.groups.repository import listing
-from tests.service.made import NOON, job, put
+from tests.service.sample_rows import NOON, job, put
 
 
 @pytest.mark.parametrize(("few", "window"), [(500, 5_000), (0, 5_000), (0, 3)])

@@ -10,7 +10,7 @@ from service.failures.records import FailureFilter
 from service.groups.records import GroupFilter, GroupRow, Mute
 from service.groups.repository import counts
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, job, put, verdict
+from tests.service.sample_rows import NOON, job, put, verdict
 
 
 def fold(store: Store, **limit: int) -> set[int] | None:

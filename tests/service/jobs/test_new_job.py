@@ -5,7 +5,7 @@ import pytest
 
 from service.contracts.event import from_object
 from service.jobs.new_job import content_digest, gpu_hours_lost, new_job
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 
 
 def event(**changes: Any) -> dict[str, Any]:

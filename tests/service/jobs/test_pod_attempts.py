@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.jobs.pod_attempts import Assignment, Member, assign
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 
 
 def member(number: int, minute: int, *, own: bool = False, diagnosed: bool = True) -> Member:

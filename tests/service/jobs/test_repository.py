@@ -7,7 +7,7 @@ import pytest
 from service.db.session import Store
 from service.failures.records import NewFailure
 from service.jobs.records import JobOutcome, NewJob
-from tests.service.made import NOON, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 
 def kinds(outcomes: list[JobOutcome]) -> list[str]:

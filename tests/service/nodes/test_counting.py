@@ -13,7 +13,7 @@ from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import JudgedFailure, NodeReport
 from service.nodes.settings import FleetSettings
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 HARDWARE = {"side": "hardware", "cause": "HW.GPU.1", "confidence": 0.9, "suspect": {"rank": 0, "node": "bad", "gpu": 1}}
 SETTINGS = FleetSettings()

@@ -8,7 +8,7 @@ import pytest
 from service.db.session import Store
 from service.errors import InvalidInput
 from service.nodes.records import NewNodeEvent, Window
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 
 HOUR = timedelta(hours=1)
 

@@ -23,7 +23,7 @@ from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 from tests.service.web.world import GUESS, OPEN
 
 SETTINGS = FleetSettings()

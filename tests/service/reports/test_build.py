@@ -4,7 +4,7 @@ from datetime import timedelta
 from service.reports.build import build
 from service.reports.document import Report, Section, from_wire
 from service.reports.weekly_facts import Amount, WeekCounts
-from tests.service.reports.made import SINCE, facts, group, week
+from tests.service.reports.sample_facts import SINCE, facts, group, week
 
 
 def section(report: Report, key: str) -> Section:

@@ -10,7 +10,7 @@ import pytest
 
 from service import weeks
 from service.errors import Conflict
-from service.reports.publish import Reports
+from service.reports.publish import ReportService
 from tests.service.web.world import World, event, lines, make_world
 
 ZONE = ZoneInfo("UTC")
@@ -31,8 +31,8 @@ def post(world: World, *jobs: str, **changes: object) -> None:
     assert answer.json()["accepted"] == len(jobs), answer.text
 
 
-def reports(world: World) -> Reports:
-    return Reports(world.store, ZONE, world.clock)
+def reports(world: World) -> ReportService:
+    return ReportService(world.store, ZONE, world.clock)
 
 
 def test_a_published_report_never_changes_and_the_next_version_lists_the_changes(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from service.reports import html, markdown, pdf
 from service.reports.build import build
 from service.reports.document import Report
-from tests.service.reports.made import HOSTILE, facts
+from tests.service.reports.sample_facts import HOSTILE, facts
 
 
 @pytest.fixture(scope="module")

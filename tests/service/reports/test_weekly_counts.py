@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from tests.service.made import NOON, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
 

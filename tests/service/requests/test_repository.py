@@ -12,7 +12,7 @@ from service.errors import InvalidInput, NotFound
 from service.requests.records import LineageMember, NewRequest, Request
 from service.requests.repository.lineages import key_of
 from tests.service.conftest import FixedClock
-from tests.service.made import NOON
+from tests.service.sample_rows import NOON
 
 
 def new(number: int, **changes: Any) -> NewRequest:

@@ -7,7 +7,7 @@ from service.db.session import Store
 from service.formatting import counted
 from service.jobs.tables import jobs
 from service.sql import bounded_count
-from tests.service.made import job, put
+from tests.service.sample_rows import job, put
 
 
 def test_a_count_stops_one_beyond_its_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from service.db.session import Store
 from service.failures.records import NewFailure
 from service.jobs.records import NewJob
 from service.statistics.records import HourCount, Share
-from tests.service.made import NOON, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 DAY = timedelta(days=1)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.db.session import Store
 from service.statistics.records import Stats
 from service.statistics.repository import rollups
-from tests.service.made import NOON, job, put, succeeded, verdict
+from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=20, minutes=17), NOON + timedelta(minutes=5)
 
