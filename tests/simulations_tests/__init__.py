@@ -1,1 +1,1 @@
-"""Tests of simulations tests."""
+"""Tests of the simulations."""

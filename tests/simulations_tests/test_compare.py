@@ -1,4 +1,4 @@
-"""Policies side by side: what the service promises holds in a small fleet, and intervals are honest."""
+"""The policy reaches its targets in a small fleet, and intervals are correct."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_little_is_wasted_and_much_is_rescued(seeds: compare.Seeds) -> None:
     assert compare.of_oracle(seeds, OURS).mean <= 1.05
 
 
-def test_what_is_held_for_a_repair_waits_for_a_person(seeds: compare.Seeds) -> None:
+def test_jobs_held_for_a_repair_wait_for_an_operator(seeds: compare.Seeds) -> None:
     nobody_comes = parameters.default().with_one("person_hours", 10_000)
     assert compare.one_seed(nobody_comes, (OURS,), 0)[OURS].rescued < seeds[0][OURS].rescued
 
@@ -31,7 +31,7 @@ def test_the_table_has_a_row_for_each_policy(seeds: compare.Seeds) -> None:
     assert lines[3].startswith(f"| {BLIND} |")
 
 
-def test_an_interval_holds_its_mean_and_narrows_where_seeds_agree() -> None:
+def test_an_interval_contains_its_mean_and_is_narrow_for_equal_seeds() -> None:
     found = compare.interval([1.0, 2.0, 3.0, 4.0])
     assert found.low < found.mean == 2.5 < found.high
     assert compare.interval([7.0] * 5) == compare.Interval(7.0, 7.0, 7.0)

@@ -1,4 +1,4 @@
-"""Ranking nodes by suspicion finds known bad ones better than counting does."""
+"""Ranking nodes by suspicion finds known bad ones better than counting failures."""
 
 from statistics import mean
 
@@ -24,7 +24,7 @@ def test_suspicion_beats_counting(results: dict[str, tuple[float, float]]) -> No
     assert precise > results["blame per node-hour"][0]  # a node that ran for a minute is not the worst
 
 
-def test_counting_blames_the_nodes_of_big_jobs() -> None:
+def test_counting_failures_ranks_nodes_of_large_jobs_high() -> None:
     fleet = Fleet(1)
     fleet.run()
     big, small = fleet.nodes[: fleet._big], fleet.nodes[fleet._big :]
@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_fleet() -> None:
     assert Fleet(3).run() == Fleet(3).run()
 
 
-def test_the_figures_are_what_they_are_called() -> None:
+def test_precision_and_auc_are_computed_correctly() -> None:
     bad = [True, True, False, False]
     assert precision([4, 3, 2, 1], bad) == 1
     assert auc([4, 3, 2, 1], bad) == 1

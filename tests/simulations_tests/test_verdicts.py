@@ -1,4 +1,4 @@
-"""Verdicts drawn as measured."""
+"""Verdicts drawn with the measured frequencies."""
 
 from collections import Counter
 from random import Random
@@ -39,19 +39,19 @@ TABLE = {
 }
 
 
-def test_what_is_said_comes_as_often_as_measured() -> None:
+def test_verdicts_are_drawn_with_the_measured_frequencies() -> None:
     random = Random(1)
     measured = Measured(TABLE)
     said = Counter(measured.draw(random, Truth("SYS.5", "helps")).cause for _ in range(4000))
     assert said["SYS.5"] / 4000 == pytest.approx(0.75, abs=0.03)
 
 
-def test_a_table_of_another_schema_is_refused() -> None:
+def test_a_table_with_another_schema_is_rejected() -> None:
     with pytest.raises(ValueError, match="faultline-measured/1"):
         Measured({**TABLE, "schema": "other/2"})
 
 
-def test_the_packaged_table_knows_what_the_fleet_needs() -> None:
+def test_the_packaged_table_contains_the_causes_of_the_fleet() -> None:
     random = Random(1)
     for codes, outlook in ((("USER.",), "futile"), (("HW.",), "helps_elsewhere"), (("SYS.1", "SYS.6"), "after_repair")):
         truth = packaged().truth(random, codes, outlook)  # type: ignore[arg-type] # one of the four

@@ -1,4 +1,4 @@
-"""The simulated truth: the same for every policy, and as its parameters say."""
+"""The simulated truth: the same for every policy, and according to its parameters."""
 
 import pytest
 
@@ -14,28 +14,28 @@ def world(seed: int = 1, **changed: float) -> World:
     return World(parameters.Parameters({**made, "jobs": 400, **changed}), packaged(), seed)
 
 
-def test_one_seed_is_one_truth() -> None:
+def test_the_same_seed_gives_the_same_world() -> None:
     assert world().jobs == world().jobs
     assert world().outages == world().outages
     assert world().jobs != world(2).jobs
     assert Engine(world(), Blind()).run() == Engine(world(), Blind()).run()
 
 
-def test_a_policy_leaves_the_next_ones_truth_alone() -> None:
+def test_a_policy_does_not_change_the_world_of_the_next() -> None:
     one = world()
     first = Engine(one, Blind()).run()
     Engine(one, Oracle()).run()
     assert Engine(one, Blind()).run() == first
 
 
-def test_nobody_rescues_nothing_and_the_oracle_wastes_nothing() -> None:
+def test_without_resubmits_nothing_is_rescued_and_the_oracle_wastes_nothing() -> None:
     nobody, oracle = Engine(world(), Nobody()).run(), Engine(world(), Oracle()).run()
     assert (nobody.retries, nobody.wasted, nobody.rescued) == (0, 0.0, 0)
     assert oracle.wasted == 0
     assert oracle.rescued > 0
 
 
-def test_bugs_are_never_rescued_however_often_they_are_tried() -> None:
+def test_jobs_with_bugs_are_never_rescued() -> None:
     buggy = world(buggy=1.0, node_faults=1e-9, passing=1e-9, outages=1e-9, lemons=1e-9)
     bugs = sum(job.bug_at is not None for job in buggy.jobs)
     tried = Engine(buggy, Blind()).run()
@@ -51,7 +51,7 @@ def test_without_faults_nothing_fails() -> None:
 
 
 @pytest.mark.parametrize("name", [one.name for one in parameters.listed()])
-def test_a_parameter_is_varied_by_itself_and_a_share_stays_one(name: str) -> None:
+def test_one_parameter_is_varied_and_a_share_is_limited_to_one(name: str) -> None:
     changed = parameters.default().with_one(name, 1.5).by_name
     assert {key for key, value in changed.items() if value != parameters.default()[key]} <= {name}
     one = next(one for one in parameters.listed() if one.name == name)

@@ -1,4 +1,4 @@
-"""A migrated store on each of the two databases, new for every test, and a world over it."""
+"""A migrated store on each of the two databases, new for every test, and a service with it."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Decisions are read back as they were made, and another policy is asked about them."""
+"""Stored decisions can be read, and replayed under another policy."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ def told(here: World) -> list[int]:
     return [one.failure_id for one in outcome.events if one.failure_id is not None]
 
 
-def test_a_decision_is_made_again_from_what_was_stored(here: World, store: Store) -> None:
+def test_a_stored_decision_can_be_replayed(here: World, store: Store) -> None:
     for failure_id in told(here):
         with store.reading() as reading:
             past = decision_records.decision(reading, failure_id)
@@ -35,12 +35,12 @@ def test_a_decision_is_made_again_from_what_was_stored(here: World, store: Store
         assert (again.decision, again.mode) == (past.decision, past.mode)
 
 
-def test_what_is_not_there_is_said(store: Store) -> None:
+def test_missing_decisions_raise_not_found(store: Store) -> None:
     with store.reading() as reading, pytest.raises(NotFound):
         decision_records.decision(reading, 99)
 
 
-def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: World, store: Store) -> None:
+def test_the_current_policy_changes_nothing_and_a_stricter_one_does(here: World, store: Store) -> None:
     ids = told(here)
     with store.reading() as reading:
         low, high = reading.decision_history.span() or (0, 0)
@@ -52,7 +52,7 @@ def test_the_policy_in_force_changes_nothing_and_a_shy_one_what_it_should(here: 
     assert {one.failure_id for one in found.shown} == set(ids[:2])
 
 
-def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) -> None:
+def test_the_outcome_of_a_resubmit_gives_its_gain_or_loss(here: World, store: Store) -> None:
     [failure_id] = [one.failure_id for one in here.tell(job("1", XID)).events]
     [lease] = here.lease()
     here.done(lease, new_job_id="1-again")
@@ -67,7 +67,7 @@ def test_how_a_resubmit_ended_says_what_it_was_worth(here: World, store: Store) 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_whole_database_is_asked_in_parts(
+def test_a_database_is_replayed_in_parts(
     here: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.automation.policy_replay.PART", 1)

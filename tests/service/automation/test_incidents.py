@@ -1,4 +1,4 @@
-"""Many jobs over one shared thing: one incident, held; one probe first; then the rest, paced."""
+"""Incidents: many failures over one shared resource are held, tested with a probe, and released at a pace."""
 
 from datetime import datetime, timedelta
 from threading import Barrier, Thread
@@ -16,7 +16,7 @@ GONE = "OSError: [Errno 116] Stale file handle: '/scratch/{user}/run{n}/ckpt.pt'
 
 
 def outage(first: int, count: int, *, at: datetime | None = None, line: str = GONE) -> list[dict[str, Any]]:
-    """Jobs of eleven users that one file system took down."""
+    """Jobs of eleven users that one file system failed."""
     ended = at or NOW - timedelta(minutes=1)
     return [
         job(
@@ -31,7 +31,7 @@ def outage(first: int, count: int, *, at: datetime | None = None, line: str = GO
     ]
 
 
-def test_thirty_jobs_of_one_outage_are_one_incident_one_probe_and_then_the_rest_paced(here: World) -> None:
+def test_thirty_jobs_of_an_outage_form_one_incident_with_a_probe_and_a_paced_release(here: World) -> None:
     for start in range(0, 30, 6):
         here.tell(*outage(start, 6))
     with here.store.reading() as reading:
@@ -65,7 +65,7 @@ def test_thirty_jobs_of_one_outage_are_one_incident_one_probe_and_then_the_rest_
     assert sorted(let_go, key=int) == [str(n) for n in range(1, 30)]
 
 
-def test_a_probe_that_fails_the_same_way_keeps_all_held_and_another_goes_later(here: World) -> None:
+def test_after_a_failed_probe_all_jobs_stay_held_until_the_next_probe(here: World) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     [probe] = here.lease()
@@ -85,7 +85,7 @@ def test_a_probe_that_fails_the_same_way_keeps_all_held_and_another_goes_later(h
     assert other.job_id != probe.job_id
 
 
-def test_a_probe_that_runs_on_while_nothing_else_fails_has_got_through(here: World) -> None:
+def test_a_long_running_probe_closes_the_incident(here: World) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     here.done(here.lease()[0])
@@ -99,7 +99,7 @@ def test_a_probe_that_runs_on_while_nothing_else_fails_has_got_through(here: Wor
     assert len(here.lease()) == 7
 
 
-def test_a_probe_while_others_go_on_failing_opens_nothing(here: World) -> None:
+def test_a_running_probe_does_not_close_the_incident_while_others_fail(here: World) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     [probe] = here.lease()
@@ -113,7 +113,7 @@ def test_a_probe_while_others_go_on_failing_opens_nothing(here: World) -> None:
 
 
 @pytest.mark.parametrize("result", ["refused", "unknown"])
-def test_a_probe_of_which_nothing_came_is_followed_by_another(here: World, result: Any) -> None:
+def test_a_probe_without_a_job_is_replaced(here: World, result: Any) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     [probe] = here.lease()
@@ -124,7 +124,7 @@ def test_a_probe_of_which_nothing_came_is_followed_by_another(here: World, resul
     assert other.job_id != probe.job_id
 
 
-def test_a_probe_whose_hook_died_is_given_again_and_stays_the_probe(here: World) -> None:
+def test_a_probe_with_an_expired_lease_is_leased_again(here: World) -> None:
     here.tell(*outage(0, 8))
     here.wait(minutes=11)
     [probe] = here.lease(seconds=30)
@@ -134,14 +134,14 @@ def test_a_probe_whose_hook_died_is_given_again_and_stays_the_probe(here: World)
     assert here.lease() == []
 
 
-def test_few_jobs_or_one_user_s_are_no_incident(here: World) -> None:
+def test_few_jobs_or_jobs_of_one_user_form_no_incident(here: World) -> None:
     here.tell(*outage(0, 4))
     here.tell(*(one | {"user": "ana", "cluster": "vega"} for one in outage(100, 8)))
     with here.store.reading() as reading:
         assert reading.incidents.opened() == []
 
 
-def test_jobs_of_few_lineages_that_fail_repeatedly_are_no_incident(here: World) -> None:
+def test_repeated_failures_of_few_lineages_form_no_incident(here: World) -> None:
     resubmitted = outage(0, 9)
     for one in resubmitted[1:]:
         one |= {"resubmit_of": "0", "user": "user0"}
@@ -154,27 +154,27 @@ def test_jobs_of_few_lineages_that_fail_repeatedly_are_no_incident(here: World) 
     assert incident.jobs == 14
 
 
-def test_failures_long_apart_are_no_incident(here: World) -> None:
+def test_failures_far_apart_form_no_incident(here: World) -> None:
     for n in range(8):
         here.tell(*outage(n, 1, at=NOW - timedelta(hours=5, minutes=-30 * n)))
     with here.store.reading() as reading:
         assert reading.incidents.opened() == []
 
 
-def test_old_failures_told_late_open_nothing(here: World) -> None:
+def test_failures_reported_late_open_no_incident(here: World) -> None:
     here.tell(*outage(0, 12, at=NOW - timedelta(days=3)))
     with here.store.reading() as reading:
         assert reading.incidents.opened() == []
 
 
-def test_preempted_jobs_and_users_own_mistakes_are_no_incident(here: World) -> None:
+def test_preempted_jobs_and_user_failures_form_no_incident(here: World) -> None:
     here.tell(*(one | {"status": "preempted"} for one in outage(0, 12)))
     here.tell(*outage(20, 12, line="ModuleNotFoundError: No module named 'x' {user} {n}"))
     with here.store.reading() as reading:
         assert reading.incidents.opened() == []
 
 
-def test_a_node_s_incident_holds_nobody_who_leaves_the_node_out(here: World) -> None:
+def test_an_incident_of_a_node_does_not_hold_jobs_that_exclude_it(here: World) -> None:
     line = "NVRM: Xid 79, fallen off the bus {user} {n}"
     here.tell(*(one | {"nodes": ["gpu018", f"gpu{i}"]} for i, one in enumerate(outage(0, 8, line=line))))
     with here.store.reading() as reading:
@@ -183,7 +183,7 @@ def test_a_node_s_incident_holds_nobody_who_leaves_the_node_out(here: World) -> 
     assert incident.kind in {"node", "fingerprint"}
 
 
-def test_a_person_closes_holds_and_releases(here: World) -> None:
+def test_a_person_can_hold_release_and_close_an_incident(here: World) -> None:
     here.tell(*outage(0, 8))
     with here.store.reading() as reading:
         [incident] = reading.incidents.opened()
@@ -212,7 +212,7 @@ def test_a_person_closes_holds_and_releases(here: World) -> None:
     ]
 
 
-def test_an_incident_opened_by_hand_holds_what_comes(here: World) -> None:
+def test_a_manually_opened_incident_holds_new_failures(here: World) -> None:
     opened = here.automation.open_incident("orion", "file_system", "/scratch", "ana", "maintenance begins")
     with pytest.raises(Conflict, match=f"incident {opened.id} is open"):
         here.automation.open_incident("orion", "file_system", "/scratch", "bea")
@@ -222,7 +222,7 @@ def test_an_incident_opened_by_hand_holds_what_comes(here: World) -> None:
     assert here.lease() == []
 
 
-def test_what_waited_when_the_incident_was_opened_is_not_leased(here: World) -> None:
+def test_requests_that_wait_when_an_incident_opens_are_held(here: World) -> None:
     here.tell(*outage(0, 2))
     assert len(here.requests("waiting")) == 2
     here.wait(minutes=5)
@@ -231,7 +231,7 @@ def test_what_waited_when_the_incident_was_opened_is_not_leased(here: World) -> 
     assert len(here.requests("held")) == 2
 
 
-def test_what_needs_a_repair_is_held_and_goes_with_its_incident(here: World) -> None:
+def test_jobs_held_for_a_repair_are_released_with_their_incident(here: World) -> None:
     here.tell(*outage(0, 4, line="controller misconfigured {user} {n}"))
     assert {(one.state, one.held_by) for one in here.requests()} == {("held", "repair")}
     here.tell(*outage(4, 2, line="controller misconfigured {user} {n}"))
@@ -243,7 +243,7 @@ def test_what_needs_a_repair_is_held_and_goes_with_its_incident(here: World) -> 
     assert len(here.lease()) == 6
 
 
-def test_an_incident_in_a_fresh_install_is_opened_and_nothing_is_asked_for(store: Store, clock: FrozenClock) -> None:
+def test_a_fresh_installation_opens_incidents_without_requests(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, 'version = "fresh"')
     here.tell(*outage(0, 30))
     with here.store.reading() as reading:
@@ -255,7 +255,7 @@ def test_an_incident_in_a_fresh_install_is_opened_and_nothing_is_asked_for(store
         assert reading.incidents.opened() == []  # nothing held, nothing new: over
 
 
-def test_many_at_once_open_it_once(here: World, url: str, clock: FrozenClock) -> None:
+def test_concurrent_processes_open_an_incident_once(here: World, url: str, clock: FrozenClock) -> None:
     workers = [world(Store(url, clock=clock), clock) for _ in range(4)]
     ready = Barrier(len(workers))
 
@@ -279,7 +279,7 @@ def test_many_at_once_open_it_once(here: World, url: str, clock: FrozenClock) ->
     assert len(here.requests("held")) == 36
 
 
-def test_a_storm_of_resubmits_is_held_and_one_is_tried_after_a_while(store: Store, clock: FrozenClock) -> None:
+def test_a_storm_is_held_and_tested_with_one_trial(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
     here.tell(*outage(0, 10))
     here.wait(minutes=5)
@@ -303,7 +303,7 @@ def test_a_storm_of_resubmits_is_held_and_one_is_tried_after_a_while(store: Stor
     assert here.lease()
 
 
-def test_a_trial_that_fails_again_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
+def test_a_failed_trial_keeps_the_storm_held(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, AUTO + "[storm]\nmost = 3\nhalf_open_minutes = 30\n[incident]\njobs = 50\n")
     here.tell(*outage(0, 10))
     here.wait(minutes=5)

@@ -1,4 +1,4 @@
-"""How an end is taken: next to the failure that the request answers, and never as another request's."""
+"""The outcome of a request: the end of its job, compared with the failure."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -63,7 +63,7 @@ def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -
         (ended(status="preempted"), "unknown"),
     ],
 )
-def test_an_end_is_taken_next_to_what_failed(end: EndedAttempt, said: str) -> None:
+def test_the_outcome_compares_the_end_with_the_failure(end: EndedAttempt, said: str) -> None:
     assert outcome_of_end(REQUEST, end) == said
 
 
@@ -85,12 +85,12 @@ def test_an_end_is_taken_next_to_what_failed(end: EndedAttempt, said: str) -> No
         ({}, ended("9", labels={"faultline/lineage": "not a key"}), False),
     ],
 )
-def test_an_end_is_of_the_job_that_the_request_started(request_changes: Any, end: EndedAttempt, same: bool) -> None:
-    kin = LineageAssignment(by_attempt={2: LineageMember(end.event.labels.get("faultline/lineage", ""), "1")})
-    assert belongs_to(replace(REQUEST, **request_changes), end, kin) is same
+def test_an_end_belongs_to_the_request_of_its_job(request_changes: Any, end: EndedAttempt, same: bool) -> None:
+    lineages = LineageAssignment(by_attempt={2: LineageMember(end.event.labels.get("faultline/lineage", ""), "1")})
+    assert belongs_to(replace(REQUEST, **request_changes), end, lineages) is same
 
 
-def test_the_attempt_that_failed_is_never_its_own_answer() -> None:
+def test_the_failed_attempt_is_never_the_outcome_of_its_own_request() -> None:
     own = LineageAssignment(by_attempt={1: LineageMember("", "1")})
     assert not belongs_to(REQUEST, replace(ended(), attempt_id=1), own)
 
@@ -98,11 +98,11 @@ def test_the_attempt_that_failed_is_never_its_own_answer() -> None:
 @pytest.mark.parametrize(
     ("helped", "failed", "under"), [(0, 4, False), (0, 12, True), (10, 2, False), (1, 12, True), (4, 8, False)]
 )
-def test_an_action_is_demoted_only_where_it_is_credibly_bad(helped: int, failed: int, under: bool) -> None:
+def test_an_action_is_demoted_only_below_a_credible_minimum(helped: int, failed: int, under: bool) -> None:
     assert below_minimum(TallyRow("orion", "SYS.5", "again", "p", helped, failed, 0, 0), rules(FLOOR)) is under
 
 
-def test_what_fails_again_and_again_becomes_advice_and_says_so(store: Store, clock: FrozenClock) -> None:
+def test_a_demoted_action_becomes_advice_and_is_announced(store: Store, clock: FrozenClock) -> None:
     text = FLOOR + "[limits]\nsame_failure = 50\n[storm]\nmost = 500\nat_least = 500\n[incident]\njobs = 500\n"
     here: World = world(store, clock, text)
     for number in range(10):
@@ -128,7 +128,7 @@ def test_what_fails_again_and_again_becomes_advice_and_says_so(store: Store, clo
     assert len(here.requests()) == before + 1
 
 
-def test_an_end_that_never_comes_is_unknown_in_the_end(here: World) -> None:
+def test_a_missing_end_becomes_unknown(here: World) -> None:
     here.tell(job("1", "connection reset by peer"))
     here.wait(minutes=30)
     here.done(here.lease()[0])
@@ -138,7 +138,7 @@ def test_an_end_that_never_comes_is_unknown_in_the_end(here: World) -> None:
     assert request.outcome == "unknown"
 
 
-def test_a_controller_s_own_end_asks_for_what_its_pods_could_not(here: World) -> None:
+def test_the_end_of_a_controller_requests_a_resubmit(here: World) -> None:
     pod = job(
         "ml/Job/llm",
         "connection reset by peer",

@@ -1,4 +1,4 @@
-"""From an event to a request, to a hook's answer, to how the resubmitted job ended."""
+"""From an event to a request, a hook's answer, and the outcome of the resubmitted job."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from tests.service.web.world import NOW
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus"
 
 
-def test_a_bad_node_is_left_out_and_the_job_goes_at_once(here: World) -> None:
+def test_a_faulty_node_is_excluded_and_the_job_is_resubmitted_at_once(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease()
     assert (lease.job_id, lease.action, lease.exclude_nodes) == ("1", "requeue", ("gpu018",))
@@ -30,7 +30,7 @@ def test_a_bad_node_is_left_out_and_the_job_goes_at_once(here: World) -> None:
     ]
 
 
-def test_the_resubmitted_job_s_end_finds_its_request(here: World) -> None:
+def test_the_end_of_a_resubmitted_job_is_matched_to_its_request(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease()
     here.done(lease)
@@ -41,13 +41,13 @@ def test_the_resubmitted_job_s_end_finds_its_request(here: World) -> None:
     assert here.messages("resubmission.succeeded")
 
 
-def test_what_its_owner_has_to_change_is_never_resubmitted(here: World) -> None:
+def test_a_user_failure_is_never_resubmitted(here: World) -> None:
     here.tell(job("1", "ModuleNotFoundError: No module named 'flash_attn'"), job("2", "what is this"))
     assert here.requests() == []
     assert here.lease() == []
 
 
-def test_much_of_one_user_that_has_to_wait_stands_in_nobody_s_way(
+def test_waiting_requests_of_one_user_do_not_block_others(
     store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leasing, "_CANDIDATES", 4)
@@ -60,7 +60,7 @@ def test_much_of_one_user_that_has_to_wait_stands_in_nobody_s_way(
     assert [one.job_id for one in here.lease()] == ["9"]
 
 
-def test_a_fresh_install_only_says_what_it_would_have_done(store: Store, clock: FrozenClock) -> None:
+def test_a_fresh_installation_runs_in_shadow_mode(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, 'version = "fresh"')
     here.tell(job("1", XID))
     [request] = here.requests()
@@ -69,7 +69,7 @@ def test_a_fresh_install_only_says_what_it_would_have_done(store: Store, clock: 
     assert not here.messages("resubmission.requested")
 
 
-def test_a_label_opts_a_job_in_and_another_out(store: Store, clock: FrozenClock) -> None:
+def test_labels_opt_jobs_in_and_out(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, 'version = "fresh"\n[cost]\nenabled = false')
     here.tell(
         job("1", XID, labels={"faultline/resubmit": "auto"}),
@@ -88,12 +88,12 @@ def test_an_expired_request_is_never_leased(here: World) -> None:
     assert here.messages("resubmission.suppressed")
 
 
-def test_what_is_told_days_late_asks_for_nothing(here: World) -> None:
+def test_an_end_reported_days_late_requests_nothing(here: World) -> None:
     here.tell(job("1", XID, at=NOW - timedelta(days=2)))
     assert here.requests() == []
 
 
-def test_an_expired_lease_returns_the_request_and_its_token_is_worthless_then(here: World) -> None:
+def test_an_expired_lease_returns_the_request_and_invalidates_its_token(here: World) -> None:
     here.tell(job("1", XID))
     [first] = here.lease(seconds=30)
     here.wait(seconds=31)
@@ -104,14 +104,14 @@ def test_an_expired_lease_returns_the_request_and_its_token_is_worthless_then(he
     assert here.done(second).state == "done"
 
 
-def test_a_late_answer_counts_while_nobody_else_has_the_request(here: World) -> None:
+def test_a_late_answer_counts_until_the_request_is_leased_again(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease(seconds=30)
     here.wait(seconds=600)
     assert here.done(lease).state == "done"
 
 
-def test_the_same_answer_twice_is_answered_alike_and_another_is_refused(here: World) -> None:
+def test_a_repeated_answer_is_accepted_and_a_different_one_rejected(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease()
     assert here.done(lease, new_job_id="9") == here.done(lease, new_job_id="9")
@@ -121,7 +121,7 @@ def test_the_same_answer_twice_is_answered_alike_and_another_is_refused(here: Wo
         here.automation.ack("rnothing", lease.lease_token, "done")
 
 
-def test_a_hook_that_cannot_act_tries_later_or_gives_up(here: World) -> None:
+def test_a_hook_that_cannot_act_retries_or_fails(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease()
     assert here.automation.fail(lease.request_id, lease.lease_token, "scontrol: no answer", 120).state == "waiting"
@@ -135,9 +135,7 @@ def test_a_hook_that_cannot_act_tries_later_or_gives_up(here: World) -> None:
     assert here.messages("resubmission.failed")
 
 
-def test_the_kill_switch_stops_everything_at_once_and_across_processes(
-    here: World, url: str, clock: FrozenClock
-) -> None:
+def test_the_kill_switch_stops_all_processes_at_once(here: World, url: str, clock: FrozenClock) -> None:
     failure = here.tell(job("1", XID)).events[0].failure_id or 0
     elsewhere = world(Store(url, clock=clock), clock)
     elsewhere.automation.set_stopped(stopped=True, by="ana", reason="storage work")
@@ -170,7 +168,7 @@ def test_the_same_failure_again_without_progress_stops(here: World) -> None:
     assert message[1]["why"] == "failed_same"
 
 
-def test_a_person_s_word_goes_before_the_policy_s(here: World) -> None:
+def test_manual_actions_override_the_policy(here: World) -> None:
     outcome = here.tell(job("1", XID), job("2", "ModuleNotFoundError: x"), job("3", XID))
     first, second, third = (one.failure_id or 0 for one in outcome.events)
     here.automation.hold(first, "ana", "I look at it")
@@ -195,7 +193,7 @@ def test_a_person_s_word_goes_before_the_policy_s(here: World) -> None:
     assert here.lease() == []
 
 
-def test_what_a_hook_leased_and_forgot_can_be_held(here: World) -> None:
+def test_a_request_with_an_expired_lease_can_be_held(here: World) -> None:
     [one] = here.tell(job("1", XID)).events
     failure = one.failure_id or 0
     [lost] = here.lease(seconds=60)
@@ -213,7 +211,7 @@ def test_what_a_hook_leased_and_forgot_can_be_held(here: World) -> None:
     assert here.done(again).state == "done"
 
 
-def test_what_its_hook_had_done_before_it_was_held_counts(here: World) -> None:
+def test_an_answer_for_a_job_held_meanwhile_counts(here: World) -> None:
     [one] = here.tell(job("1", XID)).events
     [late] = here.lease(seconds=60)
     here.wait(seconds=61)
@@ -222,7 +220,7 @@ def test_what_its_hook_had_done_before_it_was_held_counts(here: World) -> None:
     assert here.lease() == []
 
 
-def test_a_job_that_somebody_else_started_again_is_not_resubmitted_too(here: World) -> None:
+def test_a_job_that_another_system_resubmitted_is_not_resubmitted_again(here: World) -> None:
     here.tell(job("1", "connection reset by peer"))
     assert len(here.requests("waiting")) == 1
     here.wait(hours=3)
@@ -232,7 +230,7 @@ def test_a_job_that_somebody_else_started_again_is_not_resubmitted_too(here: Wor
     assert (request.state, request.detail) == ("withdrawn", "the job ran again meanwhile")
 
 
-def test_a_submission_s_end_is_known_by_its_new_name_even_if_it_comes_before_the_answer(here: World) -> None:
+def test_the_end_of_a_new_job_is_matched_even_before_the_answer(here: World) -> None:
     here.tell(job("1", XID))
     [lease] = here.lease()
     here.wait(hours=3)
@@ -240,7 +238,7 @@ def test_a_submission_s_end_is_known_by_its_new_name_even_if_it_comes_before_the
     assert here.done(lease, new_job_id="77").outcome == "succeeded"
 
 
-def test_a_chain_of_submissions_is_one_piece_of_work(here: World) -> None:
+def test_a_chain_of_submissions_is_one_lineage(here: World) -> None:
     here.tell(job("1", XID))
     name = "1"
     for number in range(2, 8):
@@ -257,13 +255,13 @@ def test_a_chain_of_submissions_is_one_piece_of_work(here: World) -> None:
     assert len([request for request in here.requests() if request.state == "done"]) <= 4
 
 
-def test_a_batch_told_twice_asks_once(here: World) -> None:
+def test_a_repeated_batch_requests_once(here: World) -> None:
     here.tell(job("1", XID), job("2", XID))
     here.tell(job("1", XID), job("2", XID))
     assert len(here.requests()) == 2
 
 
-def test_advice_is_kept_beside_the_verdict_with_what_was_known(here: World) -> None:
+def test_advice_is_stored_with_its_facts(here: World) -> None:
     outcome = here.tell(job("1", XID))
     with here.store.reading() as reading:
         [(version, _, policy, decision, mode, facts)] = reading.advice_history.of(outcome.events[0].failure_id or 0)
@@ -271,7 +269,7 @@ def test_advice_is_kept_beside_the_verdict_with_what_was_known(here: World) -> N
     assert facts["opt_in"]["mode"] == "auto"
 
 
-def test_a_rule_that_fails_on_one_job_loses_no_event(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_rule_does_not_lose_the_event(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ArithmeticError
 
@@ -282,7 +280,7 @@ def test_a_rule_that_fails_on_one_job_loses_no_event(here: World, monkeypatch: p
         assert reading.failures.get(outcome.events[0].failure_id or 0).row.decision == "ask"
 
 
-def test_the_policy_s_version_stands_on_the_request(store: Store, clock: FrozenClock) -> None:
+def test_a_request_names_the_policy_version(store: Store, clock: FrozenClock) -> None:
     here = world(store, clock, AUTO.replace("auto-1", "night-7"))
     here.tell(job("1", XID))
     assert here.requests()[0].policy.startswith("night-7/")

@@ -1,4 +1,4 @@
-"""What failures point at: shared things by name, and never a node's own disk."""
+"""Shared resources of failures, by name; local disks are not shared."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def told(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]
         ),
     ],
 )
-def test_a_line_names_the_shared_thing(line: str, kind: str, value: str) -> None:
+def test_a_log_line_names_the_shared_resource(line: str, kind: str, value: str) -> None:
     assert told(line)[kind] == value
 
 
@@ -54,7 +54,7 @@ def test_a_line_names_the_shared_thing(line: str, kind: str, value: str) -> None
         "RuntimeError: CUDA error",
     ],
 )
-def test_a_node_s_own_disk_and_a_missing_file_are_nothing_shared(line: str) -> None:
+def test_local_disks_and_missing_files_are_not_shared_resources(line: str) -> None:
     assert set(told(line)) == {"fingerprint"}
 
 
@@ -70,13 +70,13 @@ def test_rack_and_switch_come_from_the_topology_of_the_suspected_node() -> None:
     assert told("x", topology=topology) | {"fingerprint": ""} == {"switch": "leaf3", "fingerprint": ""}
 
 
-def test_users_own_failures_preemption_and_cancelling_point_at_nothing() -> None:
+def test_user_failures_and_preempted_or_cancelled_jobs_have_no_shared_resources() -> None:
     assert told("x", replace(SYSTEM, side="user")) == {}
     for status in ("preempted", "cancelled"):
         assert told("x", status=status) == {}
 
 
-def test_the_brake_counts_by_the_nearest_thing() -> None:
+def test_the_storm_brake_counts_by_the_first_resource() -> None:
     things = (SharedResource("file_system", "/scratch", "orion"), SharedResource("fingerprint", "1:x", "orion"))
     assert storm_resource(things) == "file_system:/scratch"
     assert storm_resource(things[1:]) == storm_resource(()) == ""
@@ -90,7 +90,7 @@ def test_the_brake_counts_by_the_nearest_thing() -> None:
     ),
 )
 @settings(max_examples=150, deadline=None)
-def test_any_line_is_read_and_the_order_holds(line: str, node: str | None, topology: dict[str, Any]) -> None:
+def test_any_line_is_accepted_and_the_order_is_kept(line: str, node: str | None, topology: dict[str, Any]) -> None:
     verdict = replace(SYSTEM, evidence=(Evidence(line, "initiating"),), suspect=Suspect(node=node))
     things = shared_resources_of(event("1", "x", topology=topology), verdict)
     places = [RESOURCE_ORDER.index(thing.kind) for thing in things]

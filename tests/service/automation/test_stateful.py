@@ -1,4 +1,4 @@
-"""Many hooks at once, some of which die: no request is done twice, none is lost, the switch and the ceilings hold."""
+"""Concurrent hooks that may be killed: no request is carried out twice or lost, and switch and limits hold."""
 
 import random
 import shutil
@@ -29,23 +29,21 @@ LOOSE = (
 
 
 class Scheduler:
-    """What hooks act on: counts what was started, and knows each request's id, by which a later holder asks."""
+    """Counts the jobs that hooks start, and knows each request's id, which a later holder checks."""
 
     def __init__(self) -> None:
         self.started: Counter[str] = Counter()
         self._lock = Lock()
 
     def start(self, lease: Lease) -> None:
-        """Start the job; a holder that is not the first one looks first."""
+        """Start the job; a later holder checks first."""
         with self._lock:
             if lease.lease_count == 1 or not self.started[lease.request_id]:
                 self.started[lease.request_id] += 1
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_hooks_that_die_at_random_lose_nothing_and_do_nothing_twice(
-    store: Store, url: str, clock: FrozenClock, seed: int
-) -> None:
+def test_hooks_killed_at_random_lose_and_repeat_nothing(store: Store, url: str, clock: FrozenClock, seed: int) -> None:
     jobs, hooks = 30, 4
     here = world(store, clock, LOOSE)
     here.tell(*(job(str(n), XID, user=f"u{n}") for n in range(jobs)))
@@ -89,7 +87,7 @@ def test_hooks_that_die_at_random_lose_nothing_and_do_nothing_twice(
 
 
 class Automated(RuleBasedStateMachine):
-    """Any history of ends, hooks, people and time."""
+    """Any sequence of ends, hooks, people and time."""
 
     made: World
     text = AUTO
@@ -226,7 +224,7 @@ class Automated(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_whatever_happens_the_rules_hold(tmp_path: Path, clock: FrozenClock) -> None:
+def test_invariants_hold_for_random_sequences_of_actions(tmp_path: Path, clock: FrozenClock) -> None:
     numbers = count()
 
     def machine() -> Automated:

@@ -1,4 +1,4 @@
-"""What people say mended failures is counted beside how resubmits ended, on both databases."""
+"""Reported fixes are counted besides the outcomes of resubmits, on both databases."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from tests.service.automation.world import World, job
 XID = "NVRM: Xid (PCI:0000:4b:00): 79, GPU has fallen off the bus."
 
 
-def test_both_are_counted_by_cluster_and_cause() -> None:
+def test_resubmits_and_fixes_are_counted_by_cluster_and_cause() -> None:
     rows = [TallyRow("orion", "SYS.5", "again", "p1", 3, 1, 0, 0)]
     counts = [
         FixCount("orion", "SYS.5", "M7", 2),
@@ -29,7 +29,7 @@ def test_both_are_counted_by_cluster_and_cause() -> None:
     assert found.history("vega", "SYS.5", "p1") is NO_HISTORY
 
 
-def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Store) -> None:
+def test_the_next_advice_uses_the_success_rates(here: World, store: Store) -> None:
     first = here.tell(job("1", XID)).events[0].failure_id
     assert first is not None
     fix_service.report(store, first, "ana", "M8")
@@ -42,7 +42,7 @@ def test_the_next_failure_of_the_cause_is_advised_by_it(here: World, store: Stor
     assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
 
 
-def test_a_resubmit_whose_good_end_is_known_is_counted_once(here: World, store: Store) -> None:
+def test_a_successful_resubmit_is_counted_once(here: World, store: Store) -> None:
     first = here.tell(job("1", XID)).events[0].failure_id
     [lease] = here.lease()
     here.done(lease, new_job_id="2")

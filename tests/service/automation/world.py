@@ -1,4 +1,4 @@
-"""A service without web or scheduler: real store, policy, advice and automation; only the classifier is by hand."""
+"""A service without web and scheduler: real store, policy, advice and automation, with a fake classifier."""
 
 import atexit
 import shutil
@@ -45,7 +45,7 @@ enabled = false
 
 
 class ByWord:
-    """A classifier that knows a few words; the suspect is the node of the line that told."""
+    """A classifier that knows a few words; the suspect is the node of the matching line."""
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         return [self._one(case) for case in cases]
@@ -63,7 +63,7 @@ class ByWord:
 
 @cache
 def blank() -> Path:
-    """A migrated SQLite database, made once a run; each test works on a copy."""
+    """A migrated SQLite database, created once per run; each test uses a copy."""
     folder = Path(tempfile.mkdtemp(prefix="faultline-automation-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     store = Store(f"sqlite:///{folder}/store.sqlite3")
@@ -114,7 +114,7 @@ def world(store: Store, clock: FrozenClock, text: str = AUTO) -> World:
 
 
 def job(job_id: str, line: str | None = None, *, at: datetime | None = None, **changes: Any) -> dict[str, Any]:
-    """A finished job on cluster orion that ended at `at`; without a `line` it went well."""
+    """A finished job on cluster orion that ended at `at`; without a `line` it succeeded."""
     ended = at or NOW - timedelta(minutes=1)
     node = changes.get("nodes", ["gpu018"])[0]
     plain: dict[str, Any] = {

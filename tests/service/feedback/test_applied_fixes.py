@@ -1,4 +1,4 @@
-"""What people say mended failures, on both databases."""
+"""Reported fixes of failures, on both databases."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ def say(store: Store, failure_id: int, code: str | None, who: str = "ana") -> No
         work.applied_fixes.report(failure_id, code, who)
 
 
-def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: FixedClock) -> None:
+def test_the_latest_report_counts_and_can_be_removed(store: Store, clock: FixedClock) -> None:
     [number] = numbers(store, "a")
     say(store, number, "M8")
     clock.at += timedelta(minutes=1)
@@ -38,7 +38,7 @@ def test_the_latest_word_counts_and_can_be_taken_back(store: Store, clock: Fixed
         assert reading.applied_fixes.counts(SINCE) == []
 
 
-def test_counts_follow_the_verdict_as_it_is_now_and_forget_what_is_old(store: Store, clock: FixedClock) -> None:
+def test_counts_follow_the_current_verdict_and_leave_out_old_reports(store: Store, clock: FixedClock) -> None:
     first, second = numbers(store, "a", "b")
     say(store, first, "M8")
     clock.at += timedelta(days=30)
@@ -83,7 +83,7 @@ def test_the_nearest_is_of_the_same_kind_or_else_of_the_same_cause(store: Store)
     assert (found.by.failure_id, found.by.code, found.alike, found.cluster) == (kind, "M8", True, "orion")
 
 
-def test_it_goes_with_its_failure(store: Store) -> None:
+def test_a_report_is_deleted_with_its_failure(store: Store) -> None:
     [number] = numbers(store, "a")
     say(store, number, "M8")
     store.purge(rows_before=NOON + timedelta(days=1), logs_before=None, verdicts_before=None, done_before=None)

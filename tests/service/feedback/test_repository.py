@@ -12,7 +12,7 @@ def say(store: Store, number: int, who: str, kind: Any = "correct", **labels: st
         return work.feedback.add(NewFeedback(number, who, kind, 1, "user", "USER.1", Labels(**labels), note="why\0"))
 
 
-def test_every_word_stays_and_the_last_one_stands(store: Store) -> None:
+def test_every_feedback_is_kept_and_the_last_one_counts(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     number = outcome.failure_id or 0
     say(store, number, "ana", side="system", cause="SYS.5")
@@ -88,7 +88,7 @@ def test_views_are_kept_by_name_for_one_person(store: Store) -> None:
         assert reading.feedback.views("ana", "/groups") == ()
 
 
-def test_what_was_said_goes_with_the_failure(store: Store) -> None:
+def test_feedback_is_deleted_with_its_failure(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     say(store, outcome.failure_id or 0, "ana", side="user", cause="USER.1")
     store.purge(rows_before=NOON + timedelta(days=1))

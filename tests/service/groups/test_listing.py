@@ -1,4 +1,4 @@
-"""The list of groups: what is hit by many is looked for in a piece of the list, and the cursor goes on."""
+"""The list of groups: filters that match many groups are evaluated in a window, and the cursor continues."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from tests.service.sample_rows import NOON, job, put
 
 
 @pytest.mark.parametrize(("few", "window"), [(500, 5_000), (0, 5_000), (0, 3)])
-def test_every_group_that_fits_is_found(store: Store, monkeypatch: pytest.MonkeyPatch, few: int, window: int) -> None:
+def test_every_matching_group_is_found(store: Store, monkeypatch: pytest.MonkeyPatch, few: int, window: int) -> None:
     monkeypatch.setattr(listing, "FEW", few)
     monkeypatch.setattr(listing, "WINDOW", window)
     for number in range(10):

@@ -50,7 +50,7 @@ def test_failures_of_one_fingerprint_are_counted_as_one_group(store: Store) -> N
     assert [(hour.hour, hour.failures) for hour in detail.hours] == [(NOON - timedelta(hours=2), 1), (NOON, 1)]
 
 
-def test_folding_in_bites_counts_the_same(store: Store) -> None:
+def test_counting_in_small_transactions_gives_the_same_result(store: Store) -> None:
     put(store, [job(f"e{n}", user=f"u{n % 3}", ended_at=NOON - timedelta(minutes=n)) for n in range(25)])
     while fold(store, limit=4) is not None:
         pass
@@ -80,7 +80,7 @@ def test_a_verdict_that_moves_to_another_kind_is_counted_there(store: Store) -> 
     assert {row.fingerprint: row.failures for row in rows(store)} == {"v1:a": 1, "v1:b": 1}
 
 
-def test_what_retention_removed_is_not_counted_and_hurts_nobody(store: Store) -> None:
+def test_failures_removed_by_retention_are_not_counted(store: Store) -> None:
     put(store, [job("e1")])
     store.purge(rows_before=NOON + timedelta(days=1))
     assert fold(store) in (None, set())
@@ -107,7 +107,7 @@ def test_pages_go_on_where_the_last_one_ended(store: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cluster", "queue", "team", "user", "node"])
-def test_groups_are_found_by_where_and_whom_they_hit(store: Store, kind: str) -> None:
+def test_groups_are_found_by_place_and_user(store: Store, kind: str) -> None:
     put(store, [job("e1")], fingerprint="v1:a")
     odd: dict[str, Any] = {} if kind == "node" else {kind: "odd"}
     suspect = {"rank": 0, "node": "odd" if kind == "node" else None, "gpu": None}
@@ -141,7 +141,7 @@ def test_a_merged_group_s_failures_come_as_one_list(store: Store) -> None:
         assert reading.failures.facets(FailureFilter(group=str(one.id))).of == 12
 
 
-def test_one_s_own_mute_ends_by_itself(store: Store, clock: FixedClock) -> None:
+def test_a_personal_mute_expires(store: Store, clock: FixedClock) -> None:
     put(store, [job("e1")])
     fold(store)
     [row] = rows(store)
@@ -160,7 +160,7 @@ def test_an_unknown_group_is_not_found(store: Store) -> None:
                 reading.groups.get(number)
 
 
-def test_a_split_moves_what_is_there_in_bites(store: Store) -> None:
+def test_a_split_moves_existing_failures_in_small_transactions(store: Store) -> None:
     put(store, [job(f"e{n}", user=("ana", "bo")[n % 2]) for n in range(9)], fingerprint="v1:a")
     fold(store)
     with store.unit_of_work() as work:

@@ -58,12 +58,12 @@ def test_a_rate_credibly_above_its_own_past_escalates() -> None:
     assert state(recent=20, past=3, past_h=10.0, first_at=NOW - timedelta(hours=16)) == "new", "too short a past"
 
 
-def test_it_stays_so_until_it_is_calm() -> None:
+def test_a_group_escalates_until_its_rate_is_normal() -> None:
     assert state(recent=3, state="escalating") == "escalating"
     assert state(recent=0, state="escalating") == "ongoing"
 
 
-def test_what_was_resolved_stays_so_until_it_comes_back() -> None:
+def test_a_resolved_group_stays_resolved_until_it_fails_again() -> None:
     assert state(state="resolved", resolved_at=NOW) == "resolved"
     assert state(state="resolved", resolved_at=NOW - timedelta(hours=2)) == "regressed"
     assert state(state="regressed", resolved_at=NOW - timedelta(hours=2)) == "regressed"
@@ -87,7 +87,7 @@ def test_a_mute_ends_with_its_condition(mute: dict[str, Any], after: str) -> Non
 
 
 def test_the_chance_is_that_of_a_negative_binomial() -> None:
-    """Against the sum of its terms in closed form, for 2 failures in 10 hours and 3 in the next 5."""
+    """Compared with the closed form of the sum, for 2 failures in 10 hours and 3 in the next 5."""
     shape, quiet = 2.5, 10 / 15
     below = sum(
         math.gamma(shape + k) / (math.gamma(shape) * math.factorial(k)) * quiet**shape * (1 - quiet) ** k
@@ -97,7 +97,7 @@ def test_the_chance_is_that_of_a_negative_binomial() -> None:
 
 
 @given(st.integers(0, 500), st.integers(0, 5_000), st.floats(24, 672))
-def test_more_failures_are_never_likelier_and_more_of_a_past_never_less_so(
+def test_the_probability_is_monotonic_in_recent_and_past_failures(
     recent: int, past: int, hours: float
 ) -> None:
     here = chance_of(recent, 6, past, hours)
@@ -107,5 +107,5 @@ def test_more_failures_are_never_likelier_and_more_of_a_past_never_less_so(
 
 
 @given(st.integers(0, 100), st.integers(0, 1000), st.floats(0, 672))
-def test_it_is_looked_at_again_later_and_not_before(recent: int, past: int, hours: float) -> None:
+def test_the_review_time_is_in_the_future(recent: int, past: int, hours: float) -> None:
     assert assess(GroupFacts(ROW, recent, past, hours), NOW, levels()).review_at > NOW

@@ -1,4 +1,4 @@
-"""The stores of both databases, as the store's own tests have them."""
+"""The stores of both databases."""
 
 from tests.service.conftest import clock, dialect, empty_url, migrated_file, open_store, postgres, store, url
 

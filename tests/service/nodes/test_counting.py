@@ -1,4 +1,4 @@
-"""What is suspected of a node follows from what ran and failed on it, whatever the order, and a repair clears it."""
+"""The suspicion of a node follows from its jobs and failures in any order, and a repair resets it."""
 
 from datetime import timedelta
 
@@ -25,7 +25,7 @@ def tend(store: Store, clock: FixedClock) -> int:
 
 
 def fleet_of(store: Store, bad: int = 3) -> None:
-    """A cluster where each of ten nodes ran ten good hours, and `bad` hardware failures lie on one of them."""
+    """A cluster where each of ten nodes ran ten good hours, and one of them has `bad` hardware failures."""
     nodes = ("bad", *(f"good{number}" for number in range(9)))
     ends = [NOON - timedelta(hours=hour) for hour in range(10)]
     put(store, [succeeded(f"ok{n}", nodes=nodes, started_at=at - HOUR, ended_at=at) for n, at in enumerate(ends)])
@@ -64,7 +64,7 @@ def test_counting_twice_or_in_pieces_gives_the_same(store: Store, clock: FixedCl
         assert reading.suspicion.page(sort="node").items == once
 
 
-def test_a_revised_verdict_takes_its_blame_back(store: Store, clock: FixedClock) -> None:
+def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FixedClock) -> None:
     [outcome] = put(store, [job("f0", nodes=("bad", "good1"))], **HARDWARE)
     assert outcome.failure_id is not None
     tend(store, clock)
@@ -77,7 +77,7 @@ def test_a_revised_verdict_takes_its_blame_back(store: Store, clock: FixedClock)
         assert reading.failure_facts.blames([outcome.failure_id]) == {}
 
 
-def test_old_failures_fade(store: Store, clock: FixedClock) -> None:
+def test_old_failures_decay(store: Store, clock: FixedClock) -> None:
     fleet_of(store)
     tend(store, clock)
     with store.reading() as reading:
@@ -116,7 +116,7 @@ def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, c
     assert not intake.repaired("orion", "bad", by="bo", note=None, at=NOON)
 
 
-def test_a_repair_told_hours_later_keeps_what_failed_since(store: Store, clock: FixedClock) -> None:
+def test_a_repair_reported_late_keeps_later_failures(store: Store, clock: FixedClock) -> None:
     put(store, [job("f0", nodes=("bad",), ended_at=NOON - timedelta(hours=3))], **HARDWARE)
     put(store, [job("f1", nodes=("bad",), ended_at=NOON - timedelta(hours=1))], **HARDWARE)
     tend(store, clock)
@@ -159,7 +159,7 @@ def test_a_failure_is_shared_unless_a_suspect_of_the_job_is_named() -> None:
     assert sum(blame(judged(abstained=True)).values()) == pytest.approx(0.4)
 
 
-def test_the_less_is_known_the_nearer_to_the_fleet() -> None:
+def test_nodes_with_little_data_are_near_the_fleet_rate() -> None:
     prior = Prior(rate=0.001, shape=1.0)
     assert ratio(0, 0, prior).mean == 1
     assert ratio(0, 0, prior).low < 1 < ratio(0, 0, prior).high
@@ -168,7 +168,7 @@ def test_the_less_is_known_the_nearer_to_the_fleet() -> None:
     assert many.high - many.low < few.high - few.low
 
 
-def test_the_prior_follows_the_fleet() -> None:
+def test_the_prior_is_fitted_to_the_fleet() -> None:
     alike = fit([(2.0, 1_000.0)] * 200)
     differ = fit([(0.0, 1_000.0)] * 190 + [(40.0, 1_000.0)] * 10)
     assert alike.rate == pytest.approx(0.002, rel=0.1)

@@ -1,4 +1,4 @@
-"""What nodes said is stored once, and found by place and time."""
+"""Node events are stored once, and found by node and time."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -80,7 +80,7 @@ def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
                 reading.node_events.page("orion", "gpu1", cursor=wrong)
 
 
-def test_old_events_go(store: Store) -> None:
+def test_old_events_are_removed(store: Store) -> None:
     with store.unit_of_work() as work:
         work.node_events.add([said(1, at=NOON - 100 * HOUR), said(2)])
         assert work.node_events.remove(NOON - HOUR) == 1

@@ -1,4 +1,4 @@
-"""Verdicts hear the fleet: what is known when a job ends, and what nodes and neighbours say only later."""
+"""Fleet evidence in verdicts: known when a job ends, and reported later by nodes and related failures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ SURE = replace(GUESS, evidence=(Evidence("ModuleNotFoundError: No module named '
 
 
 class Says:
-    """A classifier that always says the same."""
+    """A classifier with a fixed verdict."""
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -82,7 +82,7 @@ def ended(number: int = 1, **changes: Any) -> JobCompletion:
     return from_object({**plain, **changes})
 
 
-def test_what_a_node_said_before_is_heard_at_once(store: Store, clock: FixedClock) -> None:
+def test_earlier_node_events_are_evidence_at_once(store: Store, clock: FixedClock) -> None:
     bench = Bench(store, clock)
     bench.say()
     bench.diagnose([ended()])
@@ -105,7 +105,7 @@ def test_a_log_that_disagrees_with_a_node_is_disputed(store: Store, clock: Fixed
     assert (verdict["log_said"]["side"], verdict["context"][0]["side"]) == ("user", "hardware")
 
 
-def test_what_a_node_says_later_makes_a_new_version_once(store: Store, clock: FixedClock) -> None:
+def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: FixedClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     assert bench.idle() == 0
@@ -129,7 +129,7 @@ def test_what_a_node_says_later_makes_a_new_version_once(store: Store, clock: Fi
 @pytest.mark.parametrize(
     "said", [{"node": "gpu9"}, {"at": (NOON - timedelta(hours=5)).isoformat()}, {"cluster": "lyra"}, {"text": "hello"}]
 )
-def test_what_has_nothing_to_do_with_it_changes_nothing(store: Store, clock: FixedClock, said: dict[str, str]) -> None:
+def test_unrelated_node_events_change_nothing(store: Store, clock: FixedClock, said: dict[str, str]) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     bench.say(**said)
@@ -139,7 +139,7 @@ def test_what_has_nothing_to_do_with_it_changes_nothing(store: Store, clock: Fix
     assert bench.failure().row.version == 1
 
 
-def test_neighbours_in_one_batch_and_those_that_fail_later_are_heard(store: Store, clock: FixedClock) -> None:
+def test_related_failures_in_the_batch_and_later_are_evidence(store: Store, clock: FixedClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended(0, user="u0", nodes=["n0"])])
     assert bench.failure("0").row.side == "user"
@@ -151,7 +151,7 @@ def test_neighbours_in_one_batch_and_those_that_fail_later_are_heard(store: Stor
     assert (bench.failure("0").row.side, bench.failure("0").row.version) == ("system", 2)
 
 
-def test_a_person_s_verdict_stands(store: Store, clock: FixedClock) -> None:
+def test_a_verdict_of_a_person_is_not_revised(store: Store, clock: FixedClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     found = bench.failure()
@@ -163,7 +163,7 @@ def test_a_person_s_verdict_stands(store: Store, clock: FixedClock) -> None:
     assert bench.failure().row.source == "person"
 
 
-def test_a_failure_that_is_gone_meanwhile_is_passed_over(store: Store, clock: FixedClock) -> None:
+def test_a_deleted_failure_is_skipped(store: Store, clock: FixedClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     bench.tending()
@@ -189,7 +189,7 @@ def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock
 
 
 @pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
-def test_clocks_that_are_centuries_off_stop_nothing(store: Store, clock: FixedClock, year: str) -> None:
+def test_wrong_clocks_stop_nothing(store: Store, clock: FixedClock, year: str) -> None:
     bench = Bench(store, clock)
     at = f"{year}T00:00:00Z"
     for kind in ("gpu_lost", "maintenance", "repaired"):

@@ -1,4 +1,4 @@
-"""The topic of what nodes say: each event is stored once, whatever breaks on the way; what can't be read is kept."""
+"""The topic of node events: each event is stored once despite failures; unreadable records are kept."""
 
 import orjson
 
@@ -22,7 +22,7 @@ def said(number: int) -> bytes:
     return orjson.dumps({"node": f"gpu{number}", "at": "2026-11-20T11:59:00Z", "text": "NVRM: Xid (PCI:0): 79, lost"})
 
 
-def test_each_is_stored_once_though_the_database_and_the_offsets_fail(store: Store, clock: FixedClock) -> None:
+def test_events_are_stored_once_despite_database_and_offset_failures(store: Store, clock: FixedClock) -> None:
     broker = MemoryBroker({"nodes": 1}, {"nodes": "orion"})
     for value in (said(1), b"{", said(2), said(1), b'{"kind":"Event","involvedObject":{"kind":"Pod"}}', None):
         broker.put(PLACE, value)

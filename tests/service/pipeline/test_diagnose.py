@@ -1,4 +1,4 @@
-"""From a batch of events to stored, explained verdicts: on a real store, with a classifier and logs by hand."""
+"""From a batch of events to stored verdicts: with a real store, and a fake classifier and logs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ GUESS = Verdict(
 
 @dataclass
 class ReadingClassifier:
-    """Repeats what it was shown, so that a test sees what reached it; surer the more logs there are."""
+    """Repeats its input, so that a test sees it; more logs give a higher confidence."""
 
     shown: list[RawCase] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ class ReadingClassifier:
 
 @dataclass
 class Shelf:
-    """Logs by URI; what is not on the shelf has not arrived."""
+    """Logs by URI; other logs have not arrived."""
 
     texts: dict[str, str] = field(default_factory=dict)
 
@@ -197,7 +197,7 @@ def test_secrets_in_free_text_never_reach_the_store(bench: Bench, tmp_path: Path
     assert secret not in str(bench.classifier.shown)
 
 
-def test_a_log_that_comes_late_revises_the_verdict(bench: Bench) -> None:
+def test_a_late_log_revises_the_verdict(bench: Bench) -> None:
     bench.diagnose.handle([event(logs=[{"rank": 0, "uri": "/scratch/7.log"}])])
     assert only_failure(bench.store).row.version == 1
     assert bench.diagnose.revise_pending() == 0, "not due yet"
@@ -226,7 +226,7 @@ def test_a_pod_that_failed_under_a_job_is_an_attempt_not_a_second_failure(bench:
     assert detail.row.headline == f"ModuleNotFoundError in {job}", "the Job's own end knows less"
 
 
-def test_a_pod_that_comes_after_its_job_speaks_for_it(bench: Bench) -> None:
+def test_a_pod_that_arrives_after_its_job_revises_the_verdict(bench: Bench) -> None:
     job = "ml/Job/llm-0"
     bench.diagnose.handle([event(job, event_id="job-1", attempt=None, logs=[])])
     bench.diagnose.handle([event(job, pod="llm-0-x7k2p", event_id="pod-1", attempt=None)])
@@ -241,7 +241,7 @@ def test_dead_letters_are_stored_with_the_batch(bench: Bench) -> None:
         assert reading.dead_letters.get(outcome.dead_letters[0]).place == "jobs/0/17"
 
 
-def test_a_lost_database_leaves_nothing_half_done(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_failure_leaves_no_partial_data(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Callable[..., Any]:
         raise Unavailable("the database does not answer")
 
@@ -254,7 +254,7 @@ def test_a_lost_database_leaves_nothing_half_done(bench: Bench, monkeypatch: pyt
     assert failures(bench.store) == 1
 
 
-def test_what_others_are_told_names_the_failure_and_carries_no_bulk(bench: Bench) -> None:
+def test_messages_name_the_failure_without_bulky_parts(bench: Bench) -> None:
     bench.diagnose.handle([event()])
     with bench.store.unit_of_work() as work:
         [message] = work.outbox.lease("test", limit=10, seconds=60)
@@ -263,7 +263,7 @@ def test_what_others_are_told_names_the_failure_and_carries_no_bulk(bench: Bench
     assert "evidence" not in message.payload["verdict"]
 
 
-def test_a_signed_address_is_neither_kept_nor_tried_again(bench: Bench, tmp_path: Path) -> None:
+def test_a_signed_address_is_not_stored(bench: Bench, tmp_path: Path) -> None:
     signature = "X-Amz-Signature=" + "9f" * 32
     bench.diagnose.handle([event(logs=[{"rank": 0, "uri": f"https://logs.example/7?{signature}"}])])
     with bench.store.reading() as reading:

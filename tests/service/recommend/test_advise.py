@@ -1,4 +1,4 @@
-"""From verdict to advice: which decision, which mitigations, in which words."""
+"""Advice for verdicts: decision, mitigations and texts."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,7 +41,7 @@ def test_a_known_checkpoint_is_named_and_resumed_from() -> None:
     assert advice.action.resume_from == "s3://ckpt/7"
 
 
-def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
+def test_a_user_error_is_never_resubmitted_and_its_line_is_named() -> None:
     verdict = replace(TYPO, evidence=(Evidence("ModuleNotFoundError: No module named 'nmupy'", "initiating"),))
     advice = advise(verdict, replace(FAILED, user="alice"), ALONE, BUILT_IN)
     assert (advice.decision, advice.resubmit, advice.action) == ("stop", False, None)
@@ -51,7 +51,7 @@ def test_a_typo_is_never_resubmitted_and_the_line_to_look_at_is_named() -> None:
     assert advice.ask_whom == "the job's owner, alice"
 
 
-def test_the_reasons_name_every_rule_asked_and_the_one_that_decided() -> None:
+def test_the_reasons_name_every_rule_and_the_deciding_one() -> None:
     advice = advise(LOST_GPU, FAILED, ALONE, BUILT_IN)
     assert advice.reasons[0] == "cancelled: does not apply"
     assert advice.rule == "one bad node"
@@ -61,7 +61,7 @@ def test_the_reasons_name_every_rule_asked_and_the_one_that_decided() -> None:
     assert stopped.reasons[-1].startswith("user side: ")
 
 
-def test_a_job_that_nobody_opted_in_is_recorded_only() -> None:
+def test_a_job_without_opt_in_is_recorded_in_shadow_mode() -> None:
     advice = advise(LOST_GPU, FAILED, replace(ALONE, opt_in=OptIn()), BUILT_IN)
     assert (advice.decision, advice.mode) == ("resubmit_now", "would_have")
     assert advice.resubmit  # as if it had opted in
@@ -106,7 +106,7 @@ def test_the_papers_fix_pattern_is_named() -> None:
     assert any("most often:" in text for text in texts)
 
 
-def test_what_waits_for_a_repair_goes_when_its_incident_is_over() -> None:
+def test_a_job_held_for_a_repair_is_released_with_its_incident() -> None:
     verdict = replace(PASSING, cause="SYS.1", retry_outlook="after_repair")
     alone = advise(verdict, FAILED, ALONE, BUILT_IN)
     assert (alone.decision, alone.held_by, alone.resubmit) == ("hold", "repair", False)
@@ -131,7 +131,7 @@ def test_a_platform_fault_that_one_node_alone_shows_is_tried_elsewhere() -> None
 
 
 @pytest.mark.parametrize(("scheduler", "kind"), [("slurm", "requeue"), ("kubernetes", "submit"), (None, "requeue")])
-def test_a_kubernetes_job_is_made_anew(scheduler: str | None, kind: str) -> None:
+def test_a_kubernetes_job_is_submitted_as_a_new_job(scheduler: str | None, kind: str) -> None:
     advice = advise(LOST_GPU, replace(FAILED, scheduler=scheduler), ALONE, BUILT_IN)
     assert advice.action is not None
     assert advice.action.kind == kind
@@ -147,7 +147,7 @@ def test_local_outcomes_outweigh_the_papers_in_the_end() -> None:
 
 @settings(deadline=None)
 @given(VERDICTS, JOBS)
-def test_alone_nothing_futile_cancelled_unsure_or_of_the_user_is_resubmitted(verdict: Verdict, job: JobFacts) -> None:
+def test_futile_cancelled_undecided_and_user_failures_are_not_resubmitted(verdict: Verdict, job: JobFacts) -> None:
     advice = advise(verdict, job, ALONE, BUILT_IN)
     if (
         verdict.abstained
@@ -161,7 +161,7 @@ def test_alone_nothing_futile_cancelled_unsure_or_of_the_user_is_resubmitted(ver
     assert all(0 < mitigation.score <= 1 for mitigation in advice.mitigations)
 
 
-def test_history_does_not_change_what_the_event_alone_says() -> None:
+def test_history_does_not_change_the_result_for_the_event_alone() -> None:
     tired = Facts(NOW, lineage=Lineage("x", attempts=9, same_fingerprint_without_progress=5), opt_in=OptIn("auto"))
     advice = advise(LOST_GPU, ran(1), tired, BUILT_IN)
     assert (advice.decision, advice.resubmit) == ("stop", True)

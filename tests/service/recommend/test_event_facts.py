@@ -1,4 +1,4 @@
-"""What the event itself tells of the facts."""
+"""The facts that the event contains."""
 
 from typing import Any
 
@@ -21,11 +21,11 @@ def facts(**fields: Any) -> Any:
     ("label", "mode"),
     [("auto", "auto"), (" Auto ", "auto"), ("advise", "advise"), ("never", "never"), ("yes please", "advise")],
 )
-def test_the_jobs_own_label_says_whether_it_is_acted_on(label: str, mode: str) -> None:
+def test_the_label_of_a_job_decides_its_opt_in(label: str, mode: str) -> None:
     assert facts(labels={"faultline/resubmit": label}).opt_in.mode == mode
 
 
-def test_without_a_word_a_fresh_install_acts_on_nothing() -> None:
+def test_jobs_without_a_label_are_in_shadow_mode_by_default() -> None:
     assert facts().opt_in == OptIn("shadow", "nobody opted in")
 
 

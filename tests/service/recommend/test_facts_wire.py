@@ -1,4 +1,4 @@
-"""Facts go to JSON and come back the same, whatever is known."""
+"""Facts survive serialization to JSON."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 SPAN = st.floats(0, 1e6)
 
 
-def test_knowing_nothing_is_short() -> None:
+def test_default_facts_are_left_out() -> None:
     assert facts_wire.to_wire(Facts(NOW)) == {"now": "2026-11-20T12:00:00+00:00"}
 
 
@@ -40,12 +40,12 @@ def test_knowing_nothing_is_short() -> None:
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_they_come_back_as_they_were(facts: Facts) -> None:
+def test_facts_survive_serialization(facts: Facts) -> None:
     assert facts_wire.from_wire(facts_wire.to_wire(facts)) == facts
     assert facts_wire.from_wire(orjson.loads(orjson.dumps(facts_wire.changed_facts(facts)))) == facts
 
 
-def test_text_that_no_database_holds_is_mended_and_the_rest_comes_back() -> None:
+def test_invalid_text_is_cleaned_before_storage() -> None:
     known = Facts(NOW, opt_in=OptIn("advise", "label \ud800"), lineage=Lineage(key="l1", first_at=NOW))
     back = facts_wire.from_wire(unpack(pack(facts_wire.changed_facts(known))))
     assert (back.lineage, back.opt_in.mode) == (known.lineage, "advise")

@@ -1,4 +1,6 @@
-"""For every history: ceilings hold, what must not be automatic never is, the switch wins, the same gives the same."""
+"""Properties of any history: limits hold, excluded failures are never automatic, the kill switch wins, results
+repeat.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -81,7 +83,7 @@ SURROUNDINGS = st.fixed_dictionaries(
 
 
 class OneJob(RuleBasedStateMachine):
-    """One lineage that fails over and over; whatever is advised to be done is done."""
+    """One lineage that fails repeatedly; every advised resubmit is carried out."""
 
     @initialize(drawn=POLICIES)
     def start(self, drawn: policy.Policy) -> None:

@@ -1,4 +1,4 @@
-"""Which nodes a resubmit leaves out."""
+"""The nodes that a resubmit excludes."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ def left_out(verdict: object, job: JobFacts, **suspicion: Suspicion) -> tuple[st
     return node_exclusion.nodes_to_exclude(verdict, job, suspicion, SETTINGS)  # type: ignore[arg-type]
 
 
-def test_only_a_node_of_the_job_is_left_out_by_the_schedulers_name() -> None:
+def test_only_a_node_of_the_job_is_excluded_under_its_scheduler_name() -> None:
     assert left_out(LOST_GPU, FAILED) == ("gpu018.orion",)
     assert left_out(replace(LOST_GPU, suspect=Suspect(node="login2")), FAILED) == ()
     assert left_out(replace(LOST_GPU, suspect=None), JobFacts(status="failed", nodes=("gpu3",))) == ("gpu3",)
@@ -29,7 +29,7 @@ def test_evidence_of_one_node_alone_names_it() -> None:
     assert left_out(replace(LOST_GPU, suspect=None, evidence=both), FAILED) == ()
 
 
-def test_a_suspected_node_is_left_out_though_the_log_does_not_name_it() -> None:
+def test_a_suspected_node_is_excluded_without_log_evidence() -> None:
     job = replace(FAILED, nodes=("a", "b", "c", "d"))
     assert left_out(PASSING, job, b=BAD) == ("b",)
     assert left_out(PASSING, job, b=Suspicion(9.0, 1.5, 30.0)) == ()  # not surely
@@ -38,7 +38,7 @@ def test_a_suspected_node_is_left_out_though_the_log_does_not_name_it() -> None:
     assert left_out(TYPO, job, b=BAD) == ()
 
 
-def test_the_most_suspected_go_first_and_not_more_than_allowed() -> None:
+def test_the_most_suspected_nodes_are_excluded_up_to_the_limit() -> None:
     job = replace(FAILED, nodes=("a", "b", "c", "d"))
     doubted = {name: Suspicion(9.0, low, 20.0) for name, low in (("a", 3.0), ("b", 5.0), ("c", 4.0), ("d", 6.0))}
     assert left_out(PASSING, job, **doubted) == ("d", "b")

@@ -1,4 +1,4 @@
-"""A policy is data: laid over the built-in one, checked place by place with lines, made specific for a job."""
+"""Policies: merged with the built-in one, validated with line numbers, specialized for a job."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_a_file_overlays_the_built_in_policy() -> None:
     assert policy.built_in().limits.infra_per_lineage != 2  # the built-in one is left as it was
 
 
-def test_a_rule_of_a_known_name_takes_its_place() -> None:
+def test_a_rule_with_a_known_name_replaces_it() -> None:
     found = policy.parse('version = "1"\n' + RULE.replace('"all"', '"unsure"'))
     assert [rule.name for rule in found.rule] == [rule.name for rule in policy.built_in().rule]
     assert next(rule for rule in found.rule if rule.name == "unsure").says == "A person decides."
@@ -70,7 +70,7 @@ def test_the_more_specific_override_wins(job: dict[str, str], infra: int, window
     assert found.opt_in.default == mode
 
 
-def test_every_value_tells_where_it_comes_from() -> None:
+def test_every_value_has_an_origin() -> None:
     found = policy.parse(OVERLAY, "night.toml")
     of_orion = {name: origin for name, _, origin in found.effective(cluster="orion").values()}
     assert of_orion["limits.infra_per_lineage"] == "night.toml:6 (cluster orion)" or of_orion[
@@ -82,7 +82,7 @@ def test_every_value_tells_where_it_comes_from() -> None:
     assert found.origin("rule", "unsure") == "built in"
 
 
-def test_the_built_in_policy_ends_each_outlook_in_a_decision_and_acts_on_nothing_unasked() -> None:
+def test_the_built_in_policy_decides_every_outlook_and_acts_only_with_opt_in() -> None:
     outlooks = {outlook for rule in policy.built_in().rule for outlook in rule.when.retry_outlook or ()}
     assert outlooks == {"helps", "helps_elsewhere", "after_repair", "futile"}
     assert policy.built_in().opt_in.default == "shadow"
@@ -104,14 +104,14 @@ def test_the_built_in_policy_ends_each_outlook_in_a_decision_and_acts_on_nothing
         (("[limits]", "[limit]"), "limit (line 2)"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place_and_line(change: tuple[str, str], place: str) -> None:
+def test_errors_name_setting_and_line(change: tuple[str, str], place: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         policy.parse(OVERLAY.replace(*change, 1))
     assert place in [error.field for error in caught.value.errors]
     assert place in caught.value.detail
 
 
-def test_what_is_not_toml_or_not_there_is_said(tmp_path: Path) -> None:
+def test_unreadable_policy_files_raise_configuration_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"not TOML: .*line 3"):
         policy.parse('version = "1"\nrule = [[\n)')
     with pytest.raises(ConfigurationError, match=r"nothere\.toml"):

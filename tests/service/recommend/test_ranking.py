@@ -1,4 +1,4 @@
-"""Local outcomes against the papers' prior."""
+"""Local outcomes combined with the published prior."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_each_local_outcome_raises_its_own_and_none_of_the_others(
         assert all(after[other] <= before[other] + 1e-12 for other in CODES if other != code)
 
 
-def test_what_worked_here_is_said_and_rises() -> None:
+def test_mitigations_that_worked_before_are_named_and_rank_higher() -> None:
     told = {
         count: advise(LOST_GPU, FAILED, Facts(NOW, history=History({"M8": count} if count else {})), built_in())
         for count in (0, 9, 9_000)

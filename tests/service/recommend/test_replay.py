@@ -1,4 +1,4 @@
-"""What another policy would have decided over stored history."""
+"""Replay of stored decisions under another policy."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_the_same_policy_changes_nothing() -> None:
     assert (found.decisions, found.changed, found.shown) == (3, 0, [])
 
 
-def test_recorded_ends_say_what_fewer_resubmits_gain_and_lose() -> None:
+def test_recorded_outcomes_give_gain_and_loss_of_dropped_resubmits() -> None:
     history = [past(1, outcome="failed_same"), past(2, outcome="succeeded"), past(3, outcome="unknown"), past(4)]
     found = replay.compare([*history, past(5, verdict=TYPO)], STRICT)
     assert (found.changed, found.fewer, found.more) == (4, 4, 0)
@@ -56,14 +56,14 @@ def test_recorded_ends_say_what_fewer_resubmits_gain_and_lose() -> None:
     assert "resubmits of this job" in found.shown[0].reasons[-1]
 
 
-def test_what_nobody_tried_is_counted_as_unknown() -> None:
+def test_additional_resubmits_count_as_unknown() -> None:
     full = replace(ALONE, lineage=Lineage("a", 9, (PastResubmit(NOW - timedelta(days=3), "system"),) * 8))
     wider = policy.parse('version = "wider"\n[limits]\ninfra_per_lineage = 20\n')
     found = replay.compare([past(facts=full)], wider)
     assert (found.more, found.unknown_more, found.saved_gpu_hours, found.lost_gpu_hours) == (1, 1, 0.0, 0.0)
 
 
-def test_the_other_policy_speaks_where_a_policy_spoke_and_labels_stay() -> None:
+def test_consent_of_the_other_policy_applies_and_labels_stay() -> None:
     opened = policy.parse('version = "open"\n[[override]]\ncluster = "orion"\nopt_in.default = "auto"\n')
     shadow = past(facts=replace(ALONE, opt_in=OptIn("shadow", "nobody opted in")))
     labelled = past(2, replace(ALONE, opt_in=OptIn("never", "label faultline/resubmit=never")))

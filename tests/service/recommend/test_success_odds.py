@@ -1,4 +1,4 @@
-"""Chances from counts."""
+"""Probabilities from counts."""
 
 import pytest
 from hypothesis import given
@@ -14,6 +14,6 @@ def test_the_tail_is_the_beta_distributions(helped: int, failed: int, floor: flo
     assert success_odds.below(helped, failed, floor) == pytest.approx(beta(helped + 1, failed + 1).cdf(floor), abs=1e-9)
 
 
-def test_the_prior_weighs_as_much_as_so_many_outcomes() -> None:
+def test_the_prior_has_the_weight_of_its_outcomes() -> None:
     assert success_odds.mean(Tally(), 0.8, 10) == pytest.approx(0.8)
     assert success_odds.mean(Tally(0, 10), 0.8, 10) == pytest.approx(0.4)

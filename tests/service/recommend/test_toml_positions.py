@@ -1,4 +1,4 @@
-"""On which line a key stands."""
+"""Line numbers of keys."""
 
 import pytest
 

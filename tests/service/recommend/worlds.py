@@ -1,4 +1,4 @@
-"""Verdicts, jobs and facts to advise on."""
+"""Verdicts, jobs and facts for tests of advice."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ FAILED = JobFacts(status="failed", nodes=("gpu017", "gpu018.orion"))
 
 
 def ran(hours: float, *, gpus: int = 8, limit_hours: float = 24, nodes: tuple[str, ...] = FAILED.nodes) -> JobFacts:
-    """A job that failed after so many hours."""
+    """A job that failed after some hours."""
     return JobFacts(
         status="failed",
         gpus=gpus,

@@ -1,4 +1,4 @@
-"""Requests in the store: one open at a time for a piece of work, pages, what ends them."""
+"""Stored requests: one open request per lineage, pages, leases, ends."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -52,7 +52,7 @@ def add(store: Store, *given: NewRequest) -> list[Request]:
         return work.requests.add(given)
 
 
-def test_what_goes_in_comes_out(store: Store) -> None:
+def test_a_request_is_read_back_as_stored(store: Store) -> None:
     [made] = add(store, new(1))
     with store.reading() as reading:
         assert reading.requests.get(made.request_id) == made
@@ -64,7 +64,7 @@ def test_what_goes_in_comes_out(store: Store) -> None:
     assert made.created_at == NOON
 
 
-def test_a_piece_of_work_has_one_open_request_and_any_number_of_shadows(store: Store) -> None:
+def test_a_lineage_has_one_open_request_and_any_number_of_shadow_requests(store: Store) -> None:
     assert len(add(store, new(1), new(1, failure_id=2))) == 1
     assert add(store, new(1, failure_id=3)) == []
     assert len(add(store, new(1, state="shadow"), new(1, failure_id=2, state="shadow"))) == 2
@@ -103,7 +103,7 @@ def test_pages_go_back_in_time_once(store: Store) -> None:
             reading.requests.page(cursor="x")
 
 
-def test_a_lease_is_one_hook_s_alone_until_it_runs_out(store: Store, clock: FixedClock) -> None:
+def test_a_lease_belongs_to_one_hook_until_it_expires(store: Store, clock: FixedClock) -> None:
     add(store, new(1), new(2, not_before=NOON + timedelta(hours=1)), new(3, cluster="vega"))
     assert _lease(store, "orion") == ["1"]
     assert _lease(store, "orion") == []
@@ -116,7 +116,7 @@ def test_a_lease_is_one_hook_s_alone_until_it_runs_out(store: Store, clock: Fixe
 
 
 @pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)  # SQLite has one writer at a time
-def test_two_who_lease_at_once_never_get_the_same(store: Store, open_store: Callable[[], Store]) -> None:
+def test_concurrent_leases_never_get_the_same_request(store: Store, open_store: Callable[[], Store]) -> None:
     add(store, *(new(number) for number in range(4)))
     other = open_store()
     with store.unit_of_work() as one, other.unit_of_work() as two:
@@ -126,7 +126,7 @@ def test_two_who_lease_at_once_never_get_the_same(store: Store, open_store: Call
         assert not {row.id for row in first} & {row.id for row in second}
 
 
-def test_a_lineage_is_one_piece_of_work_whatever_came_first(store: Store) -> None:
+def test_a_lineage_is_the_same_in_any_order_of_arrival(store: Store) -> None:
     root = key_of("orion", "1")
     with store.unit_of_work() as work:
         # The grandchild is told before the child.
@@ -139,7 +139,7 @@ def test_a_lineage_is_one_piece_of_work_whatever_came_first(store: Store) -> Non
         assert sorted(reading.lineages.members([root])[root]) == [("orion", "2"), ("orion", "3")]
 
 
-def test_the_switch_stays_where_it_was_turned(store: Store, open_store: Callable[[], Store]) -> None:
+def test_the_kill_switch_keeps_its_position(store: Store, open_store: Callable[[], Store]) -> None:
     with store.unit_of_work() as work:
         assert not work.kill_switch.get_locked().stopped
         work.kill_switch.turn(stopped=True, by="ana", reason="r" * 900)
@@ -162,7 +162,7 @@ def _all(store: Store) -> list[Request]:
         return list(reading.requests.page(limit=500).items)
 
 
-def test_times_before_the_calendar_are_kept_within_it(store: Store) -> None:
+def test_times_out_of_range_are_clamped(store: Store) -> None:
     [made] = add(store, new(1, started_at=datetime.max.replace(tzinfo=NOON.tzinfo)))
     with store.reading() as reading:
         assert reading.requests.get(made.request_id).state == "waiting"

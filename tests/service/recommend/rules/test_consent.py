@@ -1,4 +1,4 @@
-"""Whether anything may be done automatically."""
+"""Rules about consent."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ BUILT_IN = policy.built_in()
     ("told", "mode"),
     [("auto", "act"), ("scheduler", "act"), ("shadow", "would_have"), ("advise", "advise"), ("never", "advise")],
 )
-def test_only_who_opted_in_is_acted_on(told: OptInMode, mode: Mode) -> None:
+def test_only_jobs_with_opt_in_are_resubmitted(told: OptInMode, mode: Mode) -> None:
     advice = advise(PASSING, ran(1), replace(ALONE, opt_in=OptIn(told, "test")), BUILT_IN)
     assert advice.mode == mode
     assert advice.action is not None
@@ -30,7 +30,7 @@ def test_a_job_with_a_retrier_of_its_own_gets_advice_only() -> None:
     assert "own retrier: the Argo workflow retries it: advice only" in advice.reasons
 
 
-def test_waiting_jobs_and_array_tasks_are_named() -> None:
+def test_dependent_jobs_and_array_tasks_are_noted() -> None:
     advice = advise(PASSING, ran(1), replace(ALONE, dependents=("41", "42"), array_task=True), BUILT_IN)
     assert "waiting jobs: dependent jobs: 41, 42" in advice.reasons
     assert any("only this task" in reason for reason in advice.reasons)

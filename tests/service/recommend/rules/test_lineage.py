@@ -1,4 +1,4 @@
-"""What happened to this work before: the same failure again, ceilings, windows, time."""
+"""Rules about the lineage: repeated failures, limits, windows, time budget."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -32,7 +32,7 @@ def test_progress_resets_it() -> None:
     assert after(lineage).decision == "resubmit_after"
 
 
-def test_the_platforms_resubmits_have_a_ceiling_of_their_own() -> None:
+def test_infrastructure_resubmits_have_their_own_limit() -> None:
     assert after(Lineage(resubmits=resubmits(LIMITS.infra_per_lineage - 1))).mode == "act"
     full = after(Lineage(resubmits=resubmits(LIMITS.infra_per_lineage)))
     assert (full.decision, full.rule) == ("stop", "resubmits of this job")
@@ -46,7 +46,7 @@ def test_a_full_window_holds_until_the_oldest_is_past() -> None:
     assert after(Lineage(resubmits=resubmits(LIMITS.infra_per_window, hours_ago=25))).decision == "resubmit_after"
 
 
-def test_a_lineage_has_so_much_time_in_all() -> None:
+def test_a_lineage_has_a_time_budget() -> None:
     assert after(Lineage(first_at=NOW - timedelta(hours=LIMITS.total_hours - 1))).mode == "act"
     late = after(Lineage(first_at=NOW - timedelta(hours=LIMITS.total_hours)))
     assert (late.decision, late.rule) == ("stop", "time budget")

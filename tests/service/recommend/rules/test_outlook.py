@@ -23,7 +23,7 @@ def test_a_rule_may_look_at_the_confidence() -> None:
     assert advise(replace(PASSING, confidence=0.99), FAILED, ALONE, careful).rule != "careful"
 
 
-def test_no_policy_makes_the_unsure_automatic() -> None:
+def test_undecided_verdicts_are_never_automatic() -> None:
     bold = policy.parse(
         'version = "1"\n[[rule]]\nname = "all"\ndecision = "resubmit_now"\nsays = "Bold."\nsource = "us"\n'
     )

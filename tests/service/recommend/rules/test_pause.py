@@ -1,4 +1,4 @@
-"""How long to wait: longer each time, spread, the same for the same job."""
+"""The pause before a resubmit: grows, varies between jobs, and is reproducible."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -33,7 +33,7 @@ def test_a_pause_is_never_longer_than_allowed(
     assert seconds == pause_s(settings, tries, key, 1)
 
 
-def test_each_try_waits_longer_and_two_jobs_not_equally() -> None:
+def test_pauses_grow_and_differ_between_jobs() -> None:
     settings = BUILT_IN.backoff.model_copy(update={"jitter": 0.0})
     assert [pause_s(settings, tries, "a", 1) for tries in range(7)] == [60, 120, 240, 480, 960, 1920, 3600]
     spread = {pause_s(BUILT_IN.backoff, 0, f"job {number}", 1) for number in range(50)}
@@ -42,7 +42,7 @@ def test_each_try_waits_longer_and_two_jobs_not_equally() -> None:
     assert max(spread) > 68
 
 
-def test_at_once_without_the_bad_node_the_first_time_only() -> None:
+def test_only_the_first_resubmit_without_the_bad_node_has_no_pause() -> None:
     job = replace(ran(1), nodes=FAILED.nodes)
     first = advise(LOST_GPU, job, ALONE, BUILT_IN)
     assert first.decision == "resubmit_now"

@@ -1,4 +1,4 @@
-"""What many jobs share: incidents, storms, rates."""
+"""Rules about other jobs: incidents, storms, rates."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ def test_an_open_incident_holds() -> None:
     assert with_facts(incident=replace(INCIDENT, state="closed")).decision == "resubmit_after"
 
 
-def test_a_job_whose_turn_has_come_goes_at_its_time_whatever_failed_before() -> None:
+def test_a_job_released_from_an_incident_starts_at_its_time() -> None:
     turn = NOW + timedelta(seconds=90)
     released = replace(INCIDENT, turn_at=turn, state="releasing")
     advice = with_facts(incident=released, lineage=Lineage("a", 3, same_fingerprint_without_progress=3))
@@ -35,7 +35,7 @@ def test_a_job_whose_turn_has_come_goes_at_its_time_whatever_failed_before() -> 
     assert any("is the probe" in reason for reason in probe.reasons)
 
 
-def test_a_storm_is_held_then_one_may_go_to_see() -> None:
+def test_a_storm_is_held_then_tested_with_a_trial() -> None:
     storm = BUILT_IN.storm
     many = StormState("SYS.5 on orion", resubmits=storm.most)
     assert (with_facts(storm=many).held_by, with_facts(storm=many).rule) == ("storm", "storm brake")
@@ -49,7 +49,7 @@ def test_a_storm_is_held_then_one_may_go_to_see() -> None:
     assert with_facts(storm=replace(rested, trial=True)).held_by == "storm"
 
 
-def test_a_cluster_and_a_user_have_a_rate() -> None:
+def test_clusters_and_users_have_rate_limits() -> None:
     limits = BUILT_IN.limits
     assert with_facts(rate=ActionRate(limits.rate_per_cluster, 0)).held_by == "rate"
     assert with_facts(rate=ActionRate(0, limits.rate_per_user)).held_by == "rate"

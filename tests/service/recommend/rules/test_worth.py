@@ -1,4 +1,4 @@
-"""Whether a resubmit pays: measured success, and GPU-hours saved against wasted."""
+"""Rules about the value of a resubmit: success rate, and GPU-hours saved and wasted."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +20,7 @@ def decide_for(job: JobFacts, helped: int = 0, failed: int = 0, checkpoint: Know
     return advise(PASSING, job, replace(ALONE, history=history, checkpoint=checkpoint), BUILT_IN)
 
 
-def test_a_small_job_is_tried_and_a_huge_one_is_a_persons_decision() -> None:
+def test_a_small_job_is_resubmitted_and_a_huge_one_needs_a_person() -> None:
     assert decide_for(ran(10, gpus=4)).decision == "resubmit_after"
     huge = decide_for(ran(10, gpus=4000))
     assert (huge.decision, huge.rule) == ("ask", "cost")
@@ -41,13 +41,13 @@ def test_measured_success_moves_the_figures() -> None:
     assert (good.decision, bad.decision) == ("resubmit_after", "ask")
 
 
-def test_nothing_is_reckoned_where_size_or_times_are_not_known() -> None:
+def test_the_cost_is_not_estimated_without_size_and_times() -> None:
     advice = decide_for(JobFacts(status="failed"))
     assert advice.decision == "resubmit_after"
     assert advice.figures == {}
 
 
-def test_a_plan_that_credibly_fails_is_demoted_and_says_so() -> None:
+def test_a_plan_with_a_low_success_rate_is_demoted() -> None:
     history = History(under_policy={"again": Tally(1, 19)})
     advice = advise(PASSING, ran(1), replace(ALONE, history=history), BUILT_IN)
     assert (advice.decision, advice.mode) == ("resubmit_after", "advise")
@@ -58,7 +58,7 @@ def test_a_plan_that_credibly_fails_is_demoted_and_says_so() -> None:
     assert advise(PASSING, ran(1), replace(ALONE, history=elsewhere), BUILT_IN).mode == "act"
 
 
-def test_what_an_incidents_probe_has_shown_outweighs_what_failed_before() -> None:
+def test_a_successful_probe_outweighs_earlier_failures() -> None:
     history = History(resubmits={"again": Tally(0, 99)}, under_policy={"again": Tally(0, 99)})
     incident = OpenIncident(1, "k", NOW, turn_at=NOW)
     advice = advise(PASSING, ran(4, gpus=64), replace(ALONE, history=history, incident=incident), BUILT_IN)
