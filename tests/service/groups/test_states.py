@@ -97,9 +97,7 @@ def test_the_chance_is_that_of_a_negative_binomial() -> None:
 
 
 @given(st.integers(0, 500), st.integers(0, 5_000), st.floats(24, 672))
-def test_the_probability_is_monotonic_in_recent_and_past_failures(
-    recent: int, past: int, hours: float
-) -> None:
+def test_the_probability_is_monotonic_in_recent_and_past_failures(recent: int, past: int, hours: float) -> None:
     here = chance_of(recent, 6, past, hours)
     assert 0 <= here <= 1
     assert chance_of(recent + 1, 6, past, hours) <= here + 1e-9
