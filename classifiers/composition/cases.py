@@ -1,4 +1,4 @@
-"""Kinds as labelled cases: one job each, with facts, streams, truth and provenance."""
+"""Composes labelled cases from a kind of failure: one job each, with facts, streams, labels and provenance."""
 
 import random
 from datetime import timedelta
@@ -9,7 +9,7 @@ from classifiers.composition.made_values import World
 from classifiers.composition.rank_runs import compose_run
 from classifiers.composition.template_text import Part, Scenery, write
 
-# How often a job's facts reach the log's reader: reports pasted by people rarely have them.
+# Share of cases in which the scheduler's facts are known; they are missing where only a log was passed on (judgement).
 KEEP_FACTS = 0.5
 INLINE = 0.5
 TELL_FRAMEWORK = 0.6
@@ -36,7 +36,7 @@ def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
 
 def _short(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
     written = write(text, world, scenery, kind.scene)
-    # A node's lines come apart with some sites, inside the pasted log with others.
+    # Some sites collect node events apart from the job's log, others have them inside it.
     inline = world.rng.random() < INLINE
     logs: dict[tuple[str, int | None], list[str]] = {}
     node_events: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def _stream(part: Part) -> tuple[str, int | None]:
 
 
 def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> None:
-    """Status, times and, unless the copy is bare, what else the scheduler knows."""
+    """Add status and times, and unless `bare` the other facts that the scheduler knows."""
     ended = world.now + timedelta(seconds=world.rng.randint(1, 40))
     started = (
         world.boot

@@ -1,7 +1,7 @@
-"""Made-up hosts, paths, ids and times: one draw of them makes one job's world.
+"""Made-up hosts, paths, ids and times of one job.
 
-A text names a value by `$name` (drawn once per case, so the same name is the same value all through), a choice by
-`$(one|two)` and a number by `$(3-9)`. Times (`$ts`, `$iso`, `$sys`, `$kts`, `$glog`, `$ms`) move on with every use.
+A template names a value by `$name` (drawn once per case: the same name is the same value everywhere), a choice by
+`$(one|two)` and a number by `$(3-9)`. Times (`$ts`, `$iso`, `$sys`, `$kts`, `$glog`, `$ms`) advance with every use.
 """
 
 import random
@@ -23,7 +23,7 @@ def _words() -> dict[str, list[str]]:
 
 
 class World:
-    """One case's values. `bound` fixes some of them beforehand (a rank, a node)."""
+    """The values of one case. `bound` sets some of them in advance (a rank, a node)."""
 
     def __init__(self, rng: random.Random, bound: Mapping[str, str] | None = None) -> None:
         self.rng = rng
@@ -163,7 +163,7 @@ class World:
         """The value of a name, drawn at its first use.
 
         Raises:
-            KeyError: nobody knows the name.
+            KeyError: there is no such value.
         """
         clock = self._clock(name)
         if clock is not None:
@@ -176,36 +176,36 @@ class World:
         at = self.now
         match name:
             case "ts":
-                said = f"{at:%Y-%m-%d %H:%M:%S}"
+                text = f"{at:%Y-%m-%d %H:%M:%S}"
             case "tsm":
-                said = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
+                text = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
             case "tsx":
-                said = f"{at:%Y-%m-%d_%H:%M:%S}"
+                text = f"{at:%Y-%m-%d_%H:%M:%S}"
             case "iso":
-                said = f"{at:%Y-%m-%dT%H:%M:%S}"
+                text = f"{at:%Y-%m-%dT%H:%M:%S}"
             case "tsf":
-                said = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond:06d}"
+                text = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond:06d}"
             case "sys":
-                said = f"{at:%b %d %H:%M:%S}"
+                text = f"{at:%b %d %H:%M:%S}"
             case "hms":
-                said = f"{at:%H:%M:%S}"
+                text = f"{at:%H:%M:%S}"
             case "kts":
-                said = f"[{(at - self.boot).total_seconds():12.6f}]"
+                text = f"[{(at - self.boot).total_seconds():12.6f}]"
             case "glog":
-                said = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}"
+                text = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}"
             case "glogn":
-                said = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}{self.rng.randint(100, 999)}"
+                text = f"{at:%m%d %H:%M:%S}.{at.microsecond:06d}{self.rng.randint(100, 999)}"
             case _:
                 return None
         self.now += timedelta(seconds=self.rng.choice([0, 0, 0, 1, 1, 2]), microseconds=self.rng.randrange(900_000))
-        return said
+        return text
 
     def wait(self, seconds: float) -> None:
-        """Let the clock run."""
+        """Advance the clock."""
         self.now += timedelta(seconds=seconds)
 
     def fill(self, text: str) -> str:
-        """The text with every value in its place."""
+        """The text with all values and choices filled in."""
 
         def put(found: re.Match[str]) -> str:
             braced, plain, choice = found.groups()

@@ -1,4 +1,4 @@
-"""Long runs of many ranks: progress, the failure on one rank, what the others and the launcher say afterwards."""
+"""Composes runs of several ranks: progress, the failure of one rank, the reactions of the others and of the launcher."""
 
 from typing import Any
 
@@ -15,31 +15,31 @@ SIGNALS = {
     -7: ("7 (Bus error)", 135),
     -15: ("15 (Terminated)", 143),
 }
-APART = 0.75  # share of runs whose node lines come apart from the logs
-IN_ORDER = 0.85  # share of merged logs where the failing rank's words come before the others'
+APART = 0.75  # share of runs whose node events are apart from the logs
+IN_ORDER = 0.85  # share of merged logs in which the failing rank's lines come first
 
 MAX_STREAMS = 16
 
 
 def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
-    """One run as an event without its facts, the rank where it began (None: told nowhere) and its first line."""
+    """One run as an event without its facts, the rank where the failure began and the failure's first line."""
     rng = world.rng
     size = rng.choice(list(kind.ranks))
     root = rng.randrange(size)
     per_node = rng.choice([1, 2, 4, 8]) if size > 1 else 1
     hosts = [world.get(f"node{10 + index}") for index in range(max(1, size // per_node))]
     _bind(kind, world, root, size, per_node, hosts)
-    # The root's own words see the root's rank and node as `$rank` and `$node`.
+    # In the first failing rank's texts, `$rank` and `$node` are that rank and its node.
     world.known |= {"rank": str(root), "node": hosts[(root // per_node) % len(hosts)]}
-    daily = _daily(kind, scenery, world, size)
-    said = write(text, world, scenery, kind.scene) if text else Written([], None)
-    own = [line for part in said.parts if part.kind != "node" for line in part.lines]
-    node_lines = [(part.source, line) for part in said.parts if part.kind == "node" for line in part.lines]
+    routine = _routine(kind, scenery, world, size)
+    written = write(text, world, scenery, kind.scene) if text else Written([], None)
+    own = [line for part in written.parts if part.kind != "node" for line in part.lines]
+    node_lines = [(part.source, line) for part in written.parts if part.kind == "node" for line in part.lines]
     world.wait(rng.choice([1, 3, 10, 600]))
     after = _after(kind, scenery, world, size, root, per_node, hosts)
     launcher = _launcher(kind, scenery, world)
     for rank in range(size):
-        daily.setdefault(rank, [])
+        routine.setdefault(rank, [])
     event: dict[str, Any] = {}
     layout = rng.choice(["streams", "streams", "merged", "merged", "tagged"])
     if layout == "streams" and size <= MAX_STREAMS:
@@ -48,7 +48,7 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
                 "rank": rank,
                 "node": hosts[(rank // per_node) % len(hosts)],
                 "stream": "stderr",
-                "tail": "\n".join(daily[rank] + (own if rank == root else after.get(rank, []))),
+                "tail": "\n".join(routine[rank] + (own if rank == root else after.get(rank, []))),
             }
             for rank in range(size)
         ]
@@ -57,7 +57,7 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
     else:
         tag = _tagger(rng.choice(["srun", "mpi", "bracket"])) if layout == "tagged" else (lambda _rank, line: line)
         event["logs"] = [
-            {"rank": 0, "stream": "stderr", "tail": _merged(world, daily, own, after, launcher, root, tag)}
+            {"rank": 0, "stream": "stderr", "tail": _merged(world, routine, own, after, launcher, root, tag)}
         ]
     if node_lines:
         node = hosts[(root // per_node) % len(hosts)]
@@ -68,7 +68,7 @@ def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[
     if size // per_node > 1:
         event["nodes"] = hosts
     event["gpus"] = size
-    return event, root, said.root_text()
+    return event, root, written.root_text()
 
 
 def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: list[str]) -> None:
@@ -84,7 +84,7 @@ def _bind(kind: Kind, world: World, root: int, size: int, per_node: int, hosts: 
     }  # fmt: skip
 
 
-def _daily(kind: Kind, scenery: Scenery, world: World, size: int) -> dict[int, list[str]]:
+def _routine(kind: Kind, scenery: Scenery, world: World, size: int) -> dict[int, list[str]]:
     count = world.rng.choice([0, 2, 5, 12, 30, 60])
     lines: dict[int, list[str]] = {}
     for rank in range(min(size, 8)):
@@ -101,11 +101,11 @@ def _after(
     texts = scenery.cascades[pick(world.rng, list(kind.cascades))]
     victims = [rank for rank in range(size) if rank != root]
     world.rng.shuffle(victims)
-    heard = victims[: world.rng.choice([1, 2, len(victims), len(victims)])]
+    reacting = victims[: world.rng.choice([1, 2, len(victims), len(victims)])]
     lines: dict[int, list[str]] = {}
     kept = dict(world.known)
-    for rank in sorted(heard):
-        # Some ranks have their own way of noticing; ids are theirs, the collective is the same for all.
+    for rank in sorted(reacting):
+        # Ids differ by rank; the collective operation is the same for all.
         for name in ("pid", "pid2", "gpu", "eport", "ln"):
             world.known.pop(name, None)
         world.known |= {"rank": str(rank), "node": hosts[(rank // per_node) % len(hosts)]}
@@ -135,16 +135,16 @@ def _tagger(style: str) -> Any:
 
 def _merged(
     world: World,
-    daily: dict[int, list[str]],
+    routine: dict[int, list[str]],
     own: list[str],
     after: dict[int, list[str]],
     launcher: list[str],
     root: int,
     tag: Any,
 ) -> str:
-    """One file that all ranks wrote to: blocks in the order of time, sometimes with buffers flushed late."""
+    """One file that all ranks write to: blocks in the order of time, sometimes with buffers that are flushed late."""
     rng = world.rng
-    pool = [tag(rank, line) for rank, lines in daily.items() for line in lines]
+    pool = [tag(rank, line) for rank, lines in routine.items() for line in lines]
     mine = [tag(root, line) for line in own]
     others = [[tag(rank, line) for line in lines] for rank, lines in after.items()]
     rng.shuffle(others)

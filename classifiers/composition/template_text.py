@@ -1,8 +1,8 @@
-"""The little language that composed texts are written in.
+"""The template language of composed texts.
 
-Plain lines are the job's log. A line `@rank 3`, `@launcher` or `@node kernel` says whose the following lines are,
-`@log` goes back to the job's log. `>>` before a line marks the first line of the failure. `~progress N` and
-`~noise N` stand for lines of training progress and of harmless noise.
+Plain lines belong to the job's log. The lines after `@rank 3`, `@launcher` or `@node kernel` belong to that rank, the
+launcher or the node; `@log` returns to the job's log. `>>` marks the first line of the failure. `~progress N` and
+`~noise N` are replaced by N lines of training progress or of harmless noise. `made_values` explains `$name`.
 """
 
 import random
@@ -14,7 +14,7 @@ from classifiers.composition.made_values import World
 
 @dataclass(slots=True)
 class Part:
-    """Lines of one process or node. `rank` None is the job's log or its launcher; `node` lines are a node's own."""
+    """Lines of one process or node. `rank` is None for the job's log and its launcher."""
 
     kind: str = "log"
     rank: int | None = None
@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(slots=True)
 class Written:
-    """A text after filling: its parts, and where the failure's first line is (part, index), None if not marked."""
+    """A filled text: its parts, and the place (part, index) of the failure's first line, None if it is not marked."""
 
     parts: list[Part]
     root: tuple[int, int] | None
@@ -35,7 +35,7 @@ class Written:
 
 
 def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bool = True) -> Written:
-    """Fill a text and sort its lines by who says them; `marked` lets lines be marked as a launcher marks them."""
+    """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix as launchers write it."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
     mark = mark_for(text, scene, world) if marked else None
@@ -64,7 +64,7 @@ def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bo
 
 @dataclass(frozen=True, slots=True)
 class Scenery:
-    """Lines of daily life by scene (a framework): progress, noise, what other ranks and launchers say afterwards."""
+    """Routine lines by scene (a framework): progress, noise, and the reactions of other ranks and of launchers."""
 
     scenes: dict[str, dict[str, list[str]]]
     cascades: dict[str, list[str]]
@@ -74,7 +74,7 @@ class Scenery:
         """`count` lines of a scene; progress counts its steps upwards.
 
         Raises:
-            KeyError: nobody knows the scene.
+            KeyError: there is no such scene.
         """
         lines = self.scenes[scene][what]
         if what == "noise":
@@ -82,7 +82,7 @@ class Scenery:
         template = world.rng.choice(lines)
         step, stride = world.rng.randint(1, 5000), world.rng.choice([1, 1, 10, 10, 50, 100])
         total, loss = step + stride * (count + world.rng.randint(30, 3000)), world.rng.uniform(1.2, 7.0)
-        told = []
+        made = []
         for _ in range(count):
             loss = max(0.05, loss * world.rng.uniform(0.985, 1.006))
             step += stride
@@ -90,12 +90,12 @@ class Scenery:
             filled = filled.replace("%pct", str(100 * step // total)).replace(
                 "%rate", f"{world.rng.uniform(0.3, 9):.2f}"
             )
-            told.append(world.fill(filled))
+            made.append(world.fill(filled))
             world.wait(world.rng.uniform(0.5, 20))
-        return told
+        return made
 
 
-# How launchers, agents and logging libraries mark the lines that pass through them.
+# Prefixes that launchers, agents and logging libraries put before lines.
 MARKS = {
     "pytorch": [
         "[rank$rank]: ",
@@ -125,10 +125,10 @@ MARKED = 0.25
 
 
 def mark_for(text: str, scene: str, world: World) -> str | None:
-    """A mark to put before every line of a text, None for none.
+    """A prefix for every line of a text, None for none.
 
-    A text with a long line that has no made-up value but numbers in it always gets one: software prints that line alike
-    everywhere, and a composed line shall be its own.
+    A text with a long line that holds no made-up value except numbers always gets one: every installation of the software
+    prints that line, and composed lines must differ from it.
     """
     plain = NUMERIC.sub("0", text)
     fixed = any("$" not in line and len(FIXED.sub(" ", line)) >= LONG for line in plain.split("\n"))

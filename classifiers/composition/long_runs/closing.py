@@ -1,4 +1,4 @@
-"""The end of a run as its launcher tells it."""
+"""Adds the launcher's final report to a run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from classifiers.composition.long_runs.timeline import Run
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """When all was over, exit codes by rank, and who ended when (time, rank), the first first."""
+    """Time of the end, exit codes by rank, and (time, rank) of each end, the first first."""
 
     at: float
     codes: Mapping[int, int]
@@ -22,10 +22,10 @@ class Ends:
 
 
 def close(run: Run, over: Ends) -> None:
-    """Add the launcher's last words to a run."""
-    teller = _TELLERS.get(run.launcher)
-    if teller is not None:
-        teller(run, over)
+    """Add the launcher's final report to a run."""
+    reporter = _REPORTERS.get(run.launcher)
+    if reporter is not None:
+        reporter(run, over)
 
 
 def _torchrun(run: Run, over: Ends) -> None:
@@ -106,7 +106,7 @@ def _ray(run: Run, over: Ends) -> None:
     run.say(over.at, None, words)
 
 
-_TELLERS: Mapping[str, Callable[[Run, Ends], None]] = {
+_REPORTERS: Mapping[str, Callable[[Run, Ends], None]] = {
     **dict.fromkeys(("torchrun", "torchrun-tee", "torchrun-files"), _torchrun),
     **dict.fromkeys(("srun", "srun-l", "srun-files"), _srun),
     **dict.fromkeys(("mpirun", "mpirun-tag", "prterun-tag"), _mpirun),

@@ -1,7 +1,8 @@
-"""What launchers and schedulers say in the end, and how they mark the lines of ranks that pass through them."""
+"""Final reports of launchers and schedulers, and the prefixes that they put before the lines of ranks."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 SIGNALS = {9: "Killed", 11: "Segmentation fault", 6: "Aborted", 7: "Bus error", 15: "Terminated"}
@@ -24,35 +25,38 @@ LAUNCHERS = {
 FILES = frozenset({"torchrun-files", "srun-files", "pods"})
 
 
-def marker(  # noqa: C901, PLR0911 - one return a launcher
-    launcher: str, job: str, local: Sequence[int], pids: Sequence[int], ips: Sequence[str], hosts: Sequence[str]
-) -> Callable[[int, datetime], str]:
-    """What stands before each line of a rank; `local`, `pids`, `ips`, `hosts` by rank."""
-    if launcher == "torchrun-tee":
-        return lambda rank, at: f"[default{local[rank]}]:"
-    if launcher == "srun-l":
-        return lambda rank, at: f"{rank:{len(str(len(local) - 1))}d}: "
-    if launcher == "mpirun-tag":
-        return lambda rank, at: f"[1,{rank}]<stderr>:"
-    if launcher == "prterun-tag":
-        return lambda rank, at: f"[prterun-{hosts[0]}-{pids[0]}@1,{rank}]<stderr>: "
-    if launcher == "mpiexec-l":
-        return lambda rank, at: f"[{rank}] "
-    if launcher == "horovodrun":
-        return lambda rank, at: f"[{rank}]<stderr>:"
-    if launcher == "horovodrun-ts":
-        return lambda rank, at: f"{at:%a %b %d %H:%M:%S %Y}[{rank}]<stderr>:"
-    if launcher == "kubectl":
-        return lambda rank, at: f"[pod/{_pod(job, rank)}/pytorch] "
-    if launcher == "stern":
-        return lambda rank, at: f"{_pod(job, rank)} pytorch "
-    if launcher == "docker":
-        return lambda rank, at: f"{'worker-' + str(rank):<{7 + len(str(len(local) - 1))}}  | "
-    if launcher == "pdsh":
-        return lambda rank, at: f"{hosts[rank]}: "
-    if launcher == "ray":
-        return lambda rank, at: f"(RayTrainWorker pid={pids[rank]}, ip={ips[rank]}) "
-    return lambda rank, at: ""
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the ranks of a job run; `local`, `pids`, `ips` and `hosts` by rank."""
+
+    job: str
+    local: Sequence[int]
+    pids: Sequence[int]
+    ips: Sequence[str]
+    hosts: Sequence[str]
+
+
+# The prefix of a rank's lines by launcher; other launchers write none.
+_PREFIXES: Mapping[str, Callable[[Placement, int, datetime], str]] = {
+    "torchrun-tee": lambda job, rank, at: f"[default{job.local[rank]}]:",
+    "srun-l": lambda job, rank, at: f"{rank:{len(str(len(job.local) - 1))}d}: ",
+    "mpirun-tag": lambda job, rank, at: f"[1,{rank}]<stderr>:",
+    "prterun-tag": lambda job, rank, at: f"[prterun-{job.hosts[0]}-{job.pids[0]}@1,{rank}]<stderr>: ",
+    "mpiexec-l": lambda job, rank, at: f"[{rank}] ",
+    "horovodrun": lambda job, rank, at: f"[{rank}]<stderr>:",
+    "horovodrun-ts": lambda job, rank, at: f"{at:%a %b %d %H:%M:%S %Y}[{rank}]<stderr>:",
+    "kubectl": lambda job, rank, at: f"[pod/{_pod(job.job, rank)}/pytorch] ",
+    "stern": lambda job, rank, at: f"{_pod(job.job, rank)} pytorch ",
+    "docker": lambda job, rank, at: f"{'worker-' + str(rank):<{7 + len(str(len(job.local) - 1))}}  | ",
+    "pdsh": lambda job, rank, at: f"{job.hosts[rank]}: ",
+    "ray": lambda job, rank, at: f"(RayTrainWorker pid={job.pids[rank]}, ip={job.ips[rank]}) ",
+}
+
+
+def prefix_of(launcher: str, placement: Placement) -> Callable[[int, datetime], str]:
+    """What a launcher puts before each line of a rank."""
+    prefix = _PREFIXES.get(launcher)
+    return lambda rank, at: prefix(placement, rank, at) if prefix is not None else ""
 
 
 def _pod(job: str, rank: int) -> str:
@@ -60,7 +64,7 @@ def _pod(job: str, rank: int) -> str:
 
 
 def exit_words(code: int) -> str:
-    """How srun tells an exit."""
+    """An exit in the words of srun."""
     if code < 0 or code > 128:
         return SIGNALS.get(-code if code < 0 else code - 128, f"Signal {code}")
     return f"Exited with exit code {code}"
@@ -69,7 +73,7 @@ def exit_words(code: int) -> str:
 def torchrun(
     at: datetime, script: str, host: str, failures: Sequence[tuple[datetime, int, int, int, int]], agent: int, py: str
 ) -> list[str]:
-    """An agent's words: (time, rank, local rank, pid, exit code) of its failures, the first observed first."""
+    """Report of an agent. `failures`: (time, rank, local rank, pid, exit code), the first observed first."""
     first = failures[0]
     glog = f"{at:%m%d %H:%M:%S}.{at.microsecond // 1000:03d}000 {agent}"
     lines = [
@@ -95,7 +99,7 @@ def torchrun(
 
 def _failure(number: int, host: str, one: tuple[datetime, int, int, int, int]) -> list[str]:
     at, rank, local, pid, code = one
-    told = (
+    traceback = (
         f"Signal {-code} ({NAMES.get(-code, 'SIG')}) received by PID {pid}"
         if code < 0
         else "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
@@ -107,12 +111,12 @@ def _failure(number: int, host: str, one: tuple[datetime, int, int, int, int]) -
         f"  rank      : {rank} (local_rank: {local})",
         f"  exitcode  : {code} (pid: {pid})",
         "  error_file: <N/A>",
-        f"  traceback : {told}",
+        f"  traceback : {traceback}",
     ]
 
 
 def mpirun(rank: int, pid: int, host: str, code: int, rng: random.Random) -> list[str]:
-    """Open MPI's last words."""
+    """Final report of Open MPI."""
     rule = "-" * 74
     if code < 0:
         return [
@@ -135,7 +139,7 @@ def mpirun(rank: int, pid: int, host: str, code: int, rng: random.Random) -> lis
 
 
 def mpich(pid: int, host: str, code: int) -> list[str]:
-    """MPICH's last words, which name no rank."""
+    """Final report of MPICH, which names no rank."""
     return [
         "=" * 83,
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
@@ -148,7 +152,7 @@ def mpich(pid: int, host: str, code: int) -> list[str]:
 
 
 def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list[str]:
-    """Words of srun on (rank, host, exit code), in order of the ends."""
+    """Report of srun. `deaths`: (rank, host, exit code) in order of time."""
     rank, host, code = deaths[0]
     lines = [
         f"srun: error: {host}: task {rank}: {exit_words(code)}",
@@ -159,7 +163,7 @@ def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list
 
 
 def horovodrun(rank: int, others: Sequence[int], code: int) -> list[str]:
-    """Words of horovodrun."""
+    """Report of horovodrun."""
     plain = 128 - code if code < 0 else code
     return [
         f"Process {rank} exit with status code {plain}.",
@@ -175,7 +179,7 @@ def horovodrun(rank: int, others: Sequence[int], code: int) -> list[str]:
 
 
 def deepspeed(at: datetime, pids: Sequence[int], py: str, script: str, local: int, code: int) -> list[str]:
-    """DeepSpeed's launcher on a node."""
+    """Report of DeepSpeed's launcher on a node."""
     tsm = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
     return [
         *[f"[{tsm}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {pid}" for pid in pids],

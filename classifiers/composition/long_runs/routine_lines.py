@@ -1,4 +1,4 @@
-"""How ranks speak on a good day, and the texts of routine_lines.toml."""
+"""Routine lines of ranks, and the templates of routine_lines.toml."""
 
 import random
 import tomllib
@@ -10,21 +10,21 @@ from typing import Any
 
 
 @cache
-def speech() -> dict[str, Any]:
-    """What stands in routine_lines.toml."""
+def templates() -> dict[str, Any]:
+    """The content of routine_lines.toml."""
     return tomllib.loads((Path(__file__).parent / "routine_lines.toml").read_text(encoding="utf-8"))
 
 
 def noticing(framework: str, *, waited: bool) -> list[str]:
-    """What a framework's ranks say when a peer is gone, or does not answer; "" for nothing."""
-    data = speech()
+    """What the ranks of a framework print when a peer is gone or, with `waited`, does not answer; "" for nothing."""
+    data = templates()
     names = data["waited" if waited else "closed"][framework]
-    return [data["said"][name] if name else "" for name in names]
+    return [data["reactions"][name] if name else "" for name in names]
 
 
 @dataclass(slots=True)
-class Voice:
-    """How one job's ranks speak: which report, which logger mark, and whether all of them do."""
+class LogStyle:
+    """The log style of one job: report of a step, prefix of its logger, and whether every rank logs."""
 
     report: str
     stamp: str
@@ -32,20 +32,20 @@ class Voice:
     everyone: bool
 
     @classmethod
-    def draw(cls, rng: random.Random) -> "Voice":
-        """A way to speak; where everyone does, the logger mostly tells who."""
+    def draw(cls, rng: random.Random) -> "LogStyle":
+        """Draw a style; where every rank logs, the prefix mostly names the rank."""
         everyone = rng.random() < 0.5
-        loggers = speech()["loggers"]
+        loggers = templates()["loggers"]
         ranked = [one for one in loggers if "{r}" in one[1]]
         stamp, mark = rng.choice(ranked if everyone and rng.random() < 0.6 else loggers)
-        return cls(rng.choice(speech()["reports"]), stamp, mark, everyone)
+        return cls(rng.choice(templates()["reports"]), stamp, mark, everyone)
 
     def line(self, at: datetime, rank: int, pid: int, words: str) -> str:
-        """Words as the logger writes them."""
-        told = at.strftime(self.stamp) if self.stamp else ""
+        """A message as the logger writes it."""
+        time = at.strftime(self.stamp) if self.stamp else ""
         if ",%f" in self.stamp:
-            told = told[:-3]
-        return self.mark.format(t=told, r=rank, pid=pid) + words
+            time = time[:-3]
+        return self.mark.format(t=time, r=rank, pid=pid) + words
 
     def step(self, rng: random.Random, number: int, total: int) -> str:
         """One step's report."""

@@ -1,4 +1,4 @@
-"""Puts a run together: life, failure, aftermath, launcher; then writes it as logs reach an operator."""
+"""Composes one long run: training, failure, reactions, launcher; then lays it out as logs reach an operator."""
 
 import random
 from datetime import timedelta
@@ -15,7 +15,7 @@ STEPS = (20, 60, 150, 400, 900, 1500)
 
 
 def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
-    """One labelled case of a kind, of at most so many steps; the same seed gives the same case."""
+    """One labelled case of a kind, of at most `most` steps; the same seed gives the same case."""
     rng = random.Random(seed)
     world = World(rng)
     framework = rng.choice(kind.frameworks)
@@ -62,7 +62,7 @@ def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
 
 
 def _fail(run: Run, at: float, pace: float) -> list[str]:
-    """The root's own words at its time; gives those of its node."""
+    """Add the lines of the first failing rank. Returns those of its node."""
     rng, kind, world = run.rng, run.kind, run.world
     world.now = run.stamp(at, run.root)
     node = [world.fill(kind.node)] if kind.node else []
@@ -93,7 +93,7 @@ def _fail(run: Run, at: float, pace: float) -> list[str]:
 
 
 def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, int], list[tuple[float, int]]]:
-    """The other ranks; gives the time of the end, exit codes, and who ended when."""
+    """Add the reactions of other ranks. Returns the time of the end, exit codes, and (time, rank) of each end."""
     rng, how = run.rng, run.kind.how
     waits = how in {"hang", "slow"} or (how == "lost" and rng.random() < 0.7)
     quick = not waits and run.launcher not in KEEPS_GOING and rng.random() < 0.5
@@ -102,7 +102,7 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
     if waits:
         seen = []
     others = [rank for rank in range(run.size) if rank not in gone]
-    said_by = routine_lines.speech()["said"]
+    reactions = routine_lines.templates()["reactions"]
     text = rng.choice(routine_lines.noticing(run.framework, waited=waits))
     tmo = rng.choice([30, 60, 600, 1800]) if run.framework == "gloo" else rng.choice([600, 1800, 1800, 300])
     if waits and run.framework in {"jax", "tensorflow"}:
@@ -113,7 +113,7 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
     if waits and run.framework == "horovod":
         for number in range(1, rng.randint(3, 12)):
             run.say(
-                at + 60 * number, 0 if 0 not in gone else min(others), run.fill(said_by["stall"], at + 60 * number, 0)
+                at + 60 * number, 0 if 0 not in gone else min(others), run.fill(reactions["stall"], at + 60 * number, 0)
             )
     end = at + delay + (60 * 12 if waits and run.framework == "horovod" else 0)
     seq = rng.randint(30, 90_000)
@@ -121,22 +121,22 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
         "seq": seq, "last": seq + rng.randint(0, 3), "done": seq - 1, "op": rng.choice(OPERATIONS), "tmo": tmo * 1000,
         "numel": rng.randint(1, 90_000_000), "speaker": others[0],
     }  # fmt: skip
-    heard = others if waits else rng.sample(others, rng.choice([len(others), len(others), max(1, len(others) // 2)]))
+    reacting = others if waits else rng.sample(others, rng.choice([len(others), len(others), max(1, len(others) // 2)]))
     if quick and rng.random() < 0.5:
-        heard = []
+        reacting = []
     last = end
-    for place, rank in enumerate(sorted(heard)):
+    for place, rank in enumerate(sorted(reacting)):
         when = end + rng.uniform(0, 1.5 if waits else 0.4)
-        said = text
-        if text == said_by["timeout_new"] and place and rng.random() < 0.3:
-            said, when = said_by["dump"], when + 0.5
-        if text == said_by["jax"] and rank == 0:
-            run.say(when - 0.2, rank, run.fill(said_by["jax_leader"], when - 0.2, rank))
-        if said:
+        reaction = text
+        if text == reactions["timeout_new"] and place and rng.random() < 0.3:
+            reaction, when = reactions["dump"], when + 0.5
+        if text == reactions["jax"] and rank == 0:
+            run.say(when - 0.2, rank, run.fill(reactions["jax_leader"], when - 0.2, rank))
+        if reaction:
             tag = f"[rank{rank}]: " if seq % 2 else ""
-            said = run.fill(said, when, rank, **shared, tag=tag, ran=tmo * 1000 + rng.randint(2, 900))
-            last = max(last, run.say(when, rank, said))
-        codes[rank] = -6 if said and run.framework != "gloo" and waits else 1 if said else -15
+            reaction = run.fill(reaction, when, rank, **shared, tag=tag, ran=tmo * 1000 + rng.randint(2, 900))
+            last = max(last, run.say(when, rank, reaction))
+        codes[rank] = -6 if reaction and run.framework != "gloo" and waits else 1 if reaction else -15
         seen.append((when + rng.uniform(0.05, 1), rank))
     for rank in others:
         codes.setdefault(rank, -15)
@@ -146,12 +146,13 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
 def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
     """Streams of the run, and the first failing line."""
     rng = run.rng
-    mark = launcher_reports.marker(run.launcher, run.world.get("proj"), run.local, run.pids, run.ips, run.hosts)
+    placement = launcher_reports.Placement(run.world.get("proj"), run.local, run.pids, run.ips, run.hosts)
+    mark = launcher_reports.prefix_of(run.launcher, placement)
     lines = sorted(run.lines, key=lambda one: one.at)
     root = next((line for line in lines if line.mine), None)
     if root is None:
-        root = next((line for line in lines if line.at >= at + 0.009 and _tells(run, line)), None)
-    told = root.text.strip() if root is not None else None
+        root = next((line for line in lines if line.at >= at + 0.009 and _is_about_failure(run, line)), None)
+    root_line = root.text.strip() if root is not None else None
 
     def text(chosen: list[Line]) -> str:
         return (
@@ -171,7 +172,7 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
             for rank in range(run.size)
         ]
         logs += [{"rank": None, "stream": "launcher", "tail": text(own[None])}] if None in own else []
-        return {"logs": logs}, told
+        return {"logs": logs}, root_line
     if run.launcher == "torchrun-tee" and len(set(run.hosts)) > 1:
         logs = []
         for number, host in enumerate(dict.fromkeys(run.hosts)):
@@ -181,12 +182,12 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
                 if (line.host or (run.hosts[line.rank] if line.rank is not None else None)) == host
             ]
             logs.append({"rank": None, "node": host, "stream": f"node{number}", "tail": text(mine)})
-        return {"logs": logs}, told
-    return {"logs": [{"rank": rng.choice([None, 0]), "stream": "stderr", "tail": text(lines)}]}, told
+        return {"logs": logs}, root_line
+    return {"logs": [{"rank": rng.choice([None, 0]), "stream": "stderr", "tail": text(lines)}]}, root_line
 
 
-def _tells(run: Run, line: Line) -> bool:
-    """Whether a line after the fault tells of it, rather than of daily life."""
+def _is_about_failure(run: Run, line: Line) -> bool:
+    """Whether a line after the failure is about it, not a routine line."""
     words = ("error", "timeout", "timed out", "failed", "killed", "closed", "reset by peer", "exit", "died", "missing", "terminat",
              "unhealthy", "received", "stall", "reclaimed", "signal", "waiting for remainder", "failure")  # fmt: skip
     low = line.text.lower()

@@ -1,4 +1,4 @@
-"""One long run on a time line: ranks that start, train and talk, one that fails, those that notice, the launcher."""
+"""The time line of one long run: start, training, and the lines of ranks and launcher with their times."""
 
 import random
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from classifiers.composition.long_runs import routine_lines
 from classifiers.composition.long_runs.failure_kinds import Kind
 from classifiers.composition.made_values import World
 
-PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that speak at once come interleaved
+PER_LINE = 0.0004  # seconds between the lines of one block: blocks of ranks that write at the same time are interleaved
 
 
 @dataclass(slots=True)
 class Line:
-    """One line at its time; `rank` None: launcher or agent, with `host` its node's."""
+    """One line with its time. `rank` is None for a launcher or agent, whose node is `host`."""
 
     at: float
     rank: int | None
@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(slots=True)
 class Run:
-    """A run in the making."""
+    """A run while it is composed."""
 
     rng: random.Random
     kind: Kind
@@ -44,11 +44,11 @@ class Run:
     skew: list[float] = field(default_factory=list)
 
     def stamp(self, at: float, rank: int | None) -> datetime:
-        """The time as the clock of a rank's node shows it."""
+        """The time by the clock of a rank's node."""
         return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
 
     def say(self, at: float, rank: int | None, text: str, *, mine: bool = False, host: str | None = None) -> float:
-        """Add the lines of a text from a time on; gives the time after the last."""
+        """Add the lines of a text from a time on. Returns the time after the last."""
         for line in text.split("\n"):
             self.lines.append(Line(at, rank, line, mine=mine, host=host))
             at += PER_LINE * self.rng.uniform(0.2, 3)
@@ -58,7 +58,7 @@ class Run:
         """A template of routine_lines.toml with the values of a rank at a time."""
         rng, when = self.rng, self.stamp(at, rank)
         peer = rng.randrange(self.size)
-        said: dict[str, Any] = {
+        values: dict[str, Any] = {
             "r": rank, "r1": (rank + 1) % self.size, "n": self.size, "g": self.local[rank], "host": self.hosts[rank],
             "ip": self.ips[rank], "pid": self.pids[rank], "pid2": self.pids[rank] + rng.randint(90, 900),
             "ln": rng.randint(40, 2400), "hexa": f"{rng.getrandbits(16):04x}", "hexb": f"{rng.getrandbits(32):08x}",
@@ -69,11 +69,11 @@ class Run:
             "port": rng.randint(32768, 60999), "peerhost": self.hosts[peer], "root": self.root, "tag": "",
             **{name: self.world.get(name) for name in ("pkg", "wd", "script", "svc", "ckpt")},
         }  # fmt: skip
-        return template.format(**{**said, **more})
+        return template.format(**{**values, **more})
 
 
 def draw(kind: Kind, framework: str, launcher: str, world: World) -> Run:
-    """Size, places, processes and clocks of a run."""
+    """Draw size, nodes, processes and clocks of a run."""
     rng = world.rng
     per_node = rng.choice([2, 4, 4, 8, 8])
     nodes = rng.choice([1, 1, 2, 2, 4] if kind.how != "lost" else [2, 2, 4])
@@ -102,11 +102,11 @@ def draw(kind: Kind, framework: str, launcher: str, world: World) -> Run:
 
 
 def live(run: Run, steps: int, pace: float) -> float:
-    """Start and train; gives the time of the failure."""
+    """Compose start and training. Returns the time of the failure."""
     rng = run.rng
     scene = "pytorch" if run.framework == "gloo" else run.framework
-    voice = routine_lines.Voice.draw(rng)
-    starting = routine_lines.speech()["start"]["pytorch" if scene == "ray" else scene]
+    style = routine_lines.LogStyle.draw(rng)
+    starting = routine_lines.templates()["start"]["pytorch" if scene == "ray" else scene]
     at = 0.0
     chatty = rng.random()
     for rank in range(run.size):
@@ -114,34 +114,34 @@ def live(run: Run, steps: int, pace: float) -> float:
         for text in rng.sample(starting, min(len(starting), rng.randint(0, 3))):
             when = run.say(when, rank, run.fill(text, when, rank)) + rng.uniform(0, 1)
         if scene in {"pytorch", "deepspeed"} and run.framework != "gloo" and chatty < 0.4:
-            for text in routine_lines.speech()["nccl"]:
+            for text in routine_lines.templates()["nccl"]:
                 when = run.say(when, rank, run.fill(text, when, rank))
         if run.launcher == "ray":
             words = f"Setting up process group for: env:// [rank={rank}, world_size={run.size}]"
             when = run.say(when, rank, words) if rank == 0 or rng.random() < 0.7 else when
-        elif rng.random() < 0.5 and (voice.everyone or rank == 0):
+        elif rng.random() < 0.5 and (style.everyone or rank == 0):
             run.say(
-                when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
+                when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], f"rank {rank} of {run.size} ready")
             )
         at = max(at, when)
-    speakers = range(run.size) if voice.everyone else range(1)
+    logging_ranks = range(run.size) if style.everyone else range(1)
     first = rng.randint(0, 20_000)
     for number in range(steps):
         at += pace * rng.uniform(0.8, 1.3)
-        for rank in speakers:
+        for rank in logging_ranks:
             when = at + rng.uniform(0, min(pace, 0.2))
-            words = voice.step(rng, first + number, first + steps + 900)
-            run.say(when, rank, voice.line(run.stamp(when, rank), rank, run.pids[rank], words))
+            words = style.step(rng, first + number, first + steps + 900)
+            run.say(when, rank, style.line(run.stamp(when, rank), rank, run.pids[rank], words))
         if rng.random() < 0.02:
             rank = rng.randrange(run.size)
-            text = run.fill(rng.choice(routine_lines.speech()["harmless"]), at, rank)
-            run.say(at + 0.01, rank, voice.line(run.stamp(at, rank), rank, run.pids[rank], text))
+            text = run.fill(rng.choice(routine_lines.templates()["harmless"]), at, rank)
+            run.say(at + 0.01, rank, style.line(run.stamp(at, rank), rank, run.pids[rank], text))
     run.world.known["step"] = str(first + steps)
     return at + pace * rng.uniform(0.1, 0.9)
 
 
 def trace_of(run: Run, *, tagged: bool) -> list[str]:
-    """A traceback's lines but the last."""
+    """The lines of a traceback without the last."""
     rng, get = run.rng, run.world.get
     mark = f"[rank{run.root}]: " if tagged else ""
     lines = ["Traceback (most recent call last):"]
