@@ -1,4 +1,4 @@
-"""`faultline hook slurm|kubernetes|command`: resubmits jobs beside their scheduler, as Faultline asks for it."""
+"""`faultline hook slurm|kubernetes|command`: carry out resubmission requests at a scheduler."""
 
 import argparse
 import importlib
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 KINDS = {
     "slurm": "requeue or submit Slurm jobs",
-    "kubernetes": "create Kubernetes Jobs anew",
+    "kubernetes": "create Kubernetes Jobs again",
     "command": "run a program for each request",
 }
 FLAG_ONLY = ("command",)
@@ -43,8 +43,8 @@ def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "hook",
-        help="resubmit jobs beside their scheduler",
-        description="Each option can be given as FAULTLINE_HOOK_NAME too, for --poll-s FAULTLINE_HOOK_POLL_S.",
+        help="carry out resubmission requests at a scheduler",
+        description="Each option can also be set as FAULTLINE_HOOK_NAME, for example FAULTLINE_HOOK_POLL_S.",
     )
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind, summary in KINDS.items():
@@ -59,32 +59,35 @@ def add_parser(commands: "Subparsers") -> None:
                 one.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=about)
             else:
                 one.add_argument(flag, metavar=name.upper(), help=about)
-        one.add_argument("--once", action="store_true", help="one round, then end")
-    for name, about in (("kubeconfig", "its file, outside the cluster"), ("context", "which context of it")):
+        one.add_argument("--once", action="store_true", help="run one round, then exit")
+    for name, about in (
+        ("kubeconfig", "kubeconfig file, outside the cluster"),
+        ("context", "context of the kubeconfig"),
+    ):
         kinds.choices["kubernetes"].add_argument(f"--{name}", help=about)
     kinds.choices["command"].add_argument(
-        "command_words", nargs="+", metavar="PROGRAM", help="after --, with arguments"
+        "command_words", nargs="+", metavar="PROGRAM", help="the program with its arguments, after --"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Work until SIGTERM or SIGINT; with --once, for one round.
+    """Run until SIGTERM or SIGINT; with --once, for one round.
 
     Raises:
-        ConfigurationError: an option, a file or the folder is not as needed.
-        Unavailable: with --once, and Faultline does not answer or says no.
+        ConfigurationError: an option, a file or the state folder is wrong.
+        Unavailable: with --once, if the service does not answer or refuses.
     """
     flags: dict[str, Any] = {name: getattr(args, name, None) for name in HookOptions.model_fields if name != "command"}
     if args.kind == "command":
         flags["command"] = tuple(args.command_words)
     options = read(flags, os.environ)
-    # The worker's own way of saying it would bring the whole service with it; a hook is to be small.
+    # Not the worker's logging setup, which would import the whole service; a hook stays small.
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     clock = SystemClock()
     stop = SignalShutdownFlag()
     stop.listen()
     with ExitStack() as stack:
-        # Slurm's commands may outlive a killed hook, and hold its folder until they end.
+        # Slurm's commands may outlive a killed hook, and lock its folder until they end.
         patience_s = options.slurm_timeout_s if args.kind == "slurm" else 0.0
         journal = Journal(options.state_dir / args.kind, args.kind, clock, patience_s=patience_s)
         stack.callback(journal.close)
@@ -103,17 +106,17 @@ def run(args: argparse.Namespace) -> int:
         )
         stack.callback(client.close)
         runner = HookRunner(client, scheduler, journal, clock, _runner_options(args.kind, options))
-        bell = WakeUp(stop)
-        stack.callback(bell.close)
+        wake_up = WakeUp(stop)
+        stack.callback(wake_up.close)
         if options.listen is not None and options.webhook_secret_file is not None:
             keys = _keys(options.webhook_secret_file)
-            listener = stack.enter_context(WebhookListener(*options.listens_on(), keys, bell.notify, clock))
-            log.info("webhooks are taken at %s, port %d", options.listens_on()[0], listener.port)
-        log.info("%s takes the requests of cluster %s%s", name, options.cluster, _dry(options))
+            listener = stack.enter_context(WebhookListener(*options.listens_on(), keys, wake_up.notify, clock))
+            log.info("listening for webhooks at %s, port %d", options.listens_on()[0], listener.port)
+        log.info("%s serves the requests of cluster %s%s", name, options.cluster, _dry(options))
         if args.once:
             _once(runner, stop)
         else:
-            runner.run(stop, bell)
+            runner.run(stop, wake_up)
     return 0
 
 
@@ -161,7 +164,7 @@ def _slurmrestd(options: HookOptions, commands: "SlurmClient", clock: Clock) -> 
 
 
 def _runner_options(kind: str, options: HookOptions) -> RunnerOptions:
-    """A lease must outlast what it is for."""
+    """Return the runner's options; a lease must outlast the execution of a request."""
     least = 0 if kind != "command" else int(options.command_timeout_s) + LEASE_BEYOND_S
     return RunnerOptions(options.cluster, options.poll_s, max(options.lease_s, least), options.dry_run)
 
@@ -198,4 +201,4 @@ def _keys(path: Path) -> Callable[[], Sequence[bytes]]:
 
 
 def _dry(options: HookOptions) -> str:
-    return ", and only says what it would do" if options.dry_run else ""
+    return " (dry run)" if options.dry_run else ""

@@ -1,4 +1,4 @@
-"""`faultline policy check|show|explain|replay`: is a policy sound, what is in force, why, and what would another do."""
+"""`faultline policy check|show|explain|replay`: validate, print, explain or compare mitigation policies."""
 
 import argparse
 from datetime import datetime, timedelta
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("policy", help="check or show the mitigation policy")
+    parser = commands.add_parser("policy", help="check, show, explain or replay the mitigation policy")
     actions = parser.add_subparsers(dest="action", required=True)
-    check = actions.add_parser("check", help="say whether a policy file is sound")
+    check = actions.add_parser("check", help="validate a policy file")
     check.add_argument("file", type=Path)
     show = actions.add_parser(
-        "show", help="the rules in force (first match decides) and every setting with where it comes from"
+        "show", help="print the effective rules (first match decides) and every setting with its origin"
     )
-    show.add_argument("--policy", type=Path, help="a file other than the one in force (FAULTLINE_POLICY_FILE)")
-    show.add_argument("--cluster", help="as it is for jobs of this cluster")
-    show.add_argument("--queue", help="as it is for jobs of this queue")
-    show.add_argument("--team", help="as it is for jobs of this team")
+    show.add_argument("--policy", type=Path, help="another file than the effective one (FAULTLINE_POLICY_FILE)")
+    show.add_argument("--cluster", help="the values for jobs of this cluster")
+    show.add_argument("--queue", help="the values for jobs of this queue")
+    show.add_argument("--team", help="the values for jobs of this team")
     explain = actions.add_parser(
-        "explain", help="every rule that was asked about a failure, what it said, and which one decided"
+        "explain", help="print every rule evaluated for a failure, its result, and the deciding rule"
     )
     explain.add_argument("failure", type=int, help="the failure's number")
-    explain.add_argument("--version", type=int, help="of this version of its verdict (default: the newest)")
-    explain.add_argument("--policy", type=Path, help="what this file would say, with the facts known then")
-    replay = actions.add_parser("replay", help="which stored decisions another policy would change")
+    explain.add_argument("--version", type=int, help="version of the verdict (default: the newest)")
+    explain.add_argument("--policy", type=Path, help="evaluate this policy file with the facts known at the time")
+    replay = actions.add_parser("replay", help="print the stored decisions that another policy would change")
     replay.add_argument("--policy", type=Path, required=True)
     replay.add_argument("--since", type=_span, default=timedelta(days=28), help="how far back: 28d, 36h (default: 28d)")
     choice = replay.add_mutually_exclusive_group()
@@ -104,10 +104,10 @@ def _replay(args: argparse.Namespace, database_url: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check a file, print what is in force, explain a decision, or ask another policy about stored ones.
+    """Validate a file, print the effective policy, explain a decision, or replay stored ones with another policy.
 
     Raises:
-        ConfigurationError: the policy is not sound (names each place with its line), or a setting is wrong.
+        ConfigurationError: the policy is invalid (names each place with its line), or a setting is wrong.
         NotFound: no advice on this failure is stored.
         Unavailable: the database does not answer.
     """

@@ -1,4 +1,4 @@
-"""`faultline watch kubernetes`: turn a cluster's ends of Jobs and Pods into events."""
+"""`faultline watch kubernetes`: watch a cluster and send an event for each finished Job and Pod."""
 
 import argparse
 import logging
@@ -35,25 +35,27 @@ DEFAULT_STATE = Path("faultline-watch.json")
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("watch", help="turn a scheduler's ends of jobs into events")
-    kinds = parser.add_subparsers(dest="scheduler", metavar="SCHEDULER", required=True)
-    one = kinds.add_parser("kubernetes", help="ends of Jobs and Pods, with container states, logs and nodes")
-    one.add_argument("--cluster", required=True, help="the cluster's name in events")
-    one.add_argument("--kubeconfig", type=Path, help="default: the pod's own service account, else the usual file")
-    one.add_argument("--context", help="which of the kubeconfig's")
-    one.add_argument("--namespace", action="append", default=[], help="only this one; may be given again")
-    one.add_argument("--selector", help="only Jobs and Pods of this label selector")
-    one.add_argument(
-        "--state", type=Path, default=DEFAULT_STATE, help=f"remembers how far it came (default {DEFAULT_STATE})"
+    parser = commands.add_parser(
+        "watch", help="watch a Kubernetes cluster and send an event for each finished Job and Pod"
     )
-    one.add_argument("--topic", help="where ends go (default: the first of FAULTLINE_KAFKA_TOPICS)")
-    one.add_argument("--url", help="send all to the API of the service at this address instead")
-    one.add_argument("--token-file", type=Path, help="holds the API token, with --url")
+    kinds = parser.add_subparsers(dest="scheduler", metavar="SCHEDULER", required=True)
+    one = kinds.add_parser("kubernetes", help="finished Jobs and Pods, with container states, logs and nodes")
+    one.add_argument("--cluster", required=True, help="the cluster's name in events")
+    one.add_argument("--kubeconfig", type=Path, help="default: the service account of the pod, else ~/.kube/config")
+    one.add_argument("--context", help="context of the kubeconfig")
+    one.add_argument("--namespace", action="append", default=[], help="watch only this namespace; repeatable")
+    one.add_argument("--selector", help="watch only Jobs and Pods of this label selector")
+    one.add_argument(
+        "--state", type=Path, default=DEFAULT_STATE, help=f"state file with the position (default {DEFAULT_STATE})"
+    )
+    one.add_argument("--topic", help="topic of the events (default: the first of FAULTLINE_KAFKA_TOPICS)")
+    one.add_argument("--url", help="send to the API of the service at this address instead")
+    one.add_argument("--token-file", type=Path, help="file with the API token, with --url")
     one.add_argument("--no-logs", action="store_true", help="do not read logs")
     one.add_argument(
-        "--no-nodes", action="store_true", help="do not follow nodes (FAULTLINE_NODE_EVENT_TOPIC, or --url)"
+        "--no-nodes", action="store_true", help="do not watch nodes (FAULTLINE_NODE_EVENT_TOPIC, or --url)"
     )
-    one.add_argument("--metrics", metavar="HOST:PORT", help="show metrics there")
+    one.add_argument("--metrics", metavar="HOST:PORT", help="serve metrics at this address")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -89,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def client() -> "Callable[[Path | None, str | None], KubernetesApi]":
-    """How to reach a cluster.
+    """Return the function that connects to a cluster.
 
     Raises:
         ConfigurationError: the client is not installed.
@@ -104,7 +106,7 @@ def client() -> "Callable[[Path | None, str | None], KubernetesApi]":
 
 
 def _sender(args: argparse.Namespace) -> tuple[Sender, "Callable[[Sequence[Object]], None] | None"]:
-    """Where ends go, and where what nodes say goes."""
+    """Return the sender of job completions and the sender of node events."""
     if args.url is None:
         return _to_topics(args)
     if args.topic is not None:

@@ -1,9 +1,9 @@
-"""The hook's memory: what it is about to do, on disk before it is done.
+"""The hook's write-ahead journal: each action is on disk before it is executed.
 
-One file a request, written whole under another name, synced, renamed, and its folder synced. A file says `intended`
-(about to act), `acted` (with its outcome; the service is not told yet) or `told`. Told ones lie in `told/` for a while,
-so that a request that comes back is answered from memory and not carried out again. A file that is not what was
-written is moved to `set-aside/` and reported; its request counts as begun.
+One file a request, written under a temporary name, synced, renamed, and its folder synced. The states in a file are
+`intended` (about to execute), `acted` (has an outcome, not yet reported) and `told` (reported). Reported files stay in
+`told/` for some days, so that a repeated request is answered from the journal and not executed again. A damaged file is
+moved to `set-aside/` and logged; its request counts as started.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ State = Literal["intended", "acted", "told"]
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One file. `at`: when it was begun. `good_until`: the lease's end then, by this machine's clock."""
+    """One journal entry. `at`: start time. `good_until`: end of the lease by this machine's clock."""
 
     request_id: str
     kind: str
@@ -47,16 +47,16 @@ class Intent:
 
 
 class Journal:
-    """The files of one hook in one folder, which it has to itself.
+    """The journal files of one hook, in a folder of its own.
 
     Args:
-        folder: made where it is not there.
-        kind: whose it is.
+        folder: created if missing.
+        kind: kind of the hook.
         clock: for the ages of files.
-        patience_s: how long to wait for an earlier life's last commands, which hold the folder too.
+        patience_s: time to wait for commands of an earlier process, which also lock the folder.
 
     Raises:
-        ConfigurationError: the folder can't be made or written, or another hook uses it.
+        ConfigurationError: the folder can't be created or written, or another hook uses it.
     """
 
     def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
@@ -73,32 +73,32 @@ class Journal:
             self._lock = (folder / "lock").open("w")
             self._take(patience_s)
         except OSError as error:
-            raise ConfigurationError(f"{folder} can't be used for the hook's memory: {error.strerror}") from None
-        for leftover in (*folder.glob("*.tmp"), *self._told.glob("*.tmp")):  # never renamed: nothing was begun
+            raise ConfigurationError(f"{folder} can't be used for the journal: {error.strerror}") from None
+        for leftover in (*folder.glob("*.tmp"), *self._told.glob("*.tmp")):  # never renamed: nothing was started
             leftover.unlink()
 
     def fileno(self) -> int:
-        """The descriptor that holds the folder; a command that inherits it holds the folder as long as it runs."""
+        """Return the descriptor that locks the folder; a command that inherits it keeps the lock while it runs."""
         return self._lock.fileno()
 
     def get(self, request_id: str) -> Intent | None:
-        """What is known of a request."""
+        """Return the entry of a request, if any."""
         return self._read(self._path(request_id)) or self._read(self._path(request_id, told=True))
 
     def tainted(self, request_id: str) -> bool:
-        """Whether the request's file was set aside: it was begun, and nothing more is known."""
+        """Return whether the file of the request was set aside: it was started, and its outcome is not known."""
         return any(self._aside.glob(f"{request_id}.json*"))
 
     def all(self) -> list[Intent]:
-        """What was not told yet, oldest first."""
+        """Return the entries not reported yet, oldest first."""
         found = (self._read(path) for path in self._folder.glob("*.json"))
         return sorted((one for one in found if one is not None), key=lambda one: (one.at, one.request_id))
 
     def write(self, intent: Intent) -> None:
-        """Make `intent` what is known of its request; it is on disk when this returns.
+        """Store the entry of a request; it is on disk when this returns.
 
         Raises:
-            OSError: it could not be written; what was known before still is.
+            OSError: it could not be written; the previous entry is unchanged.
         """
         path = self._path(intent.request_id, told=intent.state == "told")
         content = _encode(intent)
@@ -114,13 +114,13 @@ class Journal:
             self._path(intent.request_id).unlink(missing_ok=True)
 
     def forget(self, request_id: str) -> None:
-        """Nothing is known of the request any more: it may be begun anew."""
+        """Delete the entry of a request, so that it may start again."""
         for told in (False, True):
             self._path(request_id, told=told).unlink(missing_ok=True)
         self._sync()
 
     def prune(self) -> None:
-        """Now and then, forget what was told long ago."""
+        """Delete old reported entries, at intervals."""
         if self._clock.monotonic() < self._prune_at:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
@@ -130,7 +130,7 @@ class Journal:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Leave the folder to others."""
+        """Release the lock on the folder."""
         self._lock.close()
 
     def _take(self, patience_s: float) -> None:
@@ -172,7 +172,7 @@ class Journal:
             place = place.with_name(place.name + "+")
         path.replace(place)
         self._sync()
-        log.error("%s is not as it was written (%s); it was moved to %s", path.name, why, place)
+        log.error("%s is damaged (%s); it was moved to %s", path.name, why, place)
 
     def _sync(self) -> None:
         for folder in (self._folder, self._told, self._aside):
@@ -193,22 +193,22 @@ def _encode(intent: Intent) -> bytes:
 
 
 def _decode(content: bytes) -> Intent:
-    """What `_encode` was given.
+    """Reverse `_encode`.
 
     Raises:
-        ValueError, KeyError, TypeError: it is something else.
+        ValueError, KeyError, TypeError: the content is something else.
     """
     envelope = json.loads(content)
     if not isinstance(envelope, dict) or envelope.get("format") != FORMAT:
         raise ValueError(f"expected format {FORMAT}")
     text = envelope["intent"]
     if hashlib.sha256(text.encode()).hexdigest() != envelope["sha256"]:
-        raise ValueError("its checksum is another")
+        raise ValueError("wrong checksum")
     plain = json.loads(text)
     at, good_until = (datetime.fromisoformat(plain.pop(name)) for name in ("at", "good_until"))
     outcome = plain.pop("outcome")
     if plain["state"] not in get_args(State) or (plain["state"] == "intended") is not (outcome is None):
-        raise ValueError("expected a state that is known, and its outcome")
+        raise ValueError("expected a known state and its outcome")
     return Intent(**plain, at=at, good_until=good_until, outcome=None if outcome is None else _outcome(outcome))
 
 
@@ -216,5 +216,5 @@ def _outcome(plain: Mapping[str, Any]) -> Settled | Failed:
     if "error" in plain:
         return Failed(plain["error"], plain["retry_after_s"])
     if plain["result"] not in get_args(Result):
-        raise ValueError("expected a result that is known")
+        raise ValueError("expected a known result")
     return Settled(cast("Result", plain["result"]), plain["detail"], plain["new_job_id"])

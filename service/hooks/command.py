@@ -1,8 +1,8 @@
-"""Any program as a hook: the request as one JSON object on its standard input; its exit code says what became of it.
+"""Any program as a hook: the request is one JSON object on its standard input, the exit code is the result.
 
 0: done (a last line of JSON such as {"new_job_id": "77"} or {"result": "already_done", "detail": "..."} is read),
-75 (EX_TEMPFAIL of sysexits.h): try later, anything else: failed. Nobody can be asked afterwards whether a program that
-was cut short did its work: such a request becomes `unknown`, and is never run again by itself.
+75 (EX_TEMPFAIL of sysexits.h): retry later, anything else: failed. Whether an interrupted program did its work can't be
+found out: such a request becomes `unknown` and is not repeated automatically.
 """
 
 import json
@@ -34,7 +34,7 @@ class CommandScheduler:
 
     Args:
         program: the program and its first arguments.
-        timeout_s: seconds it may run; then its whole process group is ended.
+        timeout_s: time limit in seconds; then its process group is killed.
     """
 
     kind = "command"
@@ -45,9 +45,9 @@ class CommandScheduler:
         self._timeout_s = timeout_s
 
     def inspect(self, request: Request, *, begun_at: datetime | None) -> Ready | Settled | Failed:
-        """See `Scheduler`; there is nobody to ask."""
+        """See `Scheduler`; always ready, since there is nothing to query."""
         del request
-        assert begun_at is None, "the runner never begins such a request twice"
+        assert begun_at is None, "the runner never starts such a request twice"
         return Ready(f"run {self._program[0]}")
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:
@@ -80,10 +80,10 @@ class CommandScheduler:
             return _outcome(code, said)
 
     def maintain(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; no resources are held."""
 
 
 def _outcome(code: int, said: IO[bytes]) -> Settled | Failed:
@@ -125,12 +125,12 @@ def _shown(said: IO[bytes]) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the program and all that it started: first asked, then killed."""
+    """Terminate the process group, then kill it."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, how)
         with suppress(subprocess.TimeoutExpired):
             process.wait(KILL_WAIT_S)
             if how is signal.SIGTERM:
-                continue  # its children may still be there
+                continue  # its children may still run
             return

@@ -19,16 +19,16 @@ from service.hooks.request import Request, Settled
 log = logging.getLogger(__name__)
 
 ANSWER_BYTES = 4 << 20
-RETRY_AFTER_LONGEST_S = 3600.0  # heeded
-RETRY_LONGEST_S = 86_400.0  # asked for
-LONGEST = 4_000  # characters of a text that is told
-GONE = (404, 409, 410)  # not known, withdrawn or leased anew: nothing more can be said about this lease
+RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted
+RETRY_LONGEST_S = 86_400.0  # longest sent
+LONGEST = 4_000  # characters of a reported text
+GONE = (404, 409, 410)  # not known, withdrawn or leased again: this lease is over
 SLOW_DOWN = (408, 425, 429)
 SERVER = 500
 
 
 class ServiceUnavailable(Exception):
-    """The service did not answer, or asked to come again later. `retry_after_s`: when, if it said so."""
+    """The service did not answer, or asked to retry later. `retry_after_s`: when, if given."""
 
     def __init__(self, text: str, retry_after_s: float | None = None) -> None:
         super().__init__(text)
@@ -36,52 +36,52 @@ class ServiceUnavailable(Exception):
 
 
 class ServiceRefused(Exception):
-    """The service understood and said no (a wrong token, a wrong question): trying again changes nothing by itself."""
+    """The service refused the request (wrong token, wrong request): retrying does not help."""
 
 
 class LeaseLost(Exception):
-    """The request was withdrawn, settled, or leased to another meanwhile."""
+    """The request was withdrawn, settled, or leased to another hook."""
 
 
 class LeaseService(Protocol):
-    """What a hook asks of the service."""
+    """The service interface used by hooks."""
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
-        """Requests of this hook's cluster that are its own for so many seconds.
+        """Lease requests of this hook's cluster for some seconds.
 
         Raises:
-            ServiceUnavailable, ServiceRefused: see there.
+            ServiceUnavailable, ServiceRefused: see the exceptions.
         """
         ...
 
     def waiting(self, most: int) -> Sequence[Request]:
-        """Requests of the cluster that may be done now, without taking them; they can't be acted on.
+        """List the requests that are due, without leasing them.
 
         Raises:
-            ServiceUnavailable, ServiceRefused: see there.
+            ServiceUnavailable, ServiceRefused: see the exceptions.
         """
         ...
 
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
-        """Tell what became of a request; the same may be told again.
+        """Report the outcome of a request; may be repeated.
 
         Raises:
-            LeaseLost, ServiceUnavailable, ServiceRefused: see there.
+            LeaseLost, ServiceUnavailable, ServiceRefused: see the exceptions.
         """
         ...
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
-        """Give a request back that could not be done; without `retry_after_s` it failed for good.
+        """Report that a request failed; without `retry_after_s` the failure is permanent.
 
         Raises:
-            LeaseLost, ServiceUnavailable, ServiceRefused: see there.
+            LeaseLost, ServiceUnavailable, ServiceRefused: see the exceptions.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. `at`: the service's own time, where it said so."""
+    """One answer. `at`: the service's time, if given."""
 
     status: int
     body: Any
@@ -93,14 +93,14 @@ class LeaseClient:
     """The service by HTTP.
 
     Args:
-        url: where it is, such as https://faultline.example/ (a path in front of /api is kept).
-        token: gives the API token; None: none is sent.
-        hook: this hook's name, shown to people.
-        cluster: whose requests to take.
-        clock: for the ends of leases.
-        tls: whom to trust, and as whom to speak.
-        timeout_s: seconds for each step of a request, and for all of it.
-        margin_s: how long before a lease's end nothing is begun any more.
+        url: address of the service, such as https://faultline.example/ (a path before /api is kept).
+        token: returns the API token; None: no token is sent.
+        hook: name of this hook, shown to people.
+        cluster: the cluster of the requests.
+        clock: for lease deadlines.
+        tls: trusted certificates and client certificate.
+        timeout_s: limit in seconds for each step of a request, and for the whole of it.
+        margin_s: time before the end of a lease in which no action starts.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class LeaseClient:
         self._margin_s = margin_s
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
-        """See `Service`. A request that can't be used is refused at once and left out."""
+        """See `LeaseService`. An invalid request is refused at once and left out."""
         asked_at = self._clock.now()
         wanted = {"hook": self._hook, "cluster": self._cluster, "max": most, "seconds": seconds}
         answer = self._send("POST", ":lease", wanted)
@@ -141,12 +141,12 @@ class LeaseClient:
                 _refuse_expired(item, request, answer.at or asked_at)
                 found.append(request)
             except InvalidRequest as error:
-                log.error("a request can't be used: %s", error)  # noqa: TRY400 - the text says it all
+                log.error("invalid request: %s", error)  # noqa: TRY400 - the text says it all
                 self._refuse(error)
         return found
 
     def waiting(self, most: int) -> Sequence[Request]:
-        """See `Service`."""
+        """See `LeaseService`."""
         now = self._clock.now()
         asked = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
         found = []
@@ -156,12 +156,12 @@ class LeaseClient:
         return [one for one in found if one.not_before is None or one.not_before <= now]
 
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
-        """See `Service`."""
+        """See `LeaseService`."""
         said = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
         self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **said})
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
-        """See `Service`."""
+        """See `LeaseService`."""
         longest = RETRY_LONGEST_S if retry_after_s is None else min(retry_after_s, RETRY_LONGEST_S)
         said = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
         self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **said})
@@ -171,7 +171,7 @@ class LeaseClient:
         self._api.close()
 
     def _good_until(self, item: Any, asked_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
-        """The end of lease and request by this machine's clock, whatever the service's shows; early by the margin."""
+        """Return the end of lease and request by this machine's clock, minus the safety margin."""
         granted = timedelta(seconds=seconds)
         for name in ("expires_at", "valid_until"):
             until = expiry_of(item, name)

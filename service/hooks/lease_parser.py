@@ -1,4 +1,4 @@
-"""What the service leases, checked: a request whose fields could do harm in a command line is no request."""
+"""Parses leased requests and rejects values that could do harm on a command line."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, cast
 from service.hooks.request import Action, Request
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-# Host names as RFC 1123 has them, with the underscore that some sites use; no leading dash, no list syntax.
+# Host names of RFC 1123, with the underscore that some sites use; no leading dash, no list syntax.
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 ACTIONS = ("requeue", "submit")
 MOST_NODES = 1_000
@@ -22,7 +22,7 @@ KNOWN = frozenset(
 
 
 class InvalidRequest(Exception):
-    """A leased request that can't be used; says which field and what was expected, and what is needed to refuse it."""
+    """An invalid leased request: the text names the field, the attributes are needed to refuse it."""
 
     def __init__(self, text: str, request_id: str | None = None, lease_token: str | None = None) -> None:
         super().__init__(text)
@@ -51,14 +51,14 @@ def read_request(item: Any, good_until: datetime) -> Request:
 
 
 def expiry_of(item: Any, name: str) -> datetime | None:
-    """When the lease (`expires_at`) or the request (`valid_until`) ends by the service's clock, where it says so."""
+    """Return the end of the lease (`expires_at`) or request (`valid_until`) by the service's clock, if given."""
     with suppress(ValueError):
         return _instant(name, item.get(name) if isinstance(item, dict) else None)
     return None
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
-    """The request as JSON has it, without its lease; `read_request` reads it once a lease token is added."""
+    """Return the request as JSON without its lease token; `read_request` parses it again with a token."""
     return {
         **request.extra,
         "request_id": request.request_id,

@@ -1,4 +1,4 @@
-"""Where ends of jobs go: onto the topic, or to the API. Both return only once what they were given has arrived."""
+"""Sends job completions to the topic or to the API; both return only after the events have arrived."""
 
 import logging
 import ssl
@@ -20,25 +20,25 @@ _LATER = (408, 409, 425, 429)
 
 
 class Sender(Protocol):
-    """Takes events; the same one may come again."""
+    """Sends events; the same event may be sent again."""
 
     def send(self, events: Sequence[JobCompletion]) -> None:
-        """Return once they have arrived.
+        """Send the events; returns after they have arrived.
 
         Raises:
-            Unavailable: not all have; give the same ones again.
-            TooLarge: one of them is refused for its size.
-            ConfigurationError: they are refused for good.
+            Unavailable: not all have arrived; send the same events again.
+            TooLarge: an event is too large.
+            ConfigurationError: the events are refused permanently.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Release resources."""
         ...
 
 
 class MessageProducer(Protocol):
-    """What is asked of the producer (service.messaging.kafka.producer.Producer)."""
+    """Interface of the producer (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
         """See there."""
@@ -50,7 +50,7 @@ class MessageProducer(Protocol):
 
 
 class TopicSender:
-    """Onto a topic, keyed so that one job's attempts stay in order."""
+    """Sends to a topic, with a key that keeps the attempts of a job in order."""
 
     def __init__(self, producer: MessageProducer, topic: str) -> None:
         self._producer = producer
@@ -68,12 +68,12 @@ class TopicSender:
 
 
 class ApiSender:
-    """To the service's API.
+    """Sends to the service's API.
 
     Args:
-        url: where the service is.
-        token: gives the API token (scope: ingest); read for each request, so that it can be changed.
-        tls: whom to trust.
+        url: address of the service.
+        token: returns the API token (scope: ingest); called for each request.
+        tls: trusted certificates.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ApiSender:
                 count += 1
             answer = self.post("/events", b"\n".join(lines[:count]), "application/x-ndjson")
             rejected = answer.get("rejected") if isinstance(answer, Mapping) else None
-            if rejected:  # they lie among the dead letters, from where they can be sent again
+            if rejected:  # they are stored as dead letters and can be resent
                 log.error("%s rejected %d of %d ends: %s", self._api.host, len(rejected), count, str(rejected[0])[:300])
             lines = lines[count:]
 
@@ -122,5 +122,5 @@ class ApiSender:
 
 
 def encoded(event: JobCompletion) -> bytes:
-    """The event as JSON, without what is not known."""
+    """Return the event as JSON, without null fields."""
     return event.model_dump_json(by_alias=True, exclude_none=True).encode()

@@ -1,6 +1,6 @@
-"""The watcher: what collections show → events that have arrived → how far it has come, on disk. In this order.
+"""The watcher: observe collections, send events, then save the position to disk, in this order.
 
-Killed at any point it goes on from the last state on disk, and what it tells again has the same event ids.
+After a crash it continues from the last saved state; events sent again have the same ids.
 """
 
 import logging
@@ -31,21 +31,21 @@ from service.watch.watch_state import Running, State
 
 log = logging.getLogger(__name__)
 
-# Few, for objects may be large; a batch is told before the next is looked at.
+# Few, since objects may be large; a batch is sent before the next is read.
 WAITING_MOST = 200
 BATCH = 100
 IDLE_S = 1.0
-# Where nothing was told, how far it has come is noted now and then only.
+# If there was nothing to send, the position is saved only at this interval.
 SAVE_EVERY_S = 5.0
 REFUSED_PAUSE_S = 60.0
 SHORT = 1_000
 _NODE, _EVENT = "Node", "Event"
-# Pods of these are to run for ever: where one ends, another takes its place, and no job has ended.
+# Owners of long-running pods: a pod that ends is replaced, so no job has ended.
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Node"})
 
 
 def collections(namespaces: Sequence[str], labels: str | None, *, with_nodes: bool) -> list[Collection]:
-    """What to follow: Jobs and Pods (of `labels`, in `namespaces` or all), and the nodes with their Events."""
+    """Return the collections to watch: Jobs and Pods (of `labels`, in `namespaces` or all), nodes and their Events."""
     found = []
     for namespace in namespaces or (None,):
         found.append(Collection("Job", "batch/v1", "jobs", namespace, labels))
@@ -58,7 +58,7 @@ def collections(namespaces: Sequence[str], labels: str | None, *, with_nodes: bo
 
 @dataclass(slots=True)
 class _Batch:
-    """What a batch came to: `events` and `notes` to tell, and what holds once they have arrived."""
+    """Result of a batch: `events` and `notes` to send, and the state changes after they have arrived."""
 
     events: list[JobCompletion] = field(default_factory=list)
     notes: list[Object] = field(default_factory=list)
@@ -67,16 +67,16 @@ class _Batch:
 
 
 class Watcher:
-    """Follows collections and tells what ended.
+    """Watches collections and sends an event for each finished Job and Pod.
 
     Args:
         api: the cluster.
         cluster: its name in events.
-        following: what to follow.
-        sender: where ends go.
-        tell_nodes: where Nodes that changed and their Events go; None: nowhere. What does not arrive is dropped.
+        following: the collections to watch.
+        sender: sends job completions.
+        tell_nodes: sends changed Nodes and their Events, which are dropped on failure; None: they are not sent.
         evidence: completes a failed pod's event.
-        node_states: the nodes as they are now; kept by this.
+        node_states: the current states of the nodes; updated by the watcher.
         path: the state file.
     """
 
@@ -110,14 +110,14 @@ class Watcher:
 
     @property
     def state(self) -> State:
-        """What is on disk, or about to be."""
+        """The state, as saved or about to be saved."""
         return self._state
 
     def run(self, stop: ShutdownFlag) -> None:
         """Watch until `stop` is set.
 
         Raises:
-            ConfigurationError: the state can't be written.
+            ConfigurationError: the state file can't be written.
         """
         known = {of.name for of in self._following}
         self._state.running = {uid: one for uid, one in self._state.running.items() if one.of in known}
@@ -130,10 +130,10 @@ class Watcher:
         self._save()
 
     def handle(self, batch: Sequence[Observation], stop: ShutdownFlag) -> None:
-        """Deal with what was seen: returns once it has arrived and is noted on disk, or `stop` is set.
+        """Process observations; returns after the events have arrived and the state is saved, or `stop` is set.
 
         Raises:
-            ConfigurationError: the state can't be written.
+            ConfigurationError: the state file can't be written.
         """
         if (found := self._understood(batch, stop)) is None:
             return
@@ -156,7 +156,7 @@ class Watcher:
         self._measures.saved.set(now.timestamp())
 
     def _follow(self, of: Collection, stop: ShutdownFlag) -> None:
-        # Nodes are listed anew at each start: how they are now matters, and their list is short.
+        # Nodes are listed again at each start: their current state matters, and the list is short.
         version = None if of.kind == _NODE else self._state.versions.get(of.name)
         for seen in follow(self._api, of, version, stop):
             self._measures.heard.labels(of.name).set(self._clock.now().timestamp())
@@ -168,7 +168,7 @@ class Watcher:
                     continue
 
     def _next(self) -> list[Observation]:
-        """What waits, up to a batch; empty after a while without anything."""
+        """Return the waiting observations, up to a batch; empty after a while without any."""
         found: list[Observation] = []
         try:
             found.append(self._waiting.get(timeout=IDLE_S))
@@ -179,7 +179,7 @@ class Watcher:
         return found
 
     def _understood(self, batch: Sequence[Observation], stop: ShutdownFlag) -> _Batch | None:
-        """What a batch means; None: the end was asked for before the cluster had answered."""
+        """Interpret a batch; None if shutdown was requested before the cluster answered."""
         backoff = Backoff(longest=30.0)
         found = _Batch()
         told: set[str] = set()
@@ -247,7 +247,7 @@ class Watcher:
         return self._evidence.complete_job(event, obj, self._cluster)
 
     def _track(self, seen: Observation, kind: str, meta: kubernetes_meta.Meta, *, deleted: bool) -> None:
-        """Remember what runs, so that its end is missed where it is not seen."""
+        """Record running objects, so that a missed end is noticed."""
         if meta.uid is None:
             return
         if seen.what == "listed":
@@ -263,7 +263,7 @@ class Watcher:
         now = self._clock.now()
         since = (self._state.at or now).isoformat()
         for uid, one in gone.items():
-            log.warning("%s ended or was deleted while nobody watched: how is not known", one.shown)
+            log.warning("%s ended or was deleted while the watcher was down; its outcome is not known", one.shown)
             self._measures.vanished.labels(one.kind).inc()
             event = job_end_mapper.vanished(
                 one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()
@@ -286,7 +286,7 @@ class Watcher:
             found.notes.append(node_watch.told(seen.object, self._cluster))
 
     def _told(self, events: Sequence[JobCompletion], stop: ShutdownFlag) -> bool:
-        """Tell until it has arrived; False: the end was asked for before."""
+        """Send until the events have arrived; False if shutdown was requested before."""
         backoff = Backoff(longest=30.0)
         left: list[Sequence[JobCompletion]] = [events]
         while left:
@@ -303,14 +303,14 @@ class Watcher:
         return True
 
     def _smaller(self, events: Sequence[JobCompletion], why: str) -> list[Sequence[JobCompletion]]:
-        """What to send in place of what was too large: one by one, then without what may be long, then nothing."""
+        """Return smaller pieces of a too large batch: single events, then without logs, then nothing."""
         if len(events) > 1:
             return [[one] for one in events]
         [event] = events
         if (cut := without_logs(event)) != event:
-            log.warning("%s; %s is told without its logs", why, event.key())
+            log.warning("%s; %s is sent without its logs", why, event.key())
             return [[cut]]
-        log.error("%s; %s can't be told", why, event.key())
+        log.error("%s; %s can't be sent", why, event.key())
         self._measures.dropped.inc()
         return []
 
@@ -321,13 +321,13 @@ class Watcher:
             self._tell_nodes(notes)
         except (Unavailable, TooLarge, ConfigurationError) as error:
             self._measures.notes_dropped.inc(len(notes))
-            log.warning("%s; %d events of nodes are not told", error.detail, len(notes))
+            log.warning("%s; %d node events were dropped", error.detail, len(notes))
         else:
             self._measures.notes.inc(len(notes))
 
 
 def without_logs(event: JobCompletion) -> JobCompletion:
-    """The event with nothing in it that may be long."""
+    """Return the event without its possibly long fields."""
     cut: dict[str, Any] = {"tail": None, "missing": "left out: the event was too large"}
     logs = tuple(ref.model_copy(update=cut) for ref in event.logs)
     short = {name: (getattr(event, name) or "")[:SHORT] or None for name in ("message", "command")}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.__main__ import USAGE, main
+from service.__main__ import main
+from service.cli.exit_codes import USAGE
 
 HERE = ("watch", "kubernetes", "--cluster", "lab")
 
