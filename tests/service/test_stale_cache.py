@@ -7,31 +7,31 @@ from service.stale_cache import FRESH_S, USABLE_S, StaleCache
 
 
 def test_uncacheable_values_are_computed_each_time() -> None:
-    kept, made = StaleCache[int](), iter(range(9))
-    found = [kept.get("a", lambda: next(made), 0.0, cacheable=lambda _: False) for _ in range(3)]
+    cache, made = StaleCache[int](), iter(range(9))
+    found = [cache.get("a", lambda: next(made), 0.0, cacheable=lambda _: False) for _ in range(3)]
     assert found == [0, 1, 2]
 
 
 def test_a_stale_value_is_served_while_it_is_recomputed() -> None:
-    kept, go = StaleCache[str](), threading.Event()
-    assert kept.get("a", lambda: "first", 0.0, cacheable=bool) == "first"
-    assert kept.get("a", lambda: "never", FRESH_S - 1, cacheable=bool) == "first"
+    cache, go = StaleCache[str](), threading.Event()
+    assert cache.get("a", lambda: "first", 0.0, cacheable=bool) == "first"
+    assert cache.get("a", lambda: "never", FRESH_S - 1, cacheable=bool) == "first"
 
     def slow() -> str:
         go.wait(10)
         return "second"
 
-    assert kept.get("a", slow, FRESH_S + 1, cacheable=bool) == "first"
-    assert kept.get("a", lambda: "third", FRESH_S + 1, cacheable=bool) == "first"  # one thread is at it already
+    assert cache.get("a", slow, FRESH_S + 1, cacheable=bool) == "first"
+    assert cache.get("a", lambda: "third", FRESH_S + 1, cacheable=bool) == "first"  # one thread is at it already
     go.set()
     until = time.monotonic() + 10
-    while kept.get("a", lambda: "never", FRESH_S + 2, cacheable=bool) != "second":
+    while cache.get("a", lambda: "never", FRESH_S + 2, cacheable=bool) != "second":
         assert time.monotonic() < until
         time.sleep(0.01)
 
 
 def test_a_value_that_is_too_old_is_recomputed_first() -> None:
-    kept = StaleCache[str]()
-    kept.get("a", lambda: "old", 0.0, cacheable=bool)
-    assert kept.get("a", lambda: "new", USABLE_S + 1, cacheable=bool) == "new"
-    assert kept.get("b", lambda: "other", 0.0, cacheable=bool) == "other"
+    cache = StaleCache[str]()
+    cache.get("a", lambda: "old", 0.0, cacheable=bool)
+    assert cache.get("a", lambda: "new", USABLE_S + 1, cacheable=bool) == "new"
+    assert cache.get("b", lambda: "other", 0.0, cacheable=bool) == "other"

@@ -188,7 +188,7 @@ class WeeklyCountReader:
 
     def trust(self, since: datetime, until: datetime) -> Trust:
         """Counts of the verdicts of a period; a verdict that people only confirmed is neither corrected nor revised."""
-        said = feedback.c.failure_id == failures.c.id
+        of_failure = feedback.c.failure_id == failures.c.id
         other = or_(
             func.coalesce(feedback.c.side, feedback.c.said_side) != feedback.c.said_side,
             func.coalesce(feedback.c.cause, feedback.c.said_cause) != feedback.c.said_cause,
@@ -196,8 +196,8 @@ class WeeklyCountReader:
         by_person = failures.c.source == "person"
         agreed = and_(
             by_person,
-            exists().where(said, feedback.c.kind.in_(("confirm", "audit", "import"))),
-            ~exists().where(said, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
+            exists().where(of_failure, feedback.c.kind.in_(("confirm", "audit", "import"))),
+            ~exists().where(of_failure, or_(feedback.c.kind == "correct", and_(feedback.c.kind != "contest", other))),
         )
         again = failures.c.version > case((agreed, 2), else_=1)  # a confirmation stored another version
         row = self._connection.execute(

@@ -75,7 +75,7 @@ def test_logs_are_removed_and_the_verdict_is_kept(aged: Store) -> None:
         found = reading.failures.get(number)
         new = reading.failures.get(reading.jobs.attempts("orion", "new0")[0].failure_id or 0)
         assert reading.statistics.health(NOON).pending_logs == 0
-    assert [(kept.streams, kept.event) for kept in found.logs] == [((), {"job_id": "old0"})]
+    assert [(stored.streams, stored.event) for stored in found.logs] == [((), {"job_id": "old0"})]
     assert found.verdict is not None
     assert new.logs[0].streams == STREAMS
 

@@ -38,8 +38,8 @@ def many(store: Store) -> Store:
     ]
     with store.unit_of_work() as work:
         outcomes = work.jobs.add(made)
-        said = [verdict(side="system", cause=dice.choice(["SYS.1", "SYS.9"])) for _ in made]
-        work.failures.add([NewFailure(*one) for one in zip(outcomes, made, said, strict=True)])
+        verdicts = [verdict(side="system", cause=dice.choice(["SYS.1", "SYS.9"])) for _ in made]
+        work.failures.add([NewFailure(*one) for one in zip(outcomes, made, verdicts, strict=True)])
     return store
 
 
@@ -105,7 +105,7 @@ def test_facets_count_visible_failures_once(many: Store, monkeypatch: pytest.Mon
         monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 5)
         newest = reading.failures.facets(FailureFilter(visible=ANA_OR_VISION))
     assert (counts.of, counts.whole) == (len(rows), True)
-    told = {one.value: one.failures for one in counts.counts["user"]}
-    assert told == {user: sum(row.user == user for row in rows) for user in told}
-    assert set(told) == {"ana", "bob", "cid"}
+    by_user = {one.value: one.failures for one in counts.counts["user"]}
+    assert by_user == {user: sum(row.user == user for row in rows) for user in by_user}
+    assert set(by_user) == {"ana", "bob", "cid"}
     assert (newest.of, newest.whole, newest.since) == (5, False, min(row.ended_at for row in rows[:5]))

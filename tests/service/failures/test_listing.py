@@ -169,8 +169,8 @@ def test_all_words_must_occur_in_the_evidence(
 def test_a_new_version_replaces_the_searched_words(store: Store) -> None:
     [outcome] = put(store, [job("e1")])
     with store.unit_of_work() as work:
-        told = [{"text": "NVRM: Xid 79", "role": "initiating"}]
-        work.failures.revise(outcome.failure_id or 0, verdict(evidence=told))
+        evidence = [{"text": "NVRM: Xid 79", "role": "initiating"}]
+        work.failures.revise(outcome.failure_id or 0, verdict(evidence=evidence))
     assert listed(store, FailureFilter(q="xid 79"))
     assert not listed(store, FailureFilter(q="index.json"))
 

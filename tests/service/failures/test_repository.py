@@ -34,8 +34,8 @@ def test_a_failure_round_trips(store: Store, clock: FixedClock) -> None:
     [version] = found.versions
     assert (version.version, version.at, version.source) == (1, clock.at, "machine")
     assert (version.model, version.rules, version.policy) == ("m1", "r1", "p1")
-    [kept] = found.logs
-    assert (kept.attempt_id, kept.streams, kept.event) == (outcome.id, STREAMS, {"job_id": "e1"})
+    [stored] = found.logs
+    assert (stored.attempt_id, stored.streams, stored.event) == (outcome.id, STREAMS, {"job_id": "e1"})
     assert [attempt.event_id for attempt in found.attempts] == ["e1"]
 
 
@@ -71,7 +71,7 @@ def test_a_revision_is_a_new_version_and_becomes_current(store: Store, clock: Fi
         (2, "m2", clock.at),
         (1, "m1", clock.at - timedelta(seconds=60)),
     ]
-    assert [(kept.streams, kept.event) for kept in found.logs] == [(arrived, {"job_id": "e1"})]
+    assert [(stored.streams, stored.event) for stored in found.logs] == [(arrived, {"job_id": "e1"})]
 
 
 def test_a_machine_never_overrules_a_person(store: Store) -> None:
@@ -85,7 +85,7 @@ def test_a_machine_never_overrules_a_person(store: Store) -> None:
         found = reading.failures.get(number)
     assert (found.row.cause, found.row.source, found.row.version) == ("SYS.2", "person", 3)
     assert [one.source for one in found.versions] == ["person", "person", "machine"]
-    assert [kept.streams for kept in found.logs] == [()]
+    assert [stored.streams for stored in found.logs] == [()]
 
 
 def test_logs_and_nodes_of_another_attempt_are_stored_with_the_failure(store: Store) -> None:
@@ -97,8 +97,8 @@ def test_logs_and_nodes_of_another_attempt_are_stored_with_the_failure(store: St
         work.failures.attach(number, second.id or 0, (), {"job_id": "again"})
     with store.reading() as reading:
         found = reading.failures.get(number)
-        kept = [(one.attempt_id, one.streams, one.event) for one in found.logs]
-        assert kept == [(first.id, STREAMS, {"job_id": "ml/Job/a"}), (second.id, (), {"job_id": "again"})]
+        stored = [(one.attempt_id, one.streams, one.event) for one in found.logs]
+        assert stored == [(first.id, STREAMS, {"job_id": "ml/Job/a"}), (second.id, (), {"job_id": "again"})]
         assert [attempt.event_id for attempt in found.attempts] == ["p1", "p2"]
         assert [row.id for row in reading.failures.page(FailureFilter(node="gpu9")).items] == [number]
 

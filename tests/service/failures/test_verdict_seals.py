@@ -35,21 +35,21 @@ def test_verdicts_are_counted_by_model_before_and_after_sealing(store: Store) ->
     put(store, [job(str(number)) for number in range(5)], model="first 1", rules="r 1")
     put(store, [job(f"b{number}") for number in range(2)], model="second 1", rules="r 1")
 
-    def told() -> set[tuple[str, str, int]]:
+    def model_counts() -> set[tuple[str, str, int]]:
         with store.reading() as reading:
             return {(one.model, one.rules, one.verdicts) for one in reading.verdict_seals.models()}
 
     expected = {("first 1", "r 1", 5), ("second 1", "r 1", 2)}
-    assert told() == expected
+    assert model_counts() == expected
     with store.unit_of_work() as work:
         work.verdict_seals.seal(LATER)
-    assert told() == expected
+    assert model_counts() == expected
     put(store, [job("c")], model="second 1", rules="r 1")
-    assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
+    assert model_counts() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
     with store.unit_of_work() as work:
         work.verdict_seals.seal(LATER)
     store.purge(rows_before=LATER)
-    assert told() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
+    assert model_counts() == {("first 1", "r 1", 5), ("second 1", "r 1", 3)}
 
 
 def test_records_that_retention_removed_count_as_removed(store: Store) -> None:

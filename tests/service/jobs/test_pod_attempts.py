@@ -15,16 +15,16 @@ def member(number: int, minute: int, *, own: bool = False, diagnosed: bool = Tru
 
 def test_the_first_failed_pod_opens_and_counts_until_its_controller_ends() -> None:
     pods = [member(1, 0, diagnosed=False), member(2, 1), member(3, 2)]
-    said = assign(pods)
-    assert said.places == {1: Assignment(False, None), 2: Assignment(True, 2, True), 3: Assignment(False, 2)}
-    assert said.stands_for == {2: 2}
-    said = assign([*pods, member(4, 3, own=True)])
-    assert said.places[4] == Assignment(True, 2)
-    assert not said.places[2].counted
+    assignments = assign(pods)
+    assert assignments.places == {1: Assignment(False, None), 2: Assignment(True, 2, True), 3: Assignment(False, 2)}
+    assert assignments.stands_for == {2: 2}
+    assignments = assign([*pods, member(4, 3, own=True)])
+    assert assignments.places[4] == Assignment(True, 2)
+    assert not assignments.places[2].counted
 
 
 members = st.lists(st.tuples(st.integers(0, 500), st.booleans(), st.booleans()), min_size=1, max_size=12).map(
-    lambda rows: [member(n + 1, at, own=own, diagnosed=said) for n, (at, own, said) in enumerate(rows)]
+    lambda rows: [member(n + 1, at, own=own, diagnosed=diagnosed) for n, (at, own, diagnosed) in enumerate(rows)]
 )
 
 
@@ -38,11 +38,16 @@ def test_every_run_counts_once_and_every_diagnosed_row_has_one_failure(rows: lis
         batch, arriving = arriving[:size], arriving[size:]
         highest = max((row.id for row in stored), default=0)
         batch = [replace(row, id=highest + n + 1) for n, row in enumerate(batch)]
-        said = assign([*stored, *batch])
-        opened = {n for n, place in said.places.items() if place.opens}
+        assignments = assign([*stored, *batch])
+        opened = {n for n, place in assignments.places.items() if place.opens}
         assert opened <= {row.id for row in batch}
         stored = [
-            replace(row, new=False, counted=said.places[row.id].counted, failure_id=said.places[row.id].failure_id)
+            replace(
+                row,
+                new=False,
+                counted=assignments.places[row.id].counted,
+                failure_id=assignments.places[row.id].failure_id,
+            )
             for row in [*stored, *batch]
         ]
         failures = {row.failure_id for row in stored if row.failure_id is not None}
@@ -52,4 +57,4 @@ def test_every_run_counts_once_and_every_diagnosed_row_has_one_failure(rows: lis
         ends = [row for row in stored if row.own]
         assert all(row.counted for row in ends)
         assert sum(row.counted for row in stored) - len(ends) in {0, 1}
-        assert set(said.stands_for) <= failures
+        assert set(assignments.stands_for) <= failures

@@ -41,8 +41,8 @@ class IdentityProvider:
         if base64.urlsafe_b64encode(digest).rstrip(b"=").decode() != challenge:
             return None
         now = int(time.time())
-        told = {"iss": self.issuer, "sub": "1", "iat": now, "exp": now + 300, **claims, **self.claims}
-        signed = jwt.encode({"alg": "RS256", "kid": "one"}, told, self.signing or self.key)
+        payload = {"iss": self.issuer, "sub": "1", "iat": now, "exp": now + 300, **claims, **self.claims}
+        signed = jwt.encode({"alg": "RS256", "kid": "one"}, payload, self.signing or self.key)
         return {"access_token": "a", "token_type": "Bearer", "id_token": signed}
 
 

@@ -17,10 +17,10 @@ def rows(report: Report, key: str) -> list[list[str]]:
 
 
 def test_a_sentence_each_for_failures_and_cost() -> None:
-    said = " ".join(build(facts()).sentences).replace("\u00a0", " ")
-    assert "70 of 1,000 jobs failed (7.0 %" in said
-    assert "No significant change from the previous 4 weeks (7.0 %)" in said
-    assert "They lost 110 GPU-hours" in said
+    text = " ".join(build(facts()).sentences).replace("\u00a0", " ")
+    assert "70 of 1,000 jobs failed (7.0 %" in text
+    assert "No significant change from the previous 4 weeks (7.0 %)" in text
+    assert "They lost 110 GPU-hours" in text
 
 
 def test_a_significant_rise_is_reported_and_a_small_one_is_not() -> None:
@@ -76,9 +76,9 @@ def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
 
 
 def test_accuracy_and_hours_without_data() -> None:
-    said = dict(build(facts()).trust)
-    assert "38 of 40" in said["audited accuracy"]
-    assert said["hours without data"].startswith("1 of 168")
+    text = dict(build(facts()).trust)
+    assert "38 of 40" in text["audited accuracy"]
+    assert text["hours without data"].startswith("1 of 168")
     unaudited = build(replace(facts(), quality=replace(facts().quality, audited=0, audited_right=0)))
     assert "accuracy is unknown" in dict(unaudited.trust)["audited accuracy"]
 

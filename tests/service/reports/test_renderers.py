@@ -32,11 +32,11 @@ def texts(report: Report) -> set[str]:
 def test_html_and_markdown_have_every_figure_of_the_json(report: Report) -> None:
     page = html_words.unescape(html.render(report))
     written = re.sub(r"\\(.)", r"\1", markdown.render(report))
-    told = orjson.dumps(report.to_wire()).decode()
+    encoded = orjson.dumps(report.to_wire()).decode()
     for text in texts(report):
         assert text in page
         assert text.replace("\\", "") in written.replace("\\", "")
-        assert orjson.dumps(text).decode()[1:-1] in told
+        assert orjson.dumps(text).decode()[1:-1] in encoded
 
 
 def test_log_text_is_escaped(report: Report) -> None:
