@@ -33,11 +33,11 @@ def test_the_next_advice_uses_the_success_rates(here: World, store: Store) -> No
     first = here.tell(job("1", XID)).events[0].failure_id
     assert first is not None
     fix_service.report(store, first, "ana", "M8")
-    here.wait(minutes=1)  # success_rates are kept for some seconds
+    here.wait(minutes=1)  # the success rates are cached for some seconds
     second = here.tell(job("2", XID, user="bo", at=here.clock.at - timedelta(seconds=5))).events[0].failure_id
     with store.reading() as reading:
         verdict = reading.failures.get(second or 0).verdict or {}
-    worked = [one["text"] for one in verdict["mitigations"] if "here." in one["text"]]
+    worked = [one["text"] for one in verdict["mitigations"] if "on this cluster." in one["text"]]
     assert [text.endswith("This resolved one such failure on this cluster.") for text in worked] == [True]
     assert verdict["reasons"][-1].endswith("M8 Node De-commission 1")
 
@@ -47,7 +47,7 @@ def test_a_successful_resubmit_is_counted_once(here: World, store: Store) -> Non
     [lease] = here.lease()
     here.done(lease, new_job_id="2")
     assert first is not None
-    fix_service.report(store, first, "ana", "M1")  # "it was started again": before anybody knows how that ended
+    fix_service.report(store, first, "ana", "M1")  # reported before the outcome is known
     long_ago, later = here.clock.at - timedelta(days=1), here.clock.at + timedelta(days=1)
     with store.reading() as reading:
         assert [one.many for one in reading.applied_fixes.counts(long_ago)] == [1]
