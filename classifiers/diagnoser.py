@@ -1,4 +1,4 @@
-"""From raw cases to verdicts: extract evidence, make features, classify a whole batch at once, judge each."""
+"""From raw cases to verdicts: extract evidence, compute features, classify a whole batch at once, fuse labels."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,24 +13,28 @@ from classifiers.extraction.scan import Scanner
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
-from classifiers.model.label_fusion import NONE, Judge, Judgement
+from classifiers.model.fusion_input import fusion_input
+from classifiers.model.label_fusion import NONE, FusedLabels, LabelFusion
 from classifiers.model.vectorizer import features
 from classifiers.signatures import Catalogue
 
-SHOWN = 12
+# Lines of evidence in a verdict, and the weight that a decisive catalogue entry is shown with. Judgement.
+SHOWN_EVIDENCE = 12
+_RULE_WEIGHT = 9.0
+_SHOWN_FEATURES_WITH_RULE = 5
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One case all the way: for evaluation and training, which look behind a verdict."""
+class Diagnosis:
+    """The steps to one verdict: extracted evidence, fused labels, the features that support the cause most."""
 
     extracted: ExtractedCase
-    judgement: Judgement
+    labels: FusedLabels
     weighed: tuple[tuple[str, float], ...]
 
 
 def rules_version(catalogue: Catalogue) -> str:
-    """Name and version of a catalogue; changes with its content."""
+    """Name and version of a catalogue. It changes with the content."""
     total = hashlib.sha256()
     for entry in catalogue.entries:
         pattern = entry.pattern.pattern if entry.pattern else ""
@@ -51,12 +55,12 @@ def rules_version(catalogue: Catalogue) -> str:
 
 
 class Diagnoser:
-    """Says why jobs failed. Holds a model and the catalogue; `model` and `rules` are name and version of each."""
+    """Classifies failures. Holds a model and the catalogue; `model` and `rules` are name and version of each."""
 
     def __init__(self, model: Model, catalogue: Catalogue) -> None:
         self._model = model
         self._extractor = Extractor(Scanner(catalogue))
-        self._judge = Judge(model.text, model.retry_given)
+        self._fusion = LabelFusion(model.text.classes, model.fusion, model.retry_by_cause, catalogue)
         self.model = model.label
         self.rules = rules_version(catalogue)
 
@@ -70,48 +74,47 @@ class Diagnoser:
         return cls(artifact.load(model_dir), signatures.packaged())
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
-        """One verdict a case, in order. Texts are taken as redacted already."""
-        return [self._verdict(one) for one in self.judged(cases)]
+        """One verdict for each case, in order. Texts must be redacted already."""
+        return [self._verdict(one) for one in self.explained(cases)]
 
-    def judged(self, cases: Sequence[RawCase]) -> list[Judged]:
-        """Extraction, features and judgement of each case, in order."""
+    def explained(self, cases: Sequence[RawCase]) -> list[Diagnosis]:
+        """The steps to the verdict of each case, in order."""
         if not cases:
             return []
         extracted = [self._extractor.extract(case) for case in cases]
-        rows = [features(one) for one in extracted]
         text = self._model.text
-        matrix, known = text.matrix(rows)
-        probabilities = text.probabilities(matrix)
-        judgements = self._judge.judge_all(extracted, probabilities, known.tolist())
-        weighed = text.speak_for(matrix, "cause", [one.causes[0][0] for one in judgements])
-        return [Judged(*one) for one in zip(extracted, judgements, weighed, strict=True)]
+        matrix, known = text.matrix([features(one) for one in extracted])
+        inputs = [fusion_input(one) for one in extracted]
+        labels = self._fusion.labels(inputs, text.probabilities(matrix), known.tolist())
+        weighed = text.top_contributions(matrix, "cause", [one.causes[0][0] for one in labels])
+        return [Diagnosis(*one) for one in zip(extracted, labels, weighed, strict=True)]
 
-    def _verdict(self, judged: Judged) -> Verdict:
-        judgement, case = judged.judgement, judged.extracted.case
-        confidence = self._model.calibration.confidence(judgement.signals)
+    def _verdict(self, diagnosis: Diagnosis) -> Verdict:
+        labels, case = diagnosis.labels, diagnosis.extracted.case
+        confidence = self._model.calibration.confidence(labels.confidence_features)
         abstained = confidence < self._model.calibration.threshold
-        cause = judgement.causes[0][0]
-        category = None if judgement.category == NONE else judgement.category
-        symptom = None if judgement.symptoms[0][0] == NONE else judgement.symptoms[0][0]
-        weighed = judged.weighed
-        if judgement.ruled is not None:
-            weighed = ((f"rule:{judgement.ruled}", 9.0), *weighed[:5])
+        cause = labels.causes[0][0]
+        category = None if labels.category == NONE else labels.category
+        symptom = None if labels.symptoms[0][0] == NONE else labels.symptoms[0][0]
+        weighed = diagnosis.weighed
+        if labels.deciding_entry is not None:
+            weighed = ((f"rule:{labels.deciding_entry}", _RULE_WEIGHT), *weighed[:_SHOWN_FEATURES_WITH_RULE])
         return Verdict(
-            side=judgement.side,  # type: ignore[arg-type] # one of the three by construction
+            side=labels.side,  # type: ignore[arg-type] # one of the three by construction
             cause=cause,
-            cause_top=tuple(code for code, _ in judgement.causes),
+            cause_top=tuple(code for code, _ in labels.causes),
             category=category,
             symptom=symptom,
-            symptom_top=tuple(code for code, _ in judgement.symptoms if code != NONE),
+            symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE),
             platform_symptom=owner_summary.platform_symptom(case, cause, symptom),
             confidence=confidence,
             abstained=abstained,
-            retry_outlook=judgement.retry,  # type: ignore[arg-type] # one of the four by construction
-            fingerprint=fingerprint(judged.extracted, cause),
+            retry_outlook=labels.retry,  # type: ignore[arg-type] # one of the four by construction
+            fingerprint=fingerprint(diagnosis.extracted, cause),
             explanation=owner_summary.explanation(case, cause, category, abstained=abstained),
             model=self.model,
             rules=self.rules,
-            evidence=case.evidence[:SHOWN],
+            evidence=case.evidence[:SHOWN_EVIDENCE],
             suspect=case.suspect,
             missing=case.missing,
             progress=case.progress,

@@ -1,8 +1,13 @@
-"""Saves and loads a model folder: arrays and JSON, never pickled code; a passport that is checked before all else.
+"""Saves and loads a model folder: arrays and JSON, never pickled code; a manifest that is checked before all else.
 
-A folder holds `manifest.json` (format, name, version, when, what it was trained on and with, and of each file its size
-and SHA-256, closed by a SHA-256 over the manifest itself), `weights.npz` (float32 arrays `weights` and `intercept`) and
-`parameters.json` (feature names, heads, calibration, P(retry | cause)). Nothing is parsed before its digest agrees.
+A folder holds
+
+- `manifest.json`: format, name, version, time of creation, what the model was trained on and with, and of each file its
+  size and SHA-256; closed by a SHA-256 over the manifest itself
+- `weights.npz`: compressed arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
+- `parameters.json`: feature names, heads, coefficients of the second stage, calibration, P(retry outlook | cause)
+
+Nothing is parsed before its digest agrees.
 """
 
 import hashlib
@@ -21,10 +26,15 @@ import numpy as np
 
 from classifiers import masking
 from classifiers.model import vectorizer
-from classifiers.model.label_fusion import SIGNALS, Calibration
-from classifiers.model.linear_model import AXES, Floats, Head, TextModel
+from classifiers.model.calibration import CONFIDENCE_FEATURES, Calibration
+from classifiers.model.conditional_logit import ConditionalLogit
+from classifiers.model.constants import AXES
+from classifiers.model.fusion_input import GROUPS
+from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, number_of_coefficients
+from classifiers.model.linear_model import Floats, Head, TextModel
 
-FORMAT: Final = "faultline-model/1"
+FORMAT: Final = "faultline-model/2"
+_FORMAT_PREFIX: Final = "faultline-model/"
 MANIFEST: Final = "manifest.json"
 WEIGHTS: Final = "weights.npz"
 PARAMETERS: Final = "parameters.json"
@@ -37,11 +47,20 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Model:
-    """All that a trained model is. `retry_given` is P(retry outlook | cause); `about` the manifest's words on it."""
+    """A trained model.
+
+    Attributes:
+        text: the first stage.
+        fusion: by axis the coefficients of the second stage.
+        calibration: confidence of the side, and the threshold of abstention.
+        retry_by_cause: P(retry outlook | cause).
+        about: what the manifest says of it.
+    """
 
     text: TextModel
+    fusion: Mapping[str, ConditionalLogit]
     calibration: Calibration
-    retry_given: Mapping[str, Mapping[str, float]]
+    retry_by_cause: Mapping[str, Mapping[str, float]]
     about: Mapping[str, Any]
 
     @property
@@ -54,6 +73,16 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _versions() -> dict[str, Any]:
+    """What a model and this program must agree on."""
+    return {
+        "features": vectorizer.VERSION,
+        "masking": masking.VERSION,
+        "confidence_features": list(CONFIDENCE_FEATURES),
+        "vote_groups": list(GROUPS),
+    }
+
+
 def seal_of(manifest: Mapping[str, Any]) -> str:
     """SHA-256 over the manifest without its seal."""
     body = {key: value for key, value in manifest.items() if key != "seal"}
@@ -61,47 +90,46 @@ def seal_of(manifest: Mapping[str, Any]) -> str:
 
 
 def save(model: Model, folder: Path) -> None:
-    """Write a model folder; a former one there is replaced as a whole, at once.
+    """Write a model folder. A former one there is replaced as a whole, in one step.
 
     Raises:
         OSError: the folder can't be written.
     """
     packed = io.BytesIO()
-    np.savez(packed, weights=model.text.weights, intercept=model.text.intercept)
+    np.savez_compressed(packed, weights=model.text.weights.astype(np.float16), intercept=model.text.intercept)
     parameters = {
         "names": list(model.text.names),
         "heads": [{"axis": head.axis, "classes": list(head.classes), "begin": head.begin} for head in model.text.heads],
+        "fusion": {axis: list(one.coefficients) for axis, one in model.fusion.items()},
         "calibration": {
             "weights": list(model.calibration.weights),
             "intercept": model.calibration.intercept,
             "threshold": model.calibration.threshold,
         },
-        "retry_given": {code: dict(shares) for code, shares in model.retry_given.items()},
+        "retry_by_cause": {code: dict(shares) for code, shares in model.retry_by_cause.items()},
     }
     contents = {WEIGHTS: packed.getvalue(), PARAMETERS: json.dumps(parameters, ensure_ascii=False).encode()}
     manifest: dict[str, Any] = {
         **model.about,
         "format": FORMAT,
-        "features": vectorizer.VERSION,
-        "masking": masking.VERSION,
-        "signals": list(SIGNALS),
+        **_versions(),
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
     manifest["seal"] = seal_of(manifest)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         for name, data in contents.items():
-            (making / name).write_bytes(data)
-        (making / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        making.chmod(0o755)
-        former = making.with_name(making.name + "-old")
+            (new / name).write_bytes(data)
+        (new / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.chmod(0o755)
+        former = new.with_name(new.name + "-old")
         if folder.exists():
             os.replace(folder, former)  # noqa: PTH105 - rename over whatever is there
-        os.replace(making, folder)  # noqa: PTH105
+        os.replace(new, folder)  # noqa: PTH105
         shutil.rmtree(former, ignore_errors=True)
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
@@ -119,12 +147,17 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         manifest = json.loads(data)
     except ValueError as error:
         raise ModelError(f"{path}: expected JSON: truncated or altered") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != FORMAT:
+        if isinstance(found, str) and found.startswith(_FORMAT_PREFIX):
+            raise ModelError(
+                f"{path}: format {found!r}, expected {FORMAT!r}: trained by another version of this program: "
+                "run faultline train"
+            )
         raise ModelError(f"{path}: expected format {FORMAT!r}: not a model of this program")
     if manifest.get("seal") != seal_of(manifest):
         raise ModelError(f"{path}: its content does not agree with its seal: altered")
-    mine = {"features": vectorizer.VERSION, "masking": masking.VERSION, "signals": list(SIGNALS)}
-    for what, expected in mine.items():
+    for what, expected in _versions().items():
         if manifest.get(what) != expected:
             raise ModelError(
                 f"{path}: trained by another version of this program (its {what} differ): run faultline train"
@@ -134,17 +167,17 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     path = folder / name
-    told = manifest["files"].get(name)
-    if told is None:
+    listed = manifest["files"].get(name)
+    if listed is None:
         raise ModelError(f"{folder / MANIFEST}: it does not list {name}")
     try:
         size = path.stat().st_size
         data = path.read_bytes() if size <= _MOST_BYTES else b""
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from error
-    if size != told["bytes"]:
+    if size != listed["bytes"]:
         raise ModelError(f"{path}: expected {told['bytes']} bytes, got {size}: truncated or altered")
-    if _digest(data) != told["sha256"]:
+    if _digest(data) != listed["sha256"]:
         raise ModelError(f"{path}: SHA-256 is not the manifest's: altered")
     return data
 
@@ -165,25 +198,33 @@ def load(folder: Path) -> Model:
             intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)
         heads = tuple(Head(one["axis"], tuple(one["classes"]), one["begin"]) for one in parameters["heads"])
         calibration = parameters["calibration"]
-        made = Model(
+        model = Model(
             text=TextModel(tuple(parameters["names"]), heads, weights, intercept),
+            fusion={axis: ConditionalLogit(tuple(one)) for axis, one in parameters["fusion"].items()},
             calibration=Calibration(tuple(calibration["weights"]), calibration["intercept"], calibration["threshold"]),
-            retry_given=parameters["retry_given"],
+            retry_by_cause=parameters["retry_by_cause"],
             about={key: value for key, value in manifest.items() if key not in {"files", "seal"}},
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ModelError(
             f"{folder}: its files do not hold what a model needs ({type(error).__name__}: {error})"
         ) from error
-    total = sum(len(head.classes) for head in heads)
-    if len(made.calibration.weights) != len(SIGNALS):
-        raise ModelError(f"{folder}: {len(made.calibration.weights)} calibration weights, expected {len(SIGNALS)}")
-    if (
-        weights.shape != (len(made.text.names), total)
-        or intercept.shape != (total,)
-        or {h.axis for h in heads} != set(AXES)
-    ):
+    _check_shapes(model, folder)
+    return model
+
+
+def _check_shapes(model: Model, folder: Path) -> None:
+    text = model.text
+    total = sum(len(head.classes) for head in text.heads)
+    if len(model.calibration.weights) != len(CONFIDENCE_FEATURES):
+        count = len(model.calibration.weights)
+        raise ModelError(f"{folder}: {count} calibration weights, expected {len(CONFIDENCE_FEATURES)}")
+    for axis in FEATURES_BEFORE_VOTES:
+        expected = number_of_coefficients(axis)
+        if axis not in model.fusion or len(model.fusion[axis].coefficients) != expected:
+            raise ModelError(f"{folder}: expected {expected} coefficients for the {axis}")
+    fits = text.weights.shape == (len(text.names), total) and text.intercept.shape == (total,)
+    if not fits or set(text.classes) != set(AXES):
         raise ModelError(
-            f"{folder}: arrays of {weights.shape} do not fit {len(made.text.names)} features, {total} classes"
+            f"{folder}: arrays of {text.weights.shape} do not fit {len(text.names)} features, {total} classes"
         )
-    return made

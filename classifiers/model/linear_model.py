@@ -1,24 +1,26 @@
-"""The trained text classifier: one linear model an axis over the named features, and how sure it is.
+"""The trained text model: one linear classifier an axis over named features.
 
-Fitted with scikit-learn's multinomial logistic regression (`training`); here are only its numbers, so that
-serving is one sparse product for a whole batch and a model is arrays and names, never pickled code.
+Fitted by `estimator.TextClassifier`; here are only its numbers, so that serving is one sparse product for a whole batch
+and a model is arrays and names, never pickled code.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from classifiers.model import constants
+from classifiers.model.estimator import softmax
+
 Floats = NDArray[np.float32]
-AXES: Final = ("side", "cause", "category", "symptom", "retry")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The classes of one axis and the columns of the weights that are theirs."""
+    """The classes of one axis and the columns of the weights that are theirs, from `begin`."""
 
     axis: str
     classes: tuple[str, ...]
@@ -32,7 +34,7 @@ class Head:
 
 @dataclass(frozen=True)
 class TextModel:
-    """`weights` is features × classes of all heads side by side, `intercept` one number a class."""
+    """`weights` is features × classes, the heads next to each other; `intercept` has one number for each class."""
 
     names: tuple[str, ...]
     heads: tuple[Head, ...]
@@ -42,14 +44,19 @@ class TextModel:
     means: Mapping[str, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        # Row by row in memory: a sparse product would copy anything else whole, at each call.
+        # Row by row in memory: a sparse product would copy anything else at each call.
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
         object.__setattr__(self, "columns", {name: column for column, name in enumerate(self.names)})
         means = {head.axis: self.weights[:, head.begin : head.end].mean(axis=1) for head in self.heads}
         object.__setattr__(self, "means", means)
 
+    @property
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """The classes of each axis."""
+        return {head.axis: head.classes for head in self.heads}
+
     def matrix(self, rows: Sequence[Mapping[str, float]]) -> tuple[Any, Floats]:
-        """The rows as a sparse matrix, and of each row the share of its words that the model knows."""
+        """The samples as a sparse matrix (samples × features), and of each the share of its features that are known."""
         columns = self.columns
         pointers = [0]
         indices: list[int] = []
@@ -62,14 +69,11 @@ class TextModel:
             data += [value for column, value in zip(places, row.values(), strict=True) if column is not None]
             pointers.append(len(indices))
             known[number] = (len(indices) - begin) / max(1, len(row))
-        shape = (len(rows), len(self.names))
-        made = csr_matrix(
-            (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers)), shape=shape
-        )
-        return made, known
+        arrays = (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers))
+        return csr_matrix(arrays, shape=(len(rows), len(self.names))), known
 
     def probabilities(self, matrix: Any) -> dict[str, Floats]:
-        """By axis one row of class probabilities a case."""
+        """By axis the class probabilities, samples × classes."""
         scores = np.asarray(matrix @ self.weights) + self.intercept
         return {head.axis: softmax(scores[:, head.begin : head.end]) for head in self.heads}
 
@@ -84,30 +88,23 @@ class TextModel:
                 return head
         raise KeyError(axis)
 
-    def speak_for(
-        self, matrix: Any, axis: str, labels: Sequence[str], most: int = 6
+    def top_contributions(
+        self, matrix: Any, axis: str, labels: Sequence[str], limit: int = constants.SHOWN_FEATURES
     ) -> list[tuple[tuple[str, float], ...]]:
-        """Of each row the features that spoke most for its label against the mean of the others, strongest first."""
+        """Of each sample the features that support its label most against the mean of all classes, strongest first."""
         head, means, weights, names = self.head(axis), self.means[axis], self.weights, self.names
         places = {label: head.begin + place for place, label in enumerate(head.classes)}
         pointers, indices, data = matrix.indptr.tolist(), matrix.indices, matrix.data
-        out: list[tuple[tuple[str, float], ...]] = []
+        found: list[tuple[tuple[str, float], ...]] = []
         for label, begin, end in zip(labels, pointers[:-1], pointers[1:], strict=True):
             place = places.get(label)
             if place is None:
-                out.append(())
+                found.append(())
                 continue
             columns = indices[begin:end]
-            told = data[begin:end] * (weights[columns, place] - means[columns])
-            order = np.argsort(-told)[: most + 1]
-            found = zip(columns[order].tolist(), told[order].tolist(), strict=True)
-            shown = [(names[column], share) for column, share in found if share > 0]
-            out.append(tuple([one for one in shown if one[0] != "bias"][:most]))
-        return out
-
-
-def softmax(scores: Floats) -> Floats:
-    """Row-wise softmax."""
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    out: Floats = (shifted / shifted.sum(axis=1, keepdims=True)).astype(np.float32)
-    return out
+            shares = data[begin:end] * (weights[columns, place] - means[columns])
+            order = np.argsort(-shares)[: limit + 1]
+            ranked = zip(columns[order].tolist(), shares[order].tolist(), strict=True)
+            shown = [(names[column], share) for column, share in ranked if share > 0 and names[column] != "bias"]
+            found.append(tuple(shown[:limit]))
+        return found

@@ -1,170 +1,172 @@
-"""What a model is fitted on: cases cut into windows, the catalogue's own examples, and the weight of each.
+"""Training samples: views of the labelled cases and the catalogue's examples, with their weights.
 
-Each case is learned from in several windows (`windows`); of many runs of one kind only the first few are
-cut. A case weighs `weight` / (cases of its kind)^0.5, so that no program speaks loudest. An operator's own case counts
-`OPERATOR_WEIGHT` times a packaged one; on axes that it was not composed for (`labelled_for`) a case counts `ASIDE`.
+A case weighs `weight` / (cases of its kind)^0.5, so that no program dominates, and its views share that weight.
 """
 
 import gc
+import math
+import multiprocessing
+import os
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from classifiers import taxonomy
-from classifiers.contracts import JobFacts, LogStream, RawCase
-from classifiers.data.labelled_cases import NONE, LabelledCase, Labels
-from classifiers.extraction.evidence_items import ExtractedCase
+from classifiers.contracts import RawCase
+from classifiers.data.labelled_cases import NONE, LabelledCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.model.vectorizer import features, is_distributed
-from classifiers.model.windows import cut
-from classifiers.signatures import Catalogue, Signature
+from classifiers.model import constants
+from classifiers.model.case_views import FIRST_ERROR, WHOLE, CaseView, views_of
+from classifiers.model.catalogue_examples import is_example
+from classifiers.model.fusion_input import FusionInput, fusion_input
+from classifiers.model.vectorizer import features
+from classifiers.signatures import Catalogue
 
-OPERATOR_WEIGHT: Final = 3.0
-ASIDE: Final = 0.07
-FOLDS: Final = 3
-_CUT_CASES: Final = 2
-_MOST_WINDOWS: Final = {"captured": 3}
-_REAL_ALTERNATIVE: Final = 0.15
+_CHUNKS_PER_PROCESS: Final = 8  # so that no process waits long for the last one
+_EXTRACTORS: Final[list[Extractor]] = []  # the extractor of a worker process
+
+Inputs: TypeAlias = tuple[dict[str, float], FusionInput]
+_Packed: TypeAlias = "tuple[list[str], list[tuple[array[int], array[float], FusionInput]]]"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
-    """One window of a case as the classifier sees it. `example`: it is a line of the catalogue's."""
+    """One view of a case, as the classifier reads it.
+
+    Attributes:
+        case: the case.
+        features: its features by name.
+        fusion: what the second stage reads of it.
+        weight: its weight on the axes that its case was made for.
+        fold: the fold of its kind.
+        view: the view's name.
+    """
 
     case: LabelledCase
-    extracted: ExtractedCase
-    row: dict[str, float]
+    features: dict[str, float]
+    fusion: FusionInput
     weight: float
     fold: int
-    window: str = "whole"
-    example: bool = False
+    view: str = WHOLE
 
     @property
-    def whole(self) -> bool:
-        """Whether it is the case as it came, or the one line that began it."""
-        return self.window in {"whole", "first error alone"}
+    def is_example(self) -> bool:
+        """Whether it is a line that the catalogue gives as an example."""
+        return is_example(self.case)
 
     @property
-    def may_be_single(self) -> bool:
-        """Whether the case may lack a symptom only because it had one process: then it teaches nothing of symptoms."""
-        return self.case.labels.best["category"] not in {None, NONE} or not is_distributed(self.extracted)
-
-    def is_aside(self, axis: str) -> bool:
-        """Whether it was composed for another axis: its label on this one is a guess."""
-        return self.case.provenance.get("labelled_for") not in {None, axis}
-
-    def weight_for(self, axis: str) -> float:
-        """Its weight on an axis; little where it was composed for another."""
-        return self.weight * (ASIDE if self.is_aside(axis) else 1.0)
+    def is_whole(self) -> bool:
+        """Whether it is the whole case, or its first failing line."""
+        return self.view in {WHOLE, FIRST_ERROR}
 
     @property
-    def shows_anyhow(self) -> bool:
-        """Whether versions do not fit and no category is told: it shows as whatever breaks first, not as "none"."""
+    def may_be_single_process(self) -> bool:
+        """Whether the case may lack a symptom only because it had one process; then it is no sample of "none"."""
+        return self.case.labels.best["category"] not in {None, NONE} or not self.fusion.distributed
+
+    @property
+    def has_arbitrary_category(self) -> bool:
+        """Whether versions do not fit and no category is labelled: what breaks first is then arbitrary, not "none"."""
         labels = self.case.labels
         return labels.best["cause"] == "USER.4" and labels.allowed["category"] == (NONE,)
 
+    def is_secondary(self, axis: str) -> bool:
+        """Whether its case was composed for another axis, so that its label on this one is a guess."""
+        return self.case.provenance.get("labelled_for") not in {None, axis}
 
-def extractor_of(catalogue: Catalogue) -> Extractor:
-    """The extractor over a catalogue."""
-    return Extractor(Scanner(catalogue))
+    def weight_for(self, axis: str) -> float:
+        """Its weight on an axis."""
+        return self.weight * (constants.SECONDARY_AXIS_WEIGHT if self.is_secondary(axis) else 1.0)
 
 
 def fold_of(kind: str, seed: int) -> int:
-    """Which fold a kind is in: all its cases are in the same."""
-    return zlib.crc32(f"{seed}:{kind}".encode()) % FOLDS
+    """The fold of a kind: all its cases are in the same one."""
+    return zlib.crc32(f"{seed}:{kind}".encode()) % constants.FOLDS
 
 
-def _labels_of(entry: Signature, line: str) -> Labels:
-    axes = taxonomy.load()
-    best: dict[str, str | None] = {}
-    allowed: dict[str, tuple[str, ...]] = {}
-    for axis, weights in (("cause", entry.causes), ("category", entry.categories), ("symptom", entry.symptoms)):
-        ranked = sorted(weights.items(), key=lambda one: (-one[1], one[0]))
-        best[axis] = ranked[0][0] if ranked else None
-        allowed[axis] = tuple(code for code, weight in ranked if weight > _REAL_ALTERNATIVE)
-    best["side"] = axes.side_of(str(best["cause"]))
-    allowed["side"] = tuple(dict.fromkeys(axes.side_of(code) for code in allowed["cause"]))
-    best["retry"] = entry.retry
-    allowed["retry"] = (entry.retry,) if entry.retry else ()
-    return Labels(best=best, allowed=allowed, root_line=line)
+def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> list[Sample]:
+    """All samples of the cases, in their order. Many cases are extracted by several processes, with the same result."""
+    with _garbage_collection_paused():
+        chosen = list(_weighted_views(list(cases)))
+        inputs = _all_inputs([view.raw for _, view, _ in chosen], catalogue)
+        return [
+            Sample(case, named, fusion, weight, fold_of(case.kind, seed), view.name)
+            for (case, view, weight), (named, fusion) in zip(chosen, inputs, strict=True)
+        ]
 
 
-def example_cases(catalogue: Catalogue) -> list[LabelledCase]:
-    """The catalogue's examples as one-line cases; those of entries that begin nothing with less weight."""
-    out = []
-    for entry in catalogue.entries:
-        if not entry.causes or entry.role in {"context", "teardown"}:
-            continue
-        weight = {"decisive": 1.0, "strong": 0.8, "weak": 0.3}[entry.strength]
-        when = entry.when
-        job = JobFacts(
-            status=min(when.status) if when and when.status else "failed",
-            exit_code=min(when.exit_code) if when and when.exit_code else None,
-            signal=min(when.signal) if when and when.signal else None,
-            scheduler=min(when.scheduler) if when and when.scheduler else None,
-        )
-        for number, line in enumerate(entry.examples):
-            if line.startswith(("status=", "reason=", "message=")):
-                continue
-            out.append(
-                LabelledCase(
-                    id=f"entry:{entry.id}:{number}",
-                    group=f"entry:{entry.id}",
-                    kind=f"entry:{entry.id}",
-                    raw=RawCase(job=job, streams=(LogStream(text=line),)),
-                    labels=_labels_of(entry, line),
-                    provenance={"origin": "composed", "source": entry.source},
-                    weight=weight * (1.0 if entry.role == "initiating" else 0.4),
-                )
-            )
-    return out
+def _weighted_views(cases: Sequence[LabelledCase]) -> Iterator[tuple[LabelledCase, CaseView, float]]:
+    """Cases with their views and weights; after the first cases of a kind one view each, in turn."""
+    per_kind = Counter(case.kind for case in cases)
+    seen: Counter[str] = Counter()
+    for case in cases:
+        origin = str(case.provenance.get("origin"))
+        limit = constants.VIEWS_OF_CAPTURED_CASE if origin == "captured" else constants.VIEWS_OF_CASE
+        views = list(views_of(case, limit=limit))
+        seen[case.kind] += 1
+        if seen[case.kind] > constants.FULLY_VIEWED_CASES:
+            views = [views[seen[case.kind] % len(views)]]
+        own = constants.OPERATOR_WEIGHT if origin == "operator" else 1.0
+        total = case.weight * own / math.sqrt(per_kind[case.kind])
+        shared = math.sqrt(sum(view.weight for view in views))
+        for view in views:
+            yield case, view, total * view.weight / shared
+
+
+def _all_inputs(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Inputs]:
+    """Features and fusion input of each case, by as many processes as there are processors."""
+    processes = _processors()
+    if processes == 1 or len(raws) < constants.CASES_WORTH_PROCESSES:
+        return _inputs(Extractor(Scanner(catalogue)), raws)
+    size = math.ceil(len(raws) / (processes * _CHUNKS_PER_PROCESS))
+    chunks = [raws[begin : begin + size] for begin in range(0, len(raws), size)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, _prepare_process, (catalogue,)) as pool:
+        return [one for packed in pool.map(_packed_inputs, chunks) for one in _unpacked(packed)]
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _inputs(extractor: Extractor, raws: Sequence[RawCase]) -> list[Inputs]:
+    extracted = map(extractor.extract, raws)
+    return [(features(one), fusion_input(one)) for one in extracted]
+
+
+def _prepare_process(catalogue: Catalogue) -> None:
+    gc.disable()
+    _EXTRACTORS.append(Extractor(Scanner(catalogue)))
+
+
+def _packed_inputs(raws: Sequence[RawCase]) -> _Packed:
+    """The inputs of some cases with each feature's name once: less to send between processes."""
+    columns: dict[str, int] = {}
+    rows = []
+    for named, fusion in _inputs(_EXTRACTORS[0], raws):
+        indices = array("l", [columns.setdefault(name, len(columns)) for name in named])
+        rows.append((indices, array("d", named.values()), fusion))
+    return list(columns), rows
+
+
+def _unpacked(packed: _Packed) -> Iterator[Inputs]:
+    names, rows = packed
+    for indices, values, fusion in rows:
+        yield {names[index]: value for index, value in zip(indices, values, strict=True)}, fusion
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for cycles meanwhile: all that is read stays, and looking through it takes a tenth of the time."""
-    was = gc.isenabled()
+def _garbage_collection_paused() -> Iterator[None]:
+    """No search for cycles meanwhile: all that is created stays, and searching it takes a tenth of the time."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if was_enabled:
             gc.enable()
-
-
-def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> list[Sample]:
-    """All windows of all cases, with their weights, in the order of the cases."""
-    with _uncollected():
-        return _samples(list(cases), extractor_of(catalogue), seed)
-
-
-def _samples(cases: Sequence[LabelledCase], extractor: Extractor, seed: int) -> list[Sample]:
-    per_kind = Counter(case.kind for case in cases)
-    met: Counter[str] = Counter()
-    out: list[Sample] = []
-    for case in cases:
-        origin = str(case.provenance.get("origin"))
-        windows = list(cut(case, most=_MOST_WINDOWS.get(origin, 4)))
-        met[case.kind] += 1
-        if met[case.kind] > _CUT_CASES:  # more runs of a kind add little: one window each, in turn
-            windows = [windows[met[case.kind] % len(windows)]]
-        total = case.weight * (OPERATOR_WEIGHT if origin == "operator" else 1.0) / per_kind[case.kind] ** 0.5
-        mass = sum(one.weight for one in windows) ** 0.5
-        for one in windows:
-            extracted = extractor.extract(one.raw)
-            out.append(
-                Sample(
-                    case=case,
-                    extracted=extracted,
-                    row=features(extracted),
-                    weight=total * one.weight / mass,
-                    fold=fold_of(case.kind, seed),
-                    window=one.name,
-                    example=case.id.startswith("entry:"),
-                )
-            )
-    return out

@@ -1,45 +1,40 @@
-"""Fits, calibrates and describes a model of labelled cases and the catalogue's own examples. Reproducible: seed, data.
+"""Fits, calibrates and describes a model of labelled cases and the catalogue's own examples.
 
-An operator's own cases (`faultline train --add`) count `samples.OPERATOR_WEIGHT` times a packaged one. Their causes
-also set the prior of the site: by the intercepts, `SITE_CASES` own cases weigh as much as the whole corpus' shares.
+Reproducible: the same seed and data give the same model. An operator's own cases (`faultline train --add`) have
+`constants.OPERATOR_WEIGHT` times the weight of packaged ones, and their causes set the prior of the site.
 """
 
 import platform
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
 import sklearn
-from sklearn.linear_model import LogisticRegression
 
 from classifiers import signatures, taxonomy
 from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import AXES, LabelledCase
-from classifiers.model import label_fusion
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.model import constants
 from classifiers.model.artifact import Model
-from classifiers.model.fitting import Table, fit_text, table_for
-from classifiers.model.label_fusion import Calibration
-from classifiers.model.linear_model import TextModel
-from classifiers.model.samples import FOLDS, Sample
+from classifiers.model.fitting import fit_text, rounded, with_site_prior
+from classifiers.model.fusion_fitting import fit_second_stage, held_out_stage
+from classifiers.model.training_table import table_for
 from classifiers.signatures import Catalogue
 
 NAME: Final = "faultline-text"
-VERSION: Final = "1"
+VERSION: Final = "2"
 WEAK_CLASS: Final = 10
-SITE_CASES: Final = 20
-FOLD_ITERATIONS: Final = 10
-CALIBRATED_AXES: Final = ("side", "cause", "retry")
-_ANSWER_RIGHT: Final = 0.985
-_MOST_ABSTAINED: Final = 0.08
+_OUTLOOKS: Final = ("helps", "helps_elsewhere", "after_repair", "futile")
 
 
 @dataclass(slots=True)
 class Report:
-    """What training has to tell: figures by name, classes with few cases, seconds by step."""
+    """Figures of a training run: counts, classes with few cases, seconds by step, shares right on held-out kinds."""
 
     cases: int = 0
     samples: int = 0
@@ -49,112 +44,37 @@ class Report:
     held_out: dict[str, float] = field(default_factory=dict)
 
 
-def retry_given(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
-    """P(retry outlook | cause), smoothed by the side's shares."""
-    axes = taxonomy.load()
-    outlooks = ("helps", "helps_elsewhere", "after_repair", "futile")
-    by_cause: dict[str, Counter[str]] = defaultdict(Counter)
-    by_side: dict[str, Counter[str]] = defaultdict(Counter)
-    kinds = Counter(case.kind for case in cases)
-    for case in cases:
-        cause, retry = case.labels.best["cause"], case.labels.best["retry"]
-        if cause is None or retry is None:
-            continue
-        weight = 1.0 / kinds[case.kind]
-        by_cause[cause][retry] += weight  # type: ignore[assignment] # Counter of floats
-        by_side[axes.side_of(cause)][retry] += weight  # type: ignore[assignment]
-    out = {}
-    for code in axes.causes:
-        side = by_side[axes.side_of(code)]
-        total = sum(side.values()) + 1.0
-        counts = by_cause[code]
-        shares = {one: counts[one] + 2.0 * (side[one] + 0.25) / total for one in outlooks}
-        whole = sum(shares.values())
-        out[code] = {one: value / whole for one, value in shares.items()}
-    return out
-
-
-def _judged(
-    table: Table, inside: Sequence[int], outside: Sequence[int], given: Mapping[str, Mapping[str, float]]
-) -> list[label_fusion.Judgement]:
-    """The judgements of some rows by heads fitted on others; a feature that the others lack counts as not known."""
-    text = fit_text(table, inside, CALIBRATED_AXES, iterations=FOLD_ITERATIONS, blind=False)
-    met = np.asarray(table.matrix[inside].getnnz(axis=0)) > 0
-    matrix = table.matrix[outside]
-    known = matrix[:, met].getnnz(axis=1)
-    shares = [float(some) / max(1, len(table.samples[row].row)) for some, row in zip(known, outside, strict=True)]
-    extracted = [table.samples[row].extracted for row in outside]
-    return label_fusion.Judge(text, given).judge_all(extracted, text.probabilities(matrix), shares)
-
-
-def calibrate(signals: Sequence[Sequence[float]], right: Sequence[bool], weights: Sequence[float]) -> Calibration:
-    """The curve and the threshold from held-out judgements."""
-    made = LogisticRegression(C=1.0, max_iter=200)
-    made.fit(np.asarray(signals), np.asarray(right), sample_weight=np.asarray(weights) * len(weights) / sum(weights))
-    curve = Calibration(tuple(float(one) for one in made.coef_[0]), float(made.intercept_[0]), 0.0)
-    told = np.array([curve.confidence(one) for one in signals])
-    order = np.argsort(told)
-    share = np.asarray(weights)[order] / sum(weights)
-    correct = np.asarray(right, dtype=float)[order] * share
-    threshold = 0.0
-    for place in range(len(order)):
-        left = share[place:].sum()
-        if 1 - left > _MOST_ABSTAINED:
-            break
-        threshold = float(told[order[place]])
-        if correct[place:].sum() / left >= _ANSWER_RIGHT:
-            break
-    return Calibration(curve.weights, curve.intercept, threshold)
-
-
-def site_prior(text: TextModel, cases: Sequence[LabelledCase]) -> TextModel:
-    """The model with the intercepts of its causes moved to what an operator's own cases show; the same without any."""
-    own = Counter(str(case.labels.best["cause"]) for case in cases if case.provenance.get("origin") == "operator")
-    total = sum(own.values())
-    if not total:
-        return text
-    head = text.head("cause")
-    everywhere = Counter(str(case.labels.best["cause"]) for case in cases)
-    intercept = text.intercept.copy()
-    for place, code in enumerate(head.classes):
-        share = (everywhere[code] + 1) / (len(cases) + len(head.classes))
-        intercept[head.begin + place] += np.log((own[code] + SITE_CASES * share) / (total + SITE_CASES) / share)
-    return TextModel(text.names, text.heads, text.weights, intercept)
-
-
 def train(
     cases: Sequence[LabelledCase],
     catalogue: Catalogue | None = None,
     *,
     seed: int = 0,
     now: datetime | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Model, Report]:
-    """A model of the cases and the catalogue's examples, with a report."""
-    report = Report(cases=len(cases), kinds=len({case.kind for case in cases}))
-    began = time.monotonic()
+    """A model of the cases and the catalogue's examples, with a report.
+
+    Args:
+        cases: labelled cases.
+        catalogue: the signature catalogue; None is the packaged one.
+        seed: seed of the folds, of the solver and of what the second stage is fitted on.
+        now: time of creation; None is the current time.
+        progress: receives a line of text at each step.
+    """
+    report = Report(cases=len(cases), kinds=len({case.kind for case in cases}), weak=weak_classes(cases))
     entries = catalogue or signatures.packaged()
-    table = table_for(cases, entries, seed)
+    with _timed(report, "reading"):
+        table = table_for(cases, entries, seed)
     report.samples = len(table.samples)
-    report.seconds["reading"] = time.monotonic() - began
-    tell(f"{len(cases)} cases of {report.kinds} kinds, {len(table.samples)} samples, {len(table.columns)} features")
-    given = retry_given(cases)
-    began = time.monotonic()
-    held: list[tuple[Sample, label_fusion.Judgement]] = []
-    numbered = list(enumerate(table.samples))
-    for fold in range(FOLDS):
-        inside = [row for row, one in numbered if one.fold != fold and one.whole]
-        outside = [row for row, one in numbered if one.fold == fold and not one.example]
-        if inside and outside:
-            judged = _judged(table, inside, outside, given)
-            held += zip((table.samples[row] for row in outside), judged, strict=True)
-    report.seconds["cross-validation"] = time.monotonic() - began
-    calibration = _calibrated(held)
-    report.held_out = held_out_figures(held, calibration)
-    began = time.monotonic()
-    text = site_prior(fit_text(table, range(len(table.samples)), AXES), cases)
-    report.seconds["fitting"] = time.monotonic() - began
-    report.weak = weak_classes(cases)
+    progress(f"{len(cases)} cases of {report.kinds} kinds, {len(table.samples)} samples, {len(table.names)} features")
+    retry_by_cause = retry_shares(cases)
+    with _timed(report, "cross-fitting"):
+        stage = held_out_stage(table, seed, progress)
+        second = fit_second_stage(stage, retry_by_cause, entries, seed)
+    report.held_out = second.figures
+    with _timed(report, "fitting"):
+        text = fit_text(table, range(len(table.samples)), constants.AXES, seed=seed)
+        text = with_site_prior(rounded(text), cases)
     about: dict[str, Any] = {
         "name": NAME,
         "version": VERSION,
@@ -172,46 +92,28 @@ def train(
             "numpy": np.__version__,
         },
     }
-    return Model(text=text, calibration=calibration, retry_given=given, about=about), report
+    return Model(text, second.coefficients, second.calibration, retry_by_cause, about), report
 
 
-def _calibrated(held: Sequence[tuple[Sample, label_fusion.Judgement]]) -> Calibration:
-    composed = any(sample.case.provenance.get("origin") == "composed" for sample, _ in held)
-    right = [one.side in sample.case.labels.allowed["side"] for sample, one in held]
-    known = [
-        place
-        for place, (sample, _) in enumerate(held)
-        if sample.case.labels.best["side"] is not None
-        and (not composed or sample.case.provenance.get("origin") != "captured")
-    ]
-    # A lab's programs fail plainly; what operators see is less plain, as compositions are: the curve is theirs.
-    if len({right[place] for place in known}) < 2:  # noqa: PLR2004 - nothing to learn from
-        return Calibration((1.0, *(0.0,) * (len(label_fusion.SIGNALS) - 1)), 0.0, 0.5)
-    return calibrate(
-        [held[place][1].signals for place in known],
-        [right[place] for place in known],
-        [held[place][0].weight_for("side") for place in known],
-    )
-
-
-def held_out_figures(
-    held: Sequence[tuple[Sample, label_fusion.Judgement]], calibration: Calibration
-) -> dict[str, float]:
-    """Shares right on kinds that were held out, each kind counted once."""
-    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for sample, one in held:
-        allowed = sample.case.labels.allowed
-        got = {
-            "side": one.side, "cause": one.causes[0][0], "retry": one.retry,
-        }  # fmt: skip
-        for axis, label in got.items():
-            if sample.case.labels.best[axis] is not None:
-                sums[axis][0] += sample.weight_for(axis) * (label in allowed[axis])
-                sums[axis][1] += sample.weight_for(axis)
-        weight, sure = sample.weight_for("side"), calibration.confidence(one.signals)
-        sums["answered"][0] += weight * (sure >= calibration.threshold)
-        sums["answered"][1] += weight
-    return {axis: round(right / total, 4) for axis, (right, total) in sums.items() if total}
+def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:
+    """P(retry outlook | cause), each kind counted once, smoothed by the shares of the cause's side."""
+    axes = taxonomy.load()
+    by_cause: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    by_side: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    cases = list(cases)
+    kinds = Counter(case.kind for case in cases)
+    for case in cases:
+        cause, retry = case.labels.best["cause"], case.labels.best["retry"]
+        if cause is not None and retry is not None:
+            by_cause[cause][retry] += 1 / kinds[case.kind]
+            by_side[axes.side_of(cause)][retry] += 1 / kinds[case.kind]
+    shares = {}
+    for code in axes.causes:
+        side = by_side[axes.side_of(code)]
+        total = sum(side.values()) + 1
+        counts = {one: by_cause[code][one] + 2 * (side[one] + 0.25) / total for one in _OUTLOOKS}
+        shares[code] = {one: count / sum(counts.values()) for one, count in counts.items()}
+    return shares
 
 
 def weak_classes(cases: Iterable[LabelledCase]) -> dict[str, dict[str, int]]:
@@ -228,3 +130,10 @@ def weak_classes(cases: Iterable[LabelledCase]) -> dict[str, dict[str, int]]:
         axis: {code: counts[axis][code] for code in listed if counts[axis][code] < WEAK_CLASS}
         for axis, listed in codes.items()
     }
+
+
+@contextmanager
+def _timed(report: Report, step: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    report.seconds[step] = time.monotonic() - began

@@ -1,0 +1,79 @@
+"""Calibrated confidence of the side, and the threshold below which a verdict abstains."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from classifiers.model import constants
+
+# What the calibration curve reads, in this order; a model trained for another list is refused.
+#
+# - log_odds, margin: of the best side, and its lead over the second
+# - text_agrees: whether the text model alone chooses the same side
+# - vote, no_vote: coefficient of the strongest vote of the catalogue; whether there is none
+# - has_onset: whether the first item of evidence is an initiating one
+# - known_words: share of the features that the model knows
+# - distributed: whether the job had several processes
+# - length: logarithm of the number of lines
+# - owner_log_odds: how clear it is whether the user or somebody else has to act
+CONFIDENCE_FEATURES: Final = (
+    "log_odds", "margin", "text_agrees", "vote", "has_onset", "known_words", "distributed", "no_vote", "length",
+    "owner_log_odds",
+)  # fmt: skip
+_SCORE_LIMIT: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A logistic curve over `CONFIDENCE_FEATURES`: the probability that the side is right.
+
+    A verdict whose confidence is below `threshold` abstains.
+    """
+
+    weights: tuple[float, ...]
+    intercept: float
+    threshold: float
+
+    def confidence(self, values: Sequence[float]) -> float:
+        """Probability (0..1) that the side is right."""
+        score = self.intercept + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return 1.0 / (1.0 + math.exp(-max(-_SCORE_LIMIT, min(_SCORE_LIMIT, score))))
+
+
+# Of data from which nothing can be learned: all right, or all wrong.
+UNFITTED: Final = Calibration((1.0, *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)), 0.0, 0.5)
+
+
+def fit_calibration(
+    features: Sequence[Sequence[float]], right: Sequence[bool], weights: Sequence[float]
+) -> Calibration:
+    """Curve and threshold from held-out labels.
+
+    Args:
+        features: of each sample the `CONFIDENCE_FEATURES`.
+        right: whether its side is right.
+        weights: its weight. Only the ratios count.
+    """
+    if len(set(right)) == 1 or not right:
+        return UNFITTED
+    share = np.asarray(weights) / sum(weights)
+    solver = LogisticRegression(C=1.0, max_iter=1_000)
+    solver.fit(np.asarray(features), np.asarray(right), sample_weight=share * len(share))
+    curve = Calibration(tuple(float(one) for one in solver.coef_[0]), float(solver.intercept_[0]), 0.0)
+    confidences = np.array([curve.confidence(one) for one in features])
+    return Calibration(curve.weights, curve.intercept, _threshold(confidences, np.asarray(right), share))
+
+
+def _threshold(confidences: np.ndarray, right: np.ndarray, share: np.ndarray) -> float:
+    """The lowest confidence from which enough sides are right, or that of the greatest share that may abstain."""
+    order = np.argsort(confidences, kind="stable")
+    answered = np.cumsum(share[order][::-1])[::-1]
+    correct = np.cumsum((right[order] * share[order])[::-1])[::-1]
+    allowed = int(np.searchsorted(-answered, -(1 - constants.ABSTAINED_LIMIT), side="right"))
+    enough = np.flatnonzero(correct[:allowed] >= constants.RIGHT_WHEN_ANSWERED * answered[:allowed])
+    place = int(enough[0]) if len(enough) else max(0, allowed - 1)
+    return float(confidences[order[place]])

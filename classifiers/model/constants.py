@@ -1,0 +1,132 @@
+"""Constants of the model that are not fitted, each with its source.
+
+"Judgement" means that a person chose the value. "Held-out kinds" means that the value was chosen by accuracy on kinds of
+failure that were held out of training.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from classifiers.taxonomy import Role
+
+AXES: Final = ("side", "cause", "category", "symptom", "retry")
+
+# --- Features ---------------------------------------------------------------------------------------------------
+
+# Judgement: characters and tokens of one line that are read.
+LINE_CHARACTERS: Final = 420
+LINE_TOKENS: Final = 60
+# Judgement: a word is cut to this length, so that its inflected forms are one feature.
+WORD_LENGTH: Final = 9
+# Judgement: lines of a short log, and evidence items, whose words become features.
+SHORT_LOG_LINES: Final = 24
+EVIDENCE_ITEMS: Final = 16
+INITIATING_ITEMS: Final = 4
+# Held-out kinds: weight of a line's words by its role, and of a second initiating line.
+WORD_WEIGHT_OF_ROLE: Final[Mapping[Role, float]] = {
+    "initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4,
+}  # fmt: skip
+FOLLOWING_LINE_WEIGHT: Final = 0.6
+# Held-out kinds: Euclidean length of the words of the initiating lines, and of all words.
+INITIATING_WORDS_LENGTH: Final = 1.5
+ALL_WORDS_LENGTH: Final = 4.0
+# Held-out kinds: value of a catalogue entry's feature by the entry's strength and role.
+ENTRY_VALUE_OF_STRENGTH: Final[Mapping[str, float]] = {"decisive": 1.0, "strong": 0.8, "weak": 0.4}
+ENTRY_VALUE_OF_ROLE: Final[Mapping[Role, float]] = {
+    "initiating": 1.0, "cascade": 0.4, "teardown": 0.25, "context": 0.25,
+}  # fmt: skip
+# Judgement: values of the features of the event.
+STATUS_VALUE: Final = 1.0
+EXIT_VALUE: Final = 0.7
+MESSAGE_WORD_VALUE: Final = 0.6
+PROCESS_COUNT_VALUE: Final = 0.5
+SCHEDULER_VALUE: Final = 0.4
+PROCESS_SIGNAL_VALUE: Final = 0.4
+PROCESS_EXIT_CODE_VALUE: Final = 0.3
+# Held-out kinds: value of a cue around the first line, and of the training stage there.
+CUE_VALUE: Final = 1.0
+STAGE_VALUE: Final = 0.8
+
+# --- Training samples -------------------------------------------------------------------------------------------
+
+# Judgement: a case labelled by an operator counts this many times a packaged one.
+OPERATOR_WEIGHT: Final = 3.0
+# Held-out kinds: weight of a case on the axes that it was not composed for. Of these cases every fifth is used.
+SECONDARY_AXIS_WEIGHT: Final = 0.07
+SECONDARY_AXIS_STEP: Final = 5
+# Held-out kinds: share of the weight that the best label gets where experts could defend several.
+BEST_LABEL_SHARE: Final = 0.75
+# Judgement: a catalogue entry's label with at most this weight is no label that experts could defend.
+ALTERNATIVE_LABEL_WEIGHT: Final = 0.15
+# Judgement: of each kind this many cases give several views, the others one view each.
+FULLY_VIEWED_CASES: Final = 2
+VIEWS_OF_CAPTURED_CASE: Final = 3
+VIEWS_OF_CASE: Final = 4
+# Judgement: a catalogue example's weight by its entry's strength; the second is that of entries that are no onset.
+EXAMPLE_WEIGHT_OF_STRENGTH: Final[Mapping[str, float]] = {"decisive": 1.0, "strong": 0.8, "weak": 0.3}
+EXAMPLE_WEIGHT_OF_CONSEQUENCE: Final = 0.4
+# Held-out kinds: weight of the copy of a sample that has no catalogue features.
+MASKED_COPY_WEIGHT: Final = 0.6
+# Judgement: number of folds of kinds for cross-fitting; three keeps two thirds of the kinds in each first stage.
+FOLDS: Final = 3
+# Judgement: fewer cases than this are extracted in one process, as starting more would take longer.
+CASES_WORTH_PROCESSES: Final = 4_000
+
+# --- First stage: the linear text model ---------------------------------------------------------------------------
+
+# Held-out kinds: inverse strength of the L2 penalty.
+INVERSE_PENALTY: Final[Mapping[str, float]] = {
+    "side": 0.3, "cause": 0.3, "category": 0.8, "symptom": 0.2, "retry": 0.4,
+}  # fmt: skip
+# Held-out kinds: share of the naive Bayes log ratio that is added to the fitted weights of words.
+WORD_COUNT_SHARE: Final[Mapping[str, float]] = {
+    "side": 0.03, "cause": 0.015, "category": 0.03, "symptom": 0.04, "retry": 0.03,
+}  # fmt: skip
+# Judgement: smoothing of the naive Bayes ratio, as a share of the frequency over all classes.
+WORD_COUNT_SMOOTHING: Final = 0.05
+# Held-out kinds: how far intercepts move from the shares in the training data to the published shares
+# (side and cause: Gao et al. 2023; symptom: Liu et al. 2023). 0 leaves them, 1 moves them all the way.
+PRIOR_SHIFT: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom": 0.5}
+# Judgement: the solver stops when no weight changes by more than this share of the largest weight in one pass.
+# Passes beyond that change accuracy on held-out kinds by less than 0.1 points.
+SOLVER_TOLERANCE: Final = 0.02
+SOLVER_PASSES: Final = 100
+# Numerical: the solver's step suits samples of weight one. A heavier sample enters several times, with a smaller weight.
+SAMPLE_WEIGHT_LIMIT: Final = 3.0
+# Judgement: in the prior of a site the packaged shares count as much as this many cases of its operator.
+SITE_PRIOR_CASES: Final = 20
+
+# --- Second stage: label fusion -----------------------------------------------------------------------------------
+
+# Judgement: probability of a label that a catalogue entry does not mention, before normalisation.
+UNMENTIONED_LABEL: Final = 0.01
+# Numerical: probabilities below this enter as this.
+PROBABILITY_FLOOR: Final = 1e-6
+# Judgement: strength of the L2 penalty on the coefficients, relative to a sample of weight one.
+FUSION_PENALTY: Final = 1.0
+# Held-out kinds: share of the words that masked samples lack, on which the second stage is fitted.
+MASKED_WORD_SHARE: Final = 0.5
+# Judgement: so many samples, drawn by the seed, fix the few coefficients; more only take time.
+FUSION_SAMPLES: Final = 24_000
+# Judgement: causes of which failures of the program itself have a category.
+PROGRAM_CAUSES: Final = ("USER.1", "USER.3", "USER.4")
+# Taxonomy: categories of what a program misses in its environment. They apply to failures of the user's side only.
+ENVIRONMENT_CATEGORIES: Final = "EE."
+# Judgement: a category is reported from this probability on; below it is "none".
+CATEGORY_THRESHOLD: Final = 0.6
+# Judgement: "no symptom" leads from this probability on.
+NO_SYMPTOM_THRESHOLD: Final = 0.6
+# Judgement, of costs: a retry that fails again wastes more than one that is left out. A job is held for a repair where
+# a futile retry is at least this likely, or a repair at least this likely among what is no user's to change.
+FUTILE_THRESHOLD: Final = 0.3
+REPAIR_THRESHOLD: Final = 0.5
+
+# --- Calibration ----------------------------------------------------------------------------------------------------
+
+# Judgement: sides to be right among the answered, and the largest share of held-out samples that may be abstained from.
+RIGHT_WHEN_ANSWERED: Final = 0.985
+ABSTAINED_LIMIT: Final = 0.08
+# Judgement: features of a case that are named as what decided its cause.
+SHOWN_FEATURES: Final = 6
+# Judgement: a weight below this share of the largest one of its class is stored as 0.
+SMALL_WEIGHT: Final = 0.002

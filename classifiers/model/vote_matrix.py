@@ -1,0 +1,94 @@
+"""Votes of catalogue entries as arrays."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from classifiers.model import constants
+from classifiers.model.fusion_input import GROUPS, FusionInput
+from classifiers.model.linear_model import Floats
+from classifiers.signatures import Catalogue, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedVotes:
+    """All votes of some samples, in parallel arrays: number of the sample, number of the entry, group."""
+
+    samples: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    count: int
+
+
+class VoteMatrix:
+    """What each entry of a catalogue says of the classes of each axis, as log probabilities.
+
+    A class that an entry does not mention has the small probability `constants.UNMENTIONED_LABEL`. An entry that says
+    nothing of an axis, or nothing of its classes, adds nothing.
+    """
+
+    def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]]) -> None:
+        self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
+        self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
+        self._speaks = {axis: rows.any(axis=1) for axis, rows in self._statements.items()}
+
+    def indexed(self, inputs: Sequence[FusionInput]) -> IndexedVotes:
+        """The votes of some samples as arrays; those of entries that the catalogue lacks are left out."""
+        numbers = self._numbers
+        found = [
+            (row, numbers[vote.entry], vote.group)
+            for row, one in enumerate(inputs)
+            for vote in one.votes
+            if vote.entry in numbers
+        ]
+        columns = np.array(found, dtype=np.int64).reshape(-1, 3).T
+        return IndexedVotes(columns[0], columns[1], columns[2], len(inputs))
+
+    def scores(self, votes: IndexedVotes, axis: str, coefficients: Sequence[float]) -> Floats:
+        """What the votes add to the scores of an axis, samples × classes; one coefficient for each group."""
+        return self._sums(votes, axis, np.asarray(coefficients, np.float32)[votes.groups], votes.samples, votes.count)
+
+    def features(self, votes: IndexedVotes, axis: str) -> Floats:
+        """The sums of votes by group, samples × classes × groups."""
+        rows = votes.samples * len(GROUPS) + votes.groups
+        ones = np.ones(len(rows), np.float32)
+        sums = self._sums(votes, axis, ones, rows, votes.count * len(GROUPS))
+        return np.ascontiguousarray(sums.reshape(votes.count, len(GROUPS), -1).transpose(0, 2, 1))
+
+    def strongest(self, inputs: Sequence[FusionInput], axis: str, coefficients: Sequence[float]) -> list[float | None]:
+        """Of each sample the greatest coefficient of an entry that says something of the axis, None without one."""
+        speaks, numbers = self._speaks[axis], self._numbers
+        found = []
+        for one in inputs:
+            votes = [vote for vote in one.votes if vote.entry in numbers and speaks[numbers[vote.entry]]]
+            found.append(max((coefficients[vote.group] for vote in votes), default=None))
+        return found
+
+    def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
+        statements = self._statements[axis]
+        chosen = csr_matrix((values, (rows, votes.entries)), shape=(count, len(statements)), dtype=np.float32)
+        return np.asarray(chosen @ statements)
+
+
+def labels_of(entry: Signature, axis: str) -> Mapping[str, float]:
+    """The labels of an axis that an entry gives, with their weights."""
+    if axis == "retry":
+        return {entry.retry: 1.0} if entry.retry is not None else {}
+    weights: Mapping[str, Mapping[str, float]] = {
+        "cause": entry.causes, "category": entry.categories, "symptom": entry.symptoms,
+    }  # fmt: skip
+    return weights[axis]
+
+
+def _statements(entries: Iterable[Signature], axis: str, codes: Sequence[str]) -> Floats:
+    rows = []
+    for entry in entries:
+        weights = labels_of(entry, axis)
+        row = np.array([weights.get(code, 0.0) for code in codes], np.float32)
+        smoothed = (row + constants.UNMENTIONED_LABEL) / (1 + constants.UNMENTIONED_LABEL * len(codes))
+        rows.append(np.log(smoothed) if row.any() else np.zeros_like(row))
+    return np.array(rows, np.float32).reshape(-1, len(codes))
