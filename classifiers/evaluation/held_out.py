@@ -1,55 +1,58 @@
-"""Kinds held out: what the corpus teaches about failures that it has not seen, for the model and simpler ones."""
+"""Evaluation on held-out kinds: each case is classified by a model that has not seen its kind of failure."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from classifiers.data.labelled_cases import AXES, LabelledCase
+from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.evaluation.measured_rates import Told
-from classifiers.evaluation.metrics import Answer, Evaluation, answer_of, majority, measure, signatures_only
-from classifiers.model import training
+from classifiers.evaluation.measured_rates import WeightedAnswer
+from classifiers.evaluation.metrics import Answer, answer_of
+from classifiers.model import constants
 from classifiers.model.artifact import Model
-from classifiers.model.fitting import fit_text, table_for
-from classifiers.model.label_fusion import Calibration
+from classifiers.model.case_views import views_of
+from classifiers.model.fitting import fit_text
 from classifiers.model.samples import fold_of
-from classifiers.model.windows import cut
+from classifiers.model.training_table import table_for
 from classifiers.signatures import Catalogue
 
 
-def held_out(
+def held_out_answers(
     cases: Sequence[LabelledCase],
     catalogue: Catalogue,
-    calibration: Calibration,
+    model: Model,
     *,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
-) -> tuple[Evaluation, list[Told]]:
-    """Each case diagnosed by a model that has not seen its kind: figures of the whole runs, answers to all windows."""
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Answer], list[WeightedAnswer]]:
+    """Answers to each whole case, and to all views of all cases.
+
+    The first stage is fitted once for each fold of kinds, without that fold. Second stage and calibration are the
+    model's: a few numbers, which its training fitted out of fold.
+    """
     table = table_for(cases, catalogue, seed)
-    given = training.retry_given(cases)
     answers: dict[str, Answer] = {}
-    told: list[Told] = []
+    viewed: list[WeightedAnswer] = []
     folds = sorted({fold_of(case.kind, seed) for case in cases})
     for fold in folds:
-        tell(f"fold {fold + 1} of {len(folds)}")
-        rows = [row for row, one in enumerate(table.samples) if one.fold != fold]
-        text = fit_text(table, rows, AXES)
-        diagnoser = Diagnoser(Model(text, calibration, given, {"name": training.NAME, "version": "fold"}), catalogue)
+        progress(f"fold {fold + 1} of {len(folds)}")
+        rows = [row for row, sample in enumerate(table.samples) if sample.fold != fold]
+        text = fit_text(table, rows, constants.AXES, seed=seed)
+        diagnoser = Diagnoser(replace(model, text=text), catalogue)
         outside = [case for case in cases if fold_of(case.kind, seed) == fold]
         for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
             answers[case.id] = answer_of(verdict)
-        cuts = [(case, one) for case in outside for one in cut(case)]
-        mass = Counter[str]()
-        for case, one in cuts:
-            mass[case.id] += one.weight  # type: ignore[assignment] # Counter of floats
-        for (case, one), verdict in zip(cuts, diagnoser.diagnose([one.raw for _, one in cuts]), strict=True):
-            told.append((case, answer_of(verdict), one.weight / mass[case.id]))
-    return measure("faultline, kind held out", cases, [answers[case.id] for case in cases]), told
+        viewed += _viewed(diagnoser, outside)
+    return [answers[case.id] for case in cases], viewed
 
 
-def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[Evaluation]:
-    """The two that a model must beat."""
+def _viewed(diagnoser: Diagnoser, cases: Sequence[LabelledCase]) -> list[WeightedAnswer]:
+    """Answers to all views of the cases; the weights of the views of a case sum to one."""
+    views = [(case, view) for case in cases for view in views_of(case)]
+    totals: dict[str, float] = {}
+    for case, view in views:
+        totals[case.id] = totals.get(case.id, 0.0) + view.weight
+    verdicts = diagnoser.diagnose([view.raw for _, view in views])
     return [
-        measure("majority", cases, majority(cases)),
-        measure("signatures alone", cases, signatures_only([case.raw for case in cases], catalogue)),
+        (case, answer_of(verdict), view.weight / totals[case.id])
+        for (case, view), verdict in zip(views, verdicts, strict=True)
     ]

@@ -1,8 +1,8 @@
-"""What the classifier takes for what, as data for others to reckon with: a simulator, a person who sets a policy.
+"""Measured rates of right and wrong verdicts by true cause, as data for a simulator or for who sets a policy.
 
-Measured on held-out kinds (`evaluation.held_out`), never on what a model was fitted on, over the windows in
-which logs reach an operator: whole runs, tails, the first error alone, one rank alone, without the scheduler's words.
-Each kind of failure counts alike, however many runs of it the corpus holds. A file `faultline-measured/1`:
+Measured on held-out kinds (`evaluation.held_out`), never on what a model was fitted on, over the views of each case:
+whole logs, tails, the first error alone, one rank alone, without the scheduler's facts. Each kind of failure has the
+same weight, however many cases of it there are. A file `faultline-measured/1`:
 
     {
       "schema": "faultline-measured/1", "model": "...", "data": "<digest of the corpus>", "splits": "by kind",
@@ -30,7 +30,7 @@ Each kind of failure counts alike, however many runs of it the corpus holds. A f
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from classifiers import taxonomy
 from classifiers.data import labelled_cases
@@ -38,15 +38,16 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation.metrics import BINS, WEAK_CLASS, Answer
 
 SCHEMA: Final = "faultline-measured/1"
-_MOST_OUTCOMES: Final = 40
+_OUTCOMES_LIMIT: Final = 40
 _DIGITS: Final = 4
 
-Told = tuple[LabelledCase, Answer, float]
+# A case, the answer to one of its views, and that view's share of the case.
+WeightedAnswer: TypeAlias = tuple[LabelledCase, Answer, float]
 
 
-def _shares(told: Mapping[str, float]) -> dict[str, float]:
-    total = sum(told.values()) or 1.0
-    ordered = sorted(told.items(), key=lambda one: (-one[1], one[0]))
+def _shares(counts: Mapping[str, float]) -> dict[str, float]:
+    total = sum(counts.values()) or 1.0
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return {name: round(value / total, _DIGITS) for name, value in ordered}
 
 
@@ -54,56 +55,58 @@ def _bin(confidence: float) -> int:
     return min(BINS - 1, max(0, int(confidence * BINS)))
 
 
-def _of_cause(told: Sequence[Told]) -> dict[str, Any]:
+def _of_cause(answers: Sequence[WeightedAnswer]) -> dict[str, Any]:
     axes: dict[str, Counter[str]] = {axis: Counter() for axis in ("side", "cause", "retry", "truth")}
-    filled, right = [0.0] * BINS, [0.0] * BINS
+    total_of_bin, right = [0.0] * BINS, [0.0] * BINS
     joint: dict[tuple[str, str, str, bool], list[float]] = defaultdict(lambda: [0.0, 0.0])
     abstained = 0.0
-    for case, answer, weight in told:
+    for case, answer, weight in answers:
         truth = case.labels.best["retry"] or ""
         for axis in ("side", "cause", "retry"):
             axes[axis][answer.labels[axis]] += weight  # type: ignore[assignment] # Counter of floats
         axes["truth"][truth] += weight  # type: ignore[assignment]
         abstained += weight * answer.abstained
         place = _bin(answer.confidence)
-        filled[place] += weight
+        total_of_bin[place] += weight
         right[place] += weight * (answer.labels["side"] in case.labels.allowed["side"])
         found = joint[truth, answer.labels["cause"], answer.labels["retry"], answer.abstained]
         found[0] += weight
         found[1] += weight * answer.confidence
-    total = sum(weight for *_, weight in told)
+    total = sum(weight for *_, weight in answers)
     ordered = sorted(joint.items(), key=lambda one: (-one[1][0], one[0]))
-    cases = len({case.id for case, *_ in told})
+    cases = len({case.id for case, *_ in answers})
     return {
         "cases": cases,
-        "kinds": len({case.kind for case, *_ in told}),
+        "kinds": len({case.kind for case, *_ in answers}),
         "weak": cases < WEAK_CLASS,
         **{axis: _shares(counted) for axis, counted in axes.items()},
         "abstained": round(abstained / total, _DIGITS),
         "right": round(sum(right) / total, _DIGITS),
-        "confidence": [round(one / total, _DIGITS) for one in filled],
+        "confidence": [round(one / total, _DIGITS) for one in total_of_bin],
         "right_by_confidence": [
-            round(one / whole, _DIGITS) if whole else None for one, whole in zip(right, filled, strict=True)
+            round(one / whole, _DIGITS) if whole else None for one, whole in zip(right, total_of_bin, strict=True)
         ],
         "outcomes": [
             {
                 "truth": truth,
                 "cause": cause,
                 "retry": retry,
-                "abstained": silent,
-                "confidence": round(sure / weight, _DIGITS),
+                "abstained": is_abstained,
+                "confidence": round(confidence / weight, _DIGITS),
                 "share": round(weight / total, _DIGITS),
             }
-            for (truth, cause, retry, silent), (weight, sure) in ordered[:_MOST_OUTCOMES]
+            for (truth, cause, retry, is_abstained), (weight, confidence) in ordered[:_OUTCOMES_LIMIT]
         ],
     }
 
 
-def tables(told: Sequence[Told], cases: Sequence[LabelledCase], *, model: str, threshold: float) -> dict[str, Any]:
-    """The file's content of held-out answers: (case, answer to one of its windows, that window's share of its case)."""
+def tables(
+    answers: Sequence[WeightedAnswer], cases: Sequence[LabelledCase], *, model: str, threshold: float
+) -> dict[str, Any]:
+    """The content of the file, of answers to held-out cases."""
     per_kind = Counter(case.kind for case in cases)
-    by_cause: dict[str, list[Told]] = defaultdict(list)
-    for case, answer, weight in told:
+    by_cause: dict[str, list[WeightedAnswer]] = defaultdict(list)
+    for case, answer, weight in answers:
         if case.labels.best["cause"] is not None:
             by_cause[case.labels.best["cause"]].append((case, answer, weight / per_kind[case.kind]))
     return {
@@ -113,7 +116,7 @@ def tables(told: Sequence[Told], cases: Sequence[LabelledCase], *, model: str, t
         "splits": "by kind",
         "cases": len(cases),
         "kinds": len(per_kind),
-        "windows": len(told),
+        "windows": len(answers),
         "threshold": round(threshold, _DIGITS),
         "bins": [round(place / BINS, 2) for place in range(BINS + 1)],
         "causes": {code: _of_cause(by_cause[code]) for code in taxonomy.load().causes if by_cause[code]},

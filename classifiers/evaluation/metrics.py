@@ -1,38 +1,27 @@
-"""Measures verdicts against labelled cases: per class, calibrated or not, how much is answered; beside two baselines.
+"""Metrics of verdicts on labelled cases: accuracy and F1 by class, calibration, coverage.
 
-A label counts as right if it is in the case's list of labels that experts could defend (`*_ok`). Baselines: `majority`
-always gives the most frequent labels of the cases measured (the best a constant can do), `signatures` the catalogue's
-votes alone.
+A label counts as right if it is in the case's list of labels that experts could defend (`*_ok`).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import orjson
 
-from classifiers import taxonomy
-from classifiers.case_builder import build_case
-from classifiers.contracts import LogStream, RawCase, Verdict
-from classifiers.data import labelled_cases
-from classifiers.data.labelled_cases import AXES, NONE, DatasetError, LabelledCase, Labels
-from classifiers.extraction.extractor import Extractor
+from classifiers.contracts import LogStream, Verdict
+from classifiers.data.labelled_cases import AXES, NONE, LabelledCase
 from classifiers.extraction.report_detection import is_report
-from classifiers.extraction.scan import Scanner, tidy
-from classifiers.model import label_fusion
-from classifiers.model.label_fusion import NONE as NO_LABEL
-from classifiers.signatures import Catalogue
+from classifiers.extraction.scan import tidy
 
 WEAK_CLASS: Final = 10
 BINS: Final = 10
-_STATUS: Final = {"oom_killed": "out_of_memory", "pending": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Predicted labels of one case with the confidence of the side, whoever predicted."""
+    """Predicted labels of one case with the confidence of the side, of a model or a baseline."""
 
     labels: Mapping[str, str]
     top: Mapping[str, tuple[str, ...]]
@@ -55,7 +44,7 @@ class ClassRow:
 
 @dataclass(frozen=True, slots=True)
 class AxisFigures:
-    """One axis: cases measured, share right, macro-F1, per class, and what was taken for what (truth, got) → cases."""
+    """One axis: number of cases, accuracy, macro-F1, figures by class; (true, predicted class) → number of cases."""
 
     axis: str
     cases: int
@@ -68,7 +57,7 @@ class AxisFigures:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One wrong side or cause, told with how sure the verdict was."""
+    """One wrong cause, with the confidence of the verdict."""
 
     id: str
     kind: str
@@ -82,8 +71,8 @@ class Mistake:
 class Evaluation:
     """All figures of one predictor on one set of cases.
 
-    `by_medium`: by medium (log, report) and axis the share right and cases measured.
-    `root_rank`, `root_line`: share right and cases measured; `many_rank`, `many_line` those of several ranks alone.
+    `root_rank` and `root_line` are accuracy and number of cases; `many_rank` and `many_line` those of cases with
+    several ranks.
     """
 
     name: str
@@ -101,67 +90,6 @@ class Evaluation:
     many_line: tuple[float, int] = (0.0, 0)
     mistakes: list[Mistake] = field(default_factory=list)
     weak: dict[str, dict[str, int]] = field(default_factory=dict)
-    by_medium: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
-
-
-def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
-    """A case of the flat format for measuring: id, group, event, log, side, side_ok, cause, cause_ok ..., as labelled.
-
-    An axis that is absent, or that a case's `set` leaves out (a `symptom` case has no trusted cause), is not measured.
-
-    Raises:
-        DatasetError: a field is missing or not as asked.
-    """
-    for key in ("id", "log"):
-        if not isinstance(raw.get(key), str):
-            raise DatasetError(place, key, "a text", raw.get(key))
-    known = raw.get("event") or {}
-    status = known.get("status", "failed")
-    event: dict[str, Any] = {"status": _STATUS.get(status, status), "logs": [{"rank": 0, "tail": raw["log"]}]}
-    for key in ("exit_code", "signal", "scheduler", "reason", "framework"):
-        if known.get(key) is not None:
-            event[key] = known[key]
-    if known.get("n_gpus"):
-        event["gpus"] = known["n_gpus"]
-    if known.get("n_nodes"):
-        event["nodes"] = [f"node{number}" for number in range(1, known["n_nodes"] + 1)]
-    only_symptom = raw.get("set") == "symptom"
-    best: dict[str, str | None] = {}
-    allowed: dict[str, tuple[str, ...]] = {}
-    for axis in AXES:
-        label = raw.get(axis)
-        left_out = (only_symptom and axis in {"side", "cause", "retry"}) or (not only_symptom and axis == "symptom")
-        best[axis] = None if left_out else label
-        allowed[axis] = () if left_out or label is None else tuple(raw.get(f"{axis}_ok") or [label])
-    return LabelledCase(
-        id=raw["id"],
-        group=str(raw.get("group") or raw["id"]),
-        kind=str(raw.get("group") or raw["id"]),
-        raw=build_case(event),
-        labels=Labels(best=best, allowed=allowed, root_rank=raw.get("root_rank"), root_line=raw.get("root_line")),
-        provenance={"origin": "measured"},
-        event=event,
-    )
-
-
-def read_cases(data: bytes, name: str) -> list[LabelledCase]:
-    """The cases of a file of labelled-case/1 lines or of the flat format for measuring.
-
-    Raises:
-        DatasetError: a line is neither; names the place.
-    """
-    cases = []
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
-        place = f"{name}:{number}"
-        try:
-            raw = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise DatasetError(place, "line", "JSON", str(error)) from error
-        flat = isinstance(raw, dict) and "log" in raw and "labels" not in raw
-        cases.append(from_measured(raw, place) if flat else labelled_cases.parse(raw, place))
-    return cases
 
 
 def answer_of(verdict: Verdict) -> Answer:
@@ -182,36 +110,6 @@ def answer_of(verdict: Verdict) -> Answer:
     )
 
 
-def majority(cases: Sequence[LabelledCase]) -> list[Answer]:
-    """The most frequent label of each axis, always."""
-    labels = {}
-    for axis in AXES:
-        counts = Counter(best for case in cases if (best := case.labels.best[axis]) is not None)
-        labels[axis] = counts.most_common(1)[0][0] if counts else NONE
-    shown = Answer(labels=labels, top={}, confidence=0.5)
-    return [shown] * len(cases)
-
-
-def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answer]:
-    """What the catalogue alone says; "user, buggy code, none" where it says nothing."""
-    axes = taxonomy.load()
-    extractor = Extractor(Scanner(catalogue))
-    fallback = {"cause": "USER.1", "category": NO_LABEL, "symptom": NO_LABEL, "retry": "futile"}
-    out = []
-    for raw in raws:
-        items = extractor.extract(raw).items
-        labels: dict[str, str] = {}
-        for axis, default in fallback.items():
-            scores: dict[str, float] = defaultdict(float)
-            for pull, hit in label_fusion.votes(items, axis):
-                for code, weight in label_fusion.weights_of(hit, axis).items():
-                    scores[code] += pull * weight
-            labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default
-        labels["side"] = axes.side_of(labels["cause"])
-        out.append(Answer(labels=labels, top={}, confidence=0.5))
-    return out
-
-
 def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> AxisFigures:
     pairs: list[tuple[str, str]] = []
     right3 = 0
@@ -226,9 +124,9 @@ def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -
     rows = []
     for code in sorted({truth for truth, _ in pairs}):
         hits = sum(truth == code == got for truth, got in pairs)
-        told = sum(got == code for _, got in pairs)
+        predicted = sum(got == code for _, got in pairs)
         there = sum(truth == code for truth, _ in pairs)
-        precision, recall = hits / told if told else 0.0, hits / there
+        precision, recall = hits / predicted if predicted else 0.0, hits / there
         f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
         rows.append(ClassRow(code, there, precision, recall, f1))
     count = len(pairs)
@@ -245,16 +143,16 @@ def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -
 
 def expected_calibration_error(points: Sequence[tuple[float, bool]]) -> float:
     """Mean distance of confidence and share right over ten bins, by their cases."""
-    return sum(abs(told - right) * count for told, right, count in reliability(points)) / max(1, len(points))
+    return sum(abs(mean - right) * count for mean, right, count in reliability(points)) / max(1, len(points))
 
 
 def reliability(points: Sequence[tuple[float, bool]]) -> list[tuple[float, float, int]]:
     """By bin of confidence: mean confidence, share right, cases; empty bins left out."""
     bins: dict[int, list[tuple[float, bool]]] = defaultdict(list)
-    for told, right in points:
-        bins[min(BINS - 1, max(0, int(np.ceil(told * BINS)) - 1))].append((told, right))
+    for confidence, right in points:
+        bins[min(BINS - 1, max(0, int(np.ceil(confidence * BINS)) - 1))].append((confidence, right))
     return [
-        (sum(told for told, _ in inside) / len(inside), sum(right for _, right in inside) / len(inside), len(inside))
+        (sum(one for one, _ in inside) / len(inside), sum(right for _, right in inside) / len(inside), len(inside))
         for _, inside in sorted(bins.items())
     ]
 
@@ -273,8 +171,8 @@ def coverage_curve(points: Sequence[tuple[float, bool]]) -> list[tuple[float, fl
 
 def auroc(points: Sequence[tuple[float, bool]]) -> float:
     """Chance that a right answer is more confident than a wrong one; not a number if all are right or all wrong."""
-    right = np.sort([told for told, correct in points if correct])
-    wrong = np.array([told for told, correct in points if not correct])
+    right = np.sort([confidence for confidence, correct in points if correct])
+    wrong = np.array([confidence for confidence, correct in points if not correct])
     if not len(right) or not len(wrong):
         return float("nan")
     below = np.searchsorted(right, wrong, side="left")
@@ -287,14 +185,6 @@ def _same_line(root: str, shown: Sequence[str]) -> bool:
     return any(core in one or (len(one) > 20 and one in core) for one in shown)  # noqa: PLR2004 - not by a few letters
 
 
-def is_of_many_ranks(case: LabelledCase) -> bool:
-    """Whether a case is a run of more than one rank: by its provenance, else by its streams."""
-    told = case.provenance.get("ranks")
-    if isinstance(told, int):
-        return told > 1
-    return len({stream.rank for stream in case.raw.streams if stream.rank is not None}) > 1
-
-
 def medium_of(case: LabelledCase) -> str:
     """Whether a case is a log or a report that a person wrote: as it is labelled, else as its text reads."""
     medium = case.provenance.get("medium")
@@ -303,24 +193,20 @@ def medium_of(case: LabelledCase) -> str:
     return "report" if any(is_report(stream.text) for stream in case.raw.streams) else "log"
 
 
-def _by_medium(pairs: Sequence[tuple[LabelledCase, Answer]]) -> dict[str, dict[str, tuple[float, int]]]:
-    parts: dict[str, list[tuple[LabelledCase, Answer]]] = {"log": [], "report": []}
-    for case, answer in pairs:
-        parts[medium_of(case)].append((case, answer))
-    return {
-        medium: {
-            axis: _share(
-                [
-                    answer.labels[axis] in case.labels.allowed[axis]
-                    for case, answer in part
-                    if case.labels.best[axis] is not None
-                ]
-            )
-            for axis in AXES
-        }
-        for medium, part in parts.items()
-        if part
-    }
+def by_medium(cases: Sequence[LabelledCase]) -> dict[str, list[int]]:
+    """The places of logs, and of reports by people, among the cases."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, case in enumerate(cases):
+        places[medium_of(case)].append(place)
+    return dict(sorted(places.items()))
+
+
+def is_of_many_ranks(case: LabelledCase) -> bool:
+    """Whether a case is a run of more than one rank: by its provenance, else by its streams."""
+    ranks = case.provenance.get("ranks")
+    if isinstance(ranks, int):
+        return ranks > 1
+    return len({stream.rank for stream in case.raw.streams if stream.rank is not None}) > 1
 
 
 def _share(right: Sequence[bool]) -> tuple[float, int]:
@@ -363,14 +249,13 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
     out.root_rank, out.root_line = _ranks_right(both), _lines_right(both)
     out.many_rank, out.many_line = _ranks_right(many), _lines_right(many)
     out.mistakes = _mistakes(pairs)
-    out.by_medium = _by_medium(both)
     out.weak = {
         axis: {row.code: row.cases for row in out.axes[axis].classes if row.cases < WEAK_CLASS} for axis in AXES
     }
     return out
 
 
-def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], most: int = 40) -> list[Mistake]:
+def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], limit: int = 40) -> list[Mistake]:
     found = [
         Mistake(
             id=case.id,
@@ -383,7 +268,7 @@ def _mistakes(pairs: Sequence[tuple[LabelledCase, Answer]], most: int = 40) -> l
         for case, answer in pairs
         if answer.labels["cause"] not in case.labels.allowed["cause"]
     ]
-    return sorted(found, key=lambda one: -one.confidence)[:most]
+    return sorted(found, key=lambda one: -one.confidence)[:limit]
 
 
 def _first_line(streams: Sequence[LogStream]) -> str:

@@ -1,14 +1,13 @@
-"""Families of models side by side, on programs that none of them has seen: which is the simplest that is good enough.
+"""Comparison of model types on failures that none of them has seen.
 
-A family is one program of the fault lab or one data file of compositions: its cases are on the same side of a split,
-so that a wording learned from one case of it helps with none of the others. Each predictor is fitted on two thirds of
-the families and asked about the rest; each kind of failure counts alike, and causes as often as they are met (Gao et
-al. 2023), symptoms as Liu et al. 2023 counted them. `faultline evaluate --compare` prints the table; seconds are those
-of fitting one fold.
+A family is one program of the fault lab or one composed kind. Its cases are on the same side of a split, so that
+wording learned from one of them helps with none of the others. Each predictor is fitted on two thirds of the
+families and evaluated on the rest. Each kind of failure has the same weight; causes are weighted by the shares of Gao
+et al. 2023, symptoms by those of Liu et al. 2023. `faultline evaluate --compare` prints the table; seconds are those of
+fitting one fold.
 """
 
 import time
-import warnings
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -27,11 +25,18 @@ from sklearn.linear_model import LogisticRegression
 from classifiers import taxonomy
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
-from classifiers.evaluation import metrics
+from classifiers.evaluation import baselines
+from classifiers.evaluation.metrics import Answer
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
 from classifiers.masking import mask
-from classifiers.model import label_fusion, training
-from classifiers.model.fitting import Table, fit_text, table_for, targets
+from classifiers.model import training
+from classifiers.model.case_views import WHOLE
+from classifiers.model.fitting import fit_text
+from classifiers.model.fusion_fitting import fit_second_stage, held_out_stage
+from classifiers.model.label_fusion import NONE, LabelFusion
 from classifiers.model.samples import Sample
+from classifiers.model.training_table import TrainingTable, table_for
 from classifiers.signatures import Catalogue
 
 AXES: Final = ("side", "cause", "category", "symptom")
@@ -39,7 +44,8 @@ FOLDS: Final = 3
 _COMPONENTS: Final = 200
 _LANDMARKS: Final = 300
 _CHARS: Final = 30_000
-_ROUNDS: Final = 10
+_TOLERANCE: Final = 0.02
+_PASSES: Final = 400
 _TREES: Final = 20
 _DENSE: Final = ("s:", "sc:", "sk:", "sy:", "sr:", "e:", "d:")
 
@@ -49,7 +55,7 @@ Fitted = tuple[Scores, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One predictor: share right by axis (weighted as above), and the seconds that fitting one fold took."""
+    """One predictor: accuracy by axis (weighted as above), and the seconds of fitting one fold."""
 
     name: str
     right: Mapping[str, float]
@@ -58,30 +64,34 @@ class Row:
 
 @dataclass(frozen=True)
 class _Fold:
-    table: Table
+    """Rows to learn from, rows to be evaluated, and of all rows the leading lines."""
+
+    table: TrainingTable
     inside: Sequence[int]
     outside: Sequence[int]
     texts: Sequence[str]
 
 
 def family_of(case: LabelledCase) -> str:
-    """The program or data file that a case is from."""
-    return str(case.provenance.get("program") or case.group)
+    """The program of the fault lab or the composed kind that a case is from."""
+    captured = case.provenance.get("origin") == "captured"
+    return str(case.provenance.get("program") or case.group) if captured else case.group
 
 
-def _text(sample: Sample) -> str:
-    items = sample.extracted.items
+def _leading_lines(sample: Sample, extractor: Extractor) -> str:
+    items = extractor.extract(sample.raw).items
     first = [one for one in items if one.role == "initiating"][:3]
     rest = [one for one in items if one not in first][:4]
     return "\n".join(mask(one.message[:300]) for one in (*first, *rest))
 
 
-def _learned(fold: _Fold, axis: str, matrix: Any, asked: Any) -> Fitted:
-    """A linear model over rows of `matrix`, which stand for all samples; `asked` are the outside's."""
-    picked, labels, weights = targets(fold.table.samples, fold.inside, axis)
-    model = LogisticRegression(C=2.0, solver="saga", max_iter=_ROUNDS, tol=1e-3, random_state=0)
-    model.fit(matrix[picked], labels, sample_weight=np.asarray(weights) * len(weights) / sum(weights))
-    return np.log(np.maximum(model.predict_proba(asked), 1e-9)), tuple(str(one) for one in model.classes_)
+def _linear(fold: _Fold, axis: str, matrix: Any, outside: Any) -> Fitted:
+    """A linear model over the inside rows of `matrix`, which has all samples; `outside` has the rows to evaluate."""
+    targets = fold.table.targets(fold.inside, axis)
+    weights = np.asarray(targets.weights)
+    model = LogisticRegression(C=2.0, solver="saga", max_iter=_PASSES, tol=_TOLERANCE, random_state=0)
+    model.fit(matrix[targets.rows], targets.labels, sample_weight=weights * len(weights) / weights.sum())
+    return np.log(np.maximum(model.predict_proba(outside), 1e-9)), tuple(str(one) for one in model.classes_)
 
 
 def _columns(fold: _Fold, keep: Callable[[str], bool]) -> Any:
@@ -91,43 +101,46 @@ def _columns(fold: _Fold, keep: Callable[[str], bool]) -> Any:
 
 def _words(fold: _Fold, axis: str) -> Fitted:
     matrix = _columns(fold, lambda name: not name.startswith(("s:", "sc:", "sk:", "sy:", "sr:")))
-    return _learned(fold, axis, matrix, matrix[fold.outside])
+    return _linear(fold, axis, matrix, matrix[fold.outside])
 
 
 def _characters(fold: _Fold, axis: str) -> Fitted:
-    found = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=3, max_features=_CHARS, sublinear_tf=True)
-    found.fit([fold.texts[row] for row in fold.inside])
-    matrix = found.transform(fold.texts) * 3
-    return _learned(fold, axis, matrix, matrix[fold.outside])
+    vectorizer = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(3, 5), min_df=3, max_features=_CHARS, sublinear_tf=True
+    )
+    vectorizer.fit([fold.texts[row] for row in fold.inside])
+    matrix = vectorizer.transform(fold.texts) * 3
+    return _linear(fold, axis, matrix, matrix[fold.outside])
 
 
 def _latent(fold: _Fold, axis: str) -> Fitted:
     matrix = _columns(fold, lambda name: name.startswith(("i:", "w:")))
-    made = TruncatedSVD(_COMPONENTS, random_state=0).fit(matrix[fold.inside])
-    dense = made.transform(matrix)
-    return _learned(fold, axis, dense, dense[fold.outside])
+    projection = TruncatedSVD(_COMPONENTS, random_state=0).fit(matrix[fold.inside])
+    dense = projection.transform(matrix)
+    return _linear(fold, axis, dense, dense[fold.outside])
 
 
 def _kernel(fold: _Fold, axis: str) -> Fitted:
-    made = Nystroem(kernel="rbf", gamma=0.05, n_components=_LANDMARKS, random_state=0)
-    made.fit(fold.table.matrix[fold.inside])
-    dense = made.transform(fold.table.matrix)
-    return _learned(fold, axis, dense, dense[fold.outside])
+    kernel = Nystroem(kernel="rbf", gamma=0.05, n_components=_LANDMARKS, random_state=0)
+    kernel.fit(fold.table.matrix[fold.inside])
+    dense = kernel.transform(fold.table.matrix)
+    return _linear(fold, axis, dense, dense[fold.outside])
 
 
 def _boosted(fold: _Fold, axis: str) -> Fitted:
-    picked, labels, weights = targets(fold.table.samples, fold.inside, axis)
+    targets = fold.table.targets(fold.inside, axis)
+    weights = np.asarray(targets.weights)
     matrix = _columns(fold, lambda name: name.startswith(_DENSE))
     common = np.argsort(-np.asarray(matrix[fold.inside].getnnz(axis=0)))[:150]
     dense = np.asarray(matrix[:, common].todense())
     model = HistGradientBoostingClassifier(max_iter=_TREES, max_leaf_nodes=12, learning_rate=0.25, random_state=0)
-    model.fit(dense[picked], labels, sample_weight=np.asarray(weights) * len(weights) / sum(weights))
+    model.fit(dense[targets.rows], targets.labels, sample_weight=weights * len(weights) / weights.sum())
     return np.log(np.maximum(model.predict_proba(dense[fold.outside]), 1e-9)), tuple(str(c) for c in model.classes_)
 
 
 def _both(fold: _Fold, axis: str) -> Fitted:
     matrix = fold.table.matrix
-    return _learned(fold, axis, matrix, matrix[fold.outside])
+    return _linear(fold, axis, matrix, matrix[fold.outside])
 
 
 def _named(fitted: Fitted) -> list[str]:
@@ -143,6 +156,8 @@ FAMILIES: Final[Mapping[str, Callable[[_Fold, str], Fitted]]] = {
     "catalogue and event: boosted trees": _boosted,
     "text and catalogue: linear": _both,
 }
+_STACKED: Final = "stack of the last two"
+_PRODUCT: Final = "faultline: linear, then fusion"
 STACK: Final = ("text and catalogue: linear", "catalogue and event: boosted trees")
 
 
@@ -154,36 +169,37 @@ def _stacked(one: Fitted, other: Fitted) -> list[str]:
     return [classes[place] for place in (first + second).argmax(axis=1)]
 
 
-def _rules_too(fold: _Fold, given: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
-    """The product's own way: linear heads, then the catalogue's votes, the sides and the causes made to agree."""
-    text = fit_text(fold.table, fold.inside, labelled_cases.AXES, iterations=_ROUNDS)
-    probabilities = text.probabilities(fold.table.matrix[fold.outside])
-    judging = label_fusion.Judge(text, given)
-    out: dict[str, list[str]] = {axis: [] for axis in AXES}
-    for place, row in enumerate(fold.outside):
-        own = {axis: values[place] for axis, values in probabilities.items()}
-        one = judging.judge(fold.table.samples[row].extracted, own, 1.0)
-        labels = {
-            "side": one.side,
-            "cause": one.causes[0][0],
-            "category": one.category,
-            "symptom": next((code for code, _ in one.symptoms if code != label_fusion.NONE), label_fusion.NONE),
-        }
-        for axis in AXES:
-            out[axis].append(labels[axis])
-    return out
+def _product(fold: _Fold, cases: Sequence[LabelledCase], catalogue: Catalogue) -> dict[str, list[str]]:
+    """The product's own way: linear classifiers, then label fusion, both fitted on the inside rows alone."""
+    table, inside = fold.table, fold.inside
+    retry_by_cause = training.retry_shares(cases)
+    own = TrainingTable(
+        [table.samples[row] for row in inside], table.names, table.matrix[inside], [table.sizes[row] for row in inside]
+    )
+    second = fit_second_stage(held_out_stage(own, 0, lambda _: None), retry_by_cause, catalogue, 0)
+    text = fit_text(table, inside, labelled_cases.AXES)
+    fusion = LabelFusion(text.classes, second.coefficients, retry_by_cause, catalogue)
+    probabilities = text.probabilities(table.matrix[fold.outside])
+    inputs = [table.samples[row].fusion for row in fold.outside]
+    labels = fusion.labels(inputs, probabilities, [1.0] * len(inputs))
+    return {
+        "side": [one.side for one in labels],
+        "cause": [one.causes[0][0] for one in labels],
+        "category": [one.category for one in labels],
+        "symptom": [next((code for code, _ in one.symptoms if code != NONE), NONE) for one in labels],
+    }
 
 
 class _Sums:
-    """Shares right, by axis; `none` of category and symptom is left out, which a predictor may say or not."""
+    """Accuracy by predictor and axis. Cases whose category or symptom is "none" are left out of that axis."""
 
     def __init__(self, cases: Sequence[LabelledCase]) -> None:
         axes = taxonomy.load()
         self._kinds = Counter(case.kind for case in cases)
-        self._met: dict[str, Counter[str]] = {"cause": Counter(), "symptom": Counter()}
-        for axis, met in self._met.items():
+        self._counts: dict[str, Counter[str]] = {"cause": Counter(), "symptom": Counter()}
+        for axis, counts in self._counts.items():
             for case in cases:
-                met[str(case.labels.best[axis])] += 1 / self._kinds[case.kind]  # type: ignore[assignment] # floats
+                counts[str(case.labels.best[axis])] += 1 / self._kinds[case.kind]  # type: ignore[assignment] # floats
         self._shares = {
             "cause": {code: entry.share or 1.0 for code, entry in axes.causes.items()},
             "symptom": {code: entry.share or 1.0 for code, entry in axes.symptoms.items()},
@@ -193,66 +209,78 @@ class _Sums:
     def add(self, name: str, axis: str, case: LabelledCase, label: str) -> None:
         """Count one answer."""
         best = case.labels.best[axis]
-        if best is None or (axis in {"category", "symptom"} and best == label_fusion.NONE):
+        if best is None or (axis in {"category", "symptom"} and best == NONE):
             return
         by = "symptom" if axis == "symptom" else "cause"
         key = str(case.labels.best[by])
-        weight = self._shares[by].get(key, 1.0) / self._met[by][key] / self._kinds[case.kind]
+        weight = self._shares[by].get(key, 1.0) / self._counts[by][key] / self._kinds[case.kind]
         found = self._sums[name][axis]
         found[0] += weight * (label in case.labels.allowed[axis])
         found[1] += weight
 
     def right(self, name: str) -> dict[str, float]:
-        """Shares right of one predictor."""
+        """Accuracy of one predictor, by axis."""
         return {axis: good / total for axis, (good, total) in self._sums[name].items() if total}
 
 
 def compare(
-    cases: Sequence[LabelledCase], catalogue: Catalogue, *, tell: Callable[[str], None] = lambda _: None
+    cases: Sequence[LabelledCase], catalogue: Catalogue, *, progress: Callable[[str], None] = lambda _: None
 ) -> list[Row]:
-    """Every predictor on held-out program families, the plainest first."""
+    """Every predictor on held-out families, the plainest first."""
     table = table_for(cases, catalogue, 0)
-    texts = [_text(one) for one in table.samples]
-    given = training.retry_given(cases)
-    sums, seconds = _Sums(cases), Counter[str]()
+    extractor = Extractor(Scanner(catalogue))
+    texts = [_leading_lines(one, extractor) for one in table.samples]
+    parts = [zlib.crc32(family_of(one.case).encode()) % FOLDS for one in table.samples]
+    comparison = _Comparison(cases)
     for number in range(FOLDS):
-        tell(f"fold {number + 1} of {FOLDS}")
-        numbered = [
-            (row, one, zlib.crc32(family_of(one.case).encode()) % FOLDS) for row, one in enumerate(table.samples)
-        ]
-        inside = [row for row, one, at in numbered if (at != number or one.example)]
-        outside = [row for row, one, at in numbered if at == number and one.window == "whole" and not one.example]
-        if not inside or not outside:
-            continue
-        fold = _Fold(table, inside, outside, texts)
-        asked = [table.samples[row].case for row in outside]
-        for name, answers in (
-            ("majority", metrics.majority([table.samples[row].case for row in inside])[:1] * len(asked)),
-            ("signatures alone", metrics.signatures_only([case.raw for case in asked], catalogue)),
-        ):
-            for case, answer in zip(asked, answers, strict=True):
-                for axis in AXES:
-                    sums.add(name, axis, case, answer.labels[axis])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for axis in AXES:
-                kept: dict[str, Fitted] = {}
-                for name, family in FAMILIES.items():
-                    began = time.monotonic()
-                    kept[name] = family(fold, axis)
-                    seconds[name] += time.monotonic() - began  # type: ignore[assignment] # seconds
-                    for case, label in zip(asked, _named(kept[name]), strict=True):
-                        sums.add(name, axis, case, label)
-                for case, label in zip(asked, _stacked(*(kept[name] for name in STACK)), strict=True):
-                    sums.add("stack of the last two", axis, case, label)
+        progress(f"fold {number + 1} of {FOLDS}")
+        numbered = list(enumerate(zip(table.samples, parts, strict=True)))
+        inside = [row for row, (one, part) in numbered if part != number or one.is_example]
+        outside = [row for row, (one, part) in numbered if part == number and one.view == WHOLE and not one.is_example]
+        if inside and outside:
+            comparison.add_fold(_Fold(table, inside, outside, texts), cases, catalogue)
+    return comparison.rows()
+
+
+class _Comparison:
+    """Accuracies and seconds of all predictors over the folds."""
+
+    def __init__(self, cases: Sequence[LabelledCase]) -> None:
+        self._sums = _Sums(cases)
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def add_fold(self, fold: _Fold, cases: Sequence[LabelledCase], catalogue: Catalogue) -> None:
+        """Fit and evaluate every predictor on one fold."""
+        asked = [fold.table.samples[row].case for row in fold.outside]
+        learned = [fold.table.samples[row].case for row in fold.inside]
+        self._add_answers("majority", asked, baselines.majority(learned)[:1] * len(asked))
+        self._add_answers("signatures alone", asked, baselines.signatures_only([one.raw for one in asked], catalogue))
+        for axis in AXES:
+            fitted: dict[str, Fitted] = {}
+            for name, family in FAMILIES.items():
+                began = time.monotonic()
+                fitted[name] = family(fold, axis)
+                self._seconds[name] += time.monotonic() - began
+                self._add(name, axis, asked, _named(fitted[name]))
+            self._add(_STACKED, axis, asked, _stacked(*(fitted[name] for name in STACK)))
         began = time.monotonic()
-        for axis, labels in _rules_too(fold, given).items():
-            for case, label in zip(asked, labels, strict=True):
-                sums.add("faultline: linear, then rules", axis, case, label)
-        seconds["faultline: linear, then rules"] += time.monotonic() - began  # type: ignore[assignment]
-    names = ("majority", "signatures alone", *FAMILIES, "stack of the last two", "faultline: linear, then rules")
-    seconds["stack of the last two"] = sum(seconds[name] for name in STACK)
-    return [Row(name, sums.right(name), seconds[name] / FOLDS) for name in names]
+        for axis, labels in _product(fold, cases, catalogue).items():
+            self._add(_PRODUCT, axis, asked, labels)
+        self._seconds[_PRODUCT] += time.monotonic() - began
+
+    def rows(self) -> list[Row]:
+        """One row for each predictor."""
+        self._seconds[_STACKED] = sum(self._seconds[name] for name in STACK)
+        names = ("majority", "signatures alone", *FAMILIES, _STACKED, _PRODUCT)
+        return [Row(name, self._sums.right(name), self._seconds[name] / FOLDS) for name in names]
+
+    def _add(self, name: str, axis: str, asked: Sequence[LabelledCase], labels: Sequence[str]) -> None:
+        for case, label in zip(asked, labels, strict=True):
+            self._sums.add(name, axis, case, label)
+
+    def _add_answers(self, name: str, asked: Sequence[LabelledCase], answers: Sequence[Answer]) -> None:
+        for axis in AXES:
+            self._add(name, axis, asked, [one.labels[axis] for one in answers])
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -144,7 +144,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise ModelError(f"{path}: no model there ({error.strerror or error})") from error
     try:
-        manifest = json.loads(data)
+        manifest: dict[str, Any] = json.loads(data)
     except ValueError as error:
         raise ModelError(f"{path}: expected JSON: truncated or altered") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
@@ -176,7 +176,7 @@ def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     except OSError as error:
         raise ModelError(f"{path}: {error.strerror or error}") from error
     if size != listed["bytes"]:
-        raise ModelError(f"{path}: expected {told['bytes']} bytes, got {size}: truncated or altered")
+        raise ModelError(f"{path}: expected {listed['bytes']} bytes, got {size}: truncated or altered")
     if _digest(data) != listed["sha256"]:
         raise ModelError(f"{path}: SHA-256 is not the manifest's: altered")
     return data

@@ -37,7 +37,9 @@ class ConditionalLogit:
         return out
 
 
-def fit(features: Floats, targets: Floats, weights: Any, penalty: float, *, max_iterations: int = 500) -> ConditionalLogit:
+def fit(
+    features: Floats, targets: Floats, weights: Any, penalty: float, *, max_iterations: int = 500
+) -> ConditionalLogit:
     """Fit the coefficients by penalised maximum likelihood, with L-BFGS-B run to convergence.
 
     Args:

@@ -1,7 +1,7 @@
 """Constants of the model that are not fitted, each with its source.
 
-"Judgement" means that a person chose the value. "Held-out kinds" means that the value was chosen by accuracy on kinds of
-failure that were held out of training.
+"Judgement" means that a person chose the value. "Held-out kinds" means that the value was chosen by accuracy on kinds
+of failure that were held out of training.
 """
 
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ PRIOR_SHIFT: Final[Mapping[str, float]] = {"side": 0.5, "cause": 0.5, "symptom":
 # Passes beyond that change accuracy on held-out kinds by less than 0.1 points.
 SOLVER_TOLERANCE: Final = 0.02
 SOLVER_PASSES: Final = 100
-# Numerical: the solver's step suits samples of weight one. A heavier sample enters several times, with a smaller weight.
+# Numerical: the solver's step suits samples of weight one. A heavier sample enters several times, with less weight.
 SAMPLE_WEIGHT_LIMIT: Final = 3.0
 # Judgement: in the prior of a site the packaged shares count as much as this many cases of its operator.
 SITE_PRIOR_CASES: Final = 20
@@ -106,14 +106,24 @@ PROBABILITY_FLOOR: Final = 1e-6
 FUSION_PENALTY: Final = 1.0
 # Held-out kinds: share of the words that masked samples lack, on which the second stage is fitted.
 MASKED_WORD_SHARE: Final = 0.5
+# Judgement, not fitted: how much the retry outlook follows the text model, the outlook of the causes of the chosen side
+# and of all causes, and votes by the strength of the entry and its place. Fitted coefficients follow the text alone;
+# on failures in operation they start more jobs before a repair and fewer that a retry would help.
+RETRY_COEFFICIENTS: Final = (0.5, 1.0, 0.0)
+RETRY_VOTE_OF_STRENGTH: Final[Mapping[str, float]] = {"decisive": 0.54, "strong": 0.21, "weak": 0.045}
+RETRY_VOTE_OF_PLACE: Final[Mapping[str, float]] = {
+    "first": 1.0, "following": 0.3, "consequence": 0.6, "scheduler": 1.0, "scheduler and log": 0.4,
+}  # fmt: skip
 # Judgement: so many samples, drawn by the seed, fix the few coefficients; more only take time.
 FUSION_SAMPLES: Final = 24_000
 # Judgement: causes of which failures of the program itself have a category.
 PROGRAM_CAUSES: Final = ("USER.1", "USER.3", "USER.4")
 # Taxonomy: categories of what a program misses in its environment. They apply to failures of the user's side only.
 ENVIRONMENT_CATEGORIES: Final = "EE."
+# Judgement: neither "the program's own cause" nor its opposite is ever less likely than this for the category.
+PROGRAM_CAUSE_FLOOR: Final = 0.05
 # Judgement: a category is reported from this probability on; below it is "none".
-CATEGORY_THRESHOLD: Final = 0.6
+CATEGORY_THRESHOLD: Final = 0.75
 # Judgement: "no symptom" leads from this probability on.
 NO_SYMPTOM_THRESHOLD: Final = 0.6
 # Judgement, of costs: a retry that fails again wastes more than one that is left out. A job is held for a repair where

@@ -5,7 +5,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
@@ -92,15 +92,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # sc
 
     def decision_function(self, X: Any) -> NDArray[np.floating[Any]]:  # noqa: N803
         """Scores of each class, shape (samples, classes); of two classes the second one's lead, shape (samples,)."""
+        check_is_fitted(self)
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == _TWO_CLASSES else scores
 
     def predict_proba(self, X: Any) -> NDArray[np.floating[Any]]:  # noqa: N803
         """Class probabilities, shape (samples, classes)."""
-        return softmax(self._scores(X))
+        check_is_fitted(self)
+        probabilities: NDArray[np.floating[Any]] = softmax(self._scores(X))
+        return probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of each sample, shape (samples,)."""
+        check_is_fitted(self)
         labels: NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
         return labels
 
@@ -110,7 +114,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # sc
         return tags
 
     def _scores(self, X: Any) -> NDArray[np.floating[Any]]:  # noqa: N803
-        check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)  # noqa: N806
         scores: NDArray[np.floating[Any]] = np.asarray(X @ self.coef_) + self.intercept_
         return scores
@@ -175,8 +178,3 @@ def softmax(scores: Any) -> Any:
     """Row-wise softmax in the precision of the scores."""
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     return shifted / shifted.sum(axis=1, keepdims=True)
-
-
-def as_csr(matrix: Any) -> Any:
-    """The matrix in compressed sparse rows."""
-    return matrix.tocsr() if issparse(matrix) else csr_matrix(matrix)

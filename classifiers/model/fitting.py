@@ -58,7 +58,7 @@ def rounded(text: TextModel) -> TextModel:
     weights = text.weights.copy()
     weights[np.abs(weights) < constants.SMALL_WEIGHT * np.abs(weights).max(axis=0, initial=0.0)] = 0
     weights = weights.astype(np.float16).astype(np.float32)
-    kept = weights.any(axis=1)
+    kept = np.asarray(weights.any(axis=1))
     names = tuple(name for name, keep in zip(text.names, kept, strict=True) if keep)
     return TextModel(names, text.heads, weights[kept], text.intercept)
 

@@ -1,7 +1,7 @@
 """Fits the second stage and the calibration on samples whose kinds the first stage has not seen.
 
-The first stage is fitted once for each fold of kinds, without that fold, and then reads the fold's samples. Every number
-that the second stage is fitted on is therefore out of fold.
+The first stage is fitted once for each fold of kinds, without that fold, and then reads the fold's samples. Every
+number that the second stage is fitted on is therefore out of fold.
 
 The coefficients are fitted on masked samples: the first stage reads them without the catalogue's features and without
 half of their words. Training kinds are worded more alike than failures in operation are, and the first stage reads the
@@ -20,6 +20,7 @@ from classifiers.model import conditional_logit, constants
 from classifiers.model.calibration import UNFITTED, Calibration, fit_calibration
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.fitting import fit_text
+from classifiers.model.fusion_input import PLACES, STRENGTHS
 from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, FusedLabels, LabelFusion, number_of_coefficients
 from classifiers.model.linear_model import Floats
 from classifiers.model.samples import Sample
@@ -61,14 +62,16 @@ def held_out_stage(table: TrainingTable, seed: int, progress: Callable[[str], No
     masked_matrix = _masked(table, seed)
     rows = table.rows(lambda sample: not sample.is_example)
     place = {row: number for number, row in enumerate(rows)}
-    classes = {axis: tuple(sorted(set(table.targets(range(len(table.samples)), axis).labels))) for axis in constants.AXES}
+    classes = {
+        axis: tuple(sorted(set(table.targets(range(len(table.samples)), axis).labels))) for axis in constants.AXES
+    }
     floor = constants.PROBABILITY_FLOOR
     whole = {axis: np.full((len(rows), len(codes)), floor, np.float32) for axis, codes in classes.items()}
     masked = {axis: one.copy() for axis, one in whole.items()}
     known = np.zeros(len(rows))
     for fold in range(constants.FOLDS):
         progress(f"cross-fitting: fold {fold + 1} of {constants.FOLDS}")
-        inside = table.rows(lambda sample, fold=fold: sample.fold != fold and sample.is_whole)
+        inside = [row for row, sample in enumerate(table.samples) if sample.fold != fold and sample.is_whole]
         outside = [row for row in rows if table.samples[row].fold == fold]
         if not inside or not outside:
             continue
@@ -107,7 +110,9 @@ def fit_second_stage(
             features = np.concatenate([features, votes], axis=2)
         targets, weights = _targets(drawn, axis, codes)
         used = np.flatnonzero(weights > 0)
-        if len(used):
+        if axis == "retry":
+            coefficients[axis] = retry_logit()
+        elif len(used):
             coefficients[axis] = conditional_logit.fit(
                 features[used], targets[used], weights[used], constants.FUSION_PENALTY
             )
@@ -116,6 +121,16 @@ def fit_second_stage(
     labels = fusion.labels([sample.fusion for sample in stage.samples], stage.whole, stage.known_words)
     calibration = _calibration(stage.samples, labels)
     return SecondStage(coefficients, calibration, _figures(stage.samples, labels, calibration))
+
+
+def retry_logit() -> ConditionalLogit:
+    """The conditional logit of the retry outlook, of which the coefficients are not fitted."""
+    votes = (
+        constants.RETRY_VOTE_OF_STRENGTH[strength] * constants.RETRY_VOTE_OF_PLACE[place]
+        for strength in STRENGTHS
+        for place in PLACES
+    )
+    return ConditionalLogit((*constants.RETRY_COEFFICIENTS, *votes))
 
 
 def _masked(table: TrainingTable, seed: int) -> Any:
@@ -134,8 +149,9 @@ def _targets(taken: Sequence[Sample], axis: str, codes: Sequence[str]) -> tuple[
     weights = np.zeros(len(taken))
     for row, sample in enumerate(taken):
         for label, share in label_shares(sample, axis):
-            targets[row, places[label]] = share
-            weights[row] = sample.weight_for(axis)
+            if label in places:
+                targets[row, places[label]] = share
+                weights[row] = sample.weight_for(axis)
     return targets, weights
 
 

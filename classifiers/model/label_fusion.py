@@ -101,7 +101,8 @@ class LabelFusion:
             return np.stack([own, _log(fused["cause"] @ self._sides)], axis=2)
         if axis == "category":
             program = fused["cause"][:, self._program].sum(axis=1, keepdims=True)
-            return np.stack([own, _log(np.where(self._no_category, 1 - program, program))], axis=2)
+            matching = np.where(self._no_category, 1 - program, program)
+            return np.stack([own, _log(matching, constants.PROGRAM_CAUSE_FLOOR)], axis=2)
         if axis == "retry":
             chosen = self._sides.T[fused["side"].argmax(axis=1)]
             causes = fused["cause"]
@@ -141,12 +142,8 @@ class LabelFusion:
         symptoms = self._symptoms(fused["symptom"], inputs)
         outlooks = self._outlooks(fused["retry"], text["retry"], sides)
         confidence = self._confidence_features(inputs, text["side"], fused["side"], known_words)
-        return [
-            FusedLabels(*axes, confidence_features=features, deciding_entry=one.deciding_entry)
-            for *axes, features, one in zip(
-                sides, causes, categories, symptoms, outlooks, confidence, inputs, strict=True
-            )
-        ]
+        columns = (sides, causes, categories, symptoms, outlooks, confidence, [one.deciding_entry for one in inputs])
+        return [FusedLabels(*row) for row in zip(*columns, strict=True)]
 
     def _causes(self, shares: Floats, sides: Sequence[str]) -> list[tuple[tuple[str, float], ...]]:
         """The best cause of the chosen side, then the likeliest others."""

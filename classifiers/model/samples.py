@@ -40,6 +40,7 @@ class Sample:
 
     Attributes:
         case: the case.
+        raw: the part of it that the view shows.
         features: its features by name.
         fusion: what the second stage reads of it.
         weight: its weight on the axes that its case was made for.
@@ -48,6 +49,7 @@ class Sample:
     """
 
     case: LabelledCase
+    raw: RawCase
     features: dict[str, float]
     fusion: FusionInput
     weight: float
@@ -95,7 +97,7 @@ def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> l
         chosen = list(_weighted_views(list(cases)))
         inputs = _all_inputs([view.raw for _, view, _ in chosen], catalogue)
         return [
-            Sample(case, named, fusion, weight, fold_of(case.kind, seed), view.name)
+            Sample(case, view.raw, named, fusion, weight, fold_of(case.kind, seed), view.name)
             for (case, view, weight), (named, fusion) in zip(chosen, inputs, strict=True)
         ]
 

@@ -144,8 +144,8 @@ def _add_process_facts(extracted: ExtractedCase, out: dict[str, float]) -> None:
     for end in extracted.process_exits[:6]:
         if end.signal:
             out[f"d:signal={end.signal}"] = constants.PROCESS_SIGNAL_VALUE
-        elif end.code is not None:
-            code = end.code if is_known_code(end.code) else "#"
+        elif end.exit_code is not None:
+            code = end.exit_code if is_known_code(end.exit_code) else "#"
             out[f"d:code={code}"] = constants.PROCESS_EXIT_CODE_VALUE
 
 

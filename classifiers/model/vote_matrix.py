@@ -34,7 +34,7 @@ class VoteMatrix:
     def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]]) -> None:
         self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
         self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
-        self._speaks = {axis: rows.any(axis=1) for axis, rows in self._statements.items()}
+        self._speaks = {axis: rows.any(axis=1).tolist() for axis, rows in self._statements.items()}
 
     def indexed(self, inputs: Sequence[FusionInput]) -> IndexedVotes:
         """The votes of some samples as arrays; those of entries that the catalogue lacks are left out."""

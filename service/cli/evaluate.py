@@ -1,4 +1,4 @@
-"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: how right the classifier is, beside baselines."""
+"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: figures of the classifier next to baselines."""
 
 import argparse
 import json
@@ -12,8 +12,8 @@ from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.evaluation import held_out, measured_rates, metrics, model_comparison, report
-from classifiers.evaluation.metrics import Evaluation
+from classifiers.evaluation import baselines, case_files, held_out, measured_rates, metrics, model_comparison, report
+from classifiers.evaluation.metrics import Answer, Evaluation
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
@@ -23,18 +23,19 @@ from service.errors import FieldError, InvalidInput, ModelUnavailable
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(
         "evaluate",
         help="measure the classifier",
-        description="Without --cases: the packaged corpus, each kind judged by a model that has not seen it.",
+        description="Without --cases: the packaged cases, each kind classified by a model that has not seen it.",
     )
     parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
-    parser.add_argument("--json", type=Path, help="write what is taken for what on held-out kinds (not with --cases)")
-    parser.add_argument("--compare", action="store_true", help="families of models on held-out programs; takes minutes")
+    parser.add_argument("--json", type=Path, help="write the confusion of held-out kinds by cause (not with --cases)")
+    parser.add_argument(
+        "--compare", action="store_true", help="compare types of models on held-out families; takes minutes"
+    )
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
 
 
@@ -43,7 +44,7 @@ def _read(file: Path) -> list[LabelledCase]:
     try:
         if file.name.endswith(".zst"):
             return labelled_cases.read_file(file)
-        return metrics.read_cases(file.read_bytes(), file.name)
+        return case_files.read_cases(file.read_bytes(), file.name)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
     except DatasetError as error:
@@ -51,7 +52,7 @@ def _read(file: Path) -> list[LabelledCase]:
 
 
 def table(evaluations: Sequence[Evaluation]) -> str:
-    """The figures as a plain table, a column a predictor."""
+    """The figures as a plain table, one column for each predictor."""
     first = evaluations[0]
     lines = [f"{'':34s}" + "".join(f"{one.name:>26s}" for one in evaluations)]
     for axis, figures in first.axes.items():
@@ -75,12 +76,6 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     if first.many_line[1]:
         single[f"first line found, of {first.many_line[1]} of several ranks"] = first.many_line[0]
     lines += [f"{name:34s}{value:26.3f}" for name, value in single.items()]
-    lines += [
-        f"{f'{axis}: right in {medium}s, of {count}':34s}{right:26.3f}"
-        for medium, shares in first.by_medium.items()
-        for axis, (right, count) in shares.items()
-        if count
-    ]
     weak = [
         f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()
     ]
@@ -89,17 +84,29 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     return "\n".join(lines)
 
 
+def evaluations(
+    cases: Sequence[LabelledCase], answers: Sequence[tuple[str, Sequence[Answer]]]
+) -> dict[str, list[Evaluation]]:
+    """Figures of each predictor: of all cases under "", then of each medium (log, report) if cases name theirs."""
+    parts = {"": list(range(len(cases))), **metrics.by_medium(cases)}
+    return {
+        medium: [
+            metrics.measure(name, [cases[place] for place in places], [own[place] for place in places])
+            for name, own in answers
+        ]
+        for medium, places in parts.items()
+    }
+
+
 def run(args: argparse.Namespace) -> int:
     """Measure, print the figures, write the report."""
     if args.json is not None and args.cases is not None:
-        raise InvalidInput("--json tells of the packaged corpus, held out by kind: leave --cases away")
+        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
     check_writable(args.json)
     check_writable(args.html)
     catalogue = signatures.packaged()
     if args.compare:
-        rows = model_comparison.compare(
-            training_cases.packaged(), catalogue, tell=lambda line: print(line, file=sys.stderr)
-        )
+        rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=_progress)
         print(model_comparison.markdown(rows))
         return 0
     try:
@@ -107,19 +114,23 @@ def run(args: argparse.Namespace) -> int:
     except ModelError as error:
         raise ModelUnavailable(str(error)) from None
     if args.cases is not None:
-        cases, source = _read(args.cases), args.cases.name
-        verdicts = Diagnoser(model, catalogue).diagnose([case.raw for case in cases])
-        own = metrics.measure("faultline", cases, [metrics.answer_of(one) for one in verdicts])
+        cases, source, name = _read(args.cases), args.cases.name, "faultline"
+        answers = [metrics.answer_of(one) for one in Diagnoser(model, catalogue).diagnose([case.raw for case in cases])]
     else:
-        cases, source = training_cases.packaged(), "the packaged corpus"
-        own, told = held_out.held_out(
-            cases, catalogue, model.calibration, tell=lambda line: print(line, file=sys.stderr)
-        )
+        cases, source, name = training_cases.packaged(), "the packaged cases", "faultline, kind held out"
+        answers, viewed = held_out.held_out_answers(cases, catalogue, model, progress=_progress)
         if args.json is not None:
-            shares = measured_rates.tables(told, cases, model=model.label, threshold=model.calibration.threshold)
-            write_output(args.json, (json.dumps(shares, indent=1) + "\n").encode())
-    evaluations = [own, *held_out.baselines(cases, catalogue)]
-    print(table(evaluations))
+            rates = measured_rates.tables(viewed, cases, model=model.label, threshold=model.calibration.threshold)
+            write_output(args.json, (json.dumps(rates, indent=1) + "\n").encode())
+    figures = evaluations(cases, [(name, answers), *baselines.baselines(cases, catalogue)])
+    for medium, predictors in figures.items():
+        if medium:
+            print(f"\nmedium: {medium}, {predictors[0].cases} cases")
+        print(table(predictors))
     if args.html is not None:
-        write_output(args.html, report.page(evaluations, source=source, model=model.label).encode())
+        write_output(args.html, report.page(figures[""], source=source, model=model.label).encode())
     return 0
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr)

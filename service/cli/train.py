@@ -1,4 +1,4 @@
-"""`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the classifier and leave it where serving looks."""
+"""`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the classifier and save it for the service."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
-from classifiers.model import artifact, samples, training
+from classifiers.model import artifact, constants, training
 from service import settings
 from service.errors import FieldError, InvalidInput
 
@@ -21,7 +21,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser = commands.add_parser(
         "train",
         help="train the text classifier on the corpus, and on labels of your own",
-        description=f"Own cases (labelled-case/1) count {samples.OPERATOR_WEIGHT:g} times a packaged one.",
+        description=f"Own cases (labelled-case/1) count {constants.OPERATOR_WEIGHT:g} times a packaged one.",
     )
     parser.add_argument("--add", type=Path, action="append", default=[], help="labelled-case/1 lines of your own")
     parser.add_argument("--output", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         labelled_cases.check_ids(cases)
     except DatasetError as error:
         raise InvalidInput(str(error)) from error
-    model, report = training.train(cases, seed=args.seed, tell=lambda line: print(line, file=sys.stderr))
+    model, report = training.train(cases, seed=args.seed, progress=lambda line: print(line, file=sys.stderr))
     try:
         artifact.save(model, folder)
     except OSError as error:

@@ -1,0 +1,61 @@
+"""Two plain predictors that a model must beat: a constant, and the signature catalogue alone."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from classifiers import taxonomy
+from classifiers.contracts import RawCase
+from classifiers.data.labelled_cases import AXES, NONE, LabelledCase
+from classifiers.evaluation.metrics import Answer
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from classifiers.model.fusion_input import PLACES, STRENGTHS, fusion_input
+from classifiers.model.vote_matrix import labels_of
+from classifiers.signatures import Catalogue
+
+_DEFAULTS: Final[Mapping[str, str]] = {"cause": "USER.1", "category": NONE, "symptom": NONE, "retry": "futile"}
+# Judgement: weight of a vote by the strength of its entry and the place of its line.
+_STRENGTH: Final[Mapping[str, float]] = {"decisive": 1.8, "strong": 0.7, "weak": 0.15}
+_PLACE: Final[Mapping[str, float]] = {
+    "first": 1.0, "following": 0.35, "consequence": 0.6, "scheduler": 1.0, "scheduler and log": 0.4,
+}  # fmt: skip
+_VOTE_WEIGHTS: Final = tuple(_STRENGTH[strength] * _PLACE[place] for strength in STRENGTHS for place in PLACES)
+
+
+def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[tuple[str, list[Answer]]]:
+    """Names and answers of both."""
+    return [
+        ("majority", majority(cases)),
+        ("signatures alone", signatures_only([case.raw for case in cases], catalogue)),
+    ]
+
+
+def majority(cases: Sequence[LabelledCase]) -> list[Answer]:
+    """The most frequent label of each axis, always."""
+    labels = {}
+    for axis in AXES:
+        counts = Counter(best for case in cases if (best := case.labels.best[axis]) is not None)
+        labels[axis] = counts.most_common(1)[0][0] if counts else NONE
+    shown = Answer(labels=labels, top={}, confidence=0.5)
+    return [shown] * len(cases)
+
+
+def signatures_only(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Answer]:
+    """The labels of the catalogue alone; "user, buggy code, none" where no entry matches."""
+    axes = taxonomy.load()
+    extractor = Extractor(Scanner(catalogue))
+    entries = {entry.id: entry for entry in catalogue.entries}
+    answers = []
+    for raw in raws:
+        votes = fusion_input(extractor.extract(raw)).votes
+        labels: dict[str, str] = {}
+        for axis, default in _DEFAULTS.items():
+            scores: dict[str, float] = defaultdict(float)
+            for vote in votes:
+                for code, weight in labels_of(entries[vote.entry], axis).items():
+                    scores[code] += _VOTE_WEIGHTS[vote.group] * weight
+            labels[axis] = max(scores, key=lambda code: scores[code]) if scores else default
+        labels["side"] = axes.side_of(labels["cause"])
+        answers.append(Answer(labels=labels, top={}, confidence=0.5))
+    return answers
