@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -45,7 +46,7 @@ _COMPONENTS: Final = 200
 _LANDMARKS: Final = 300
 _CHARS: Final = 30_000
 _TOLERANCE: Final = 0.02
-_PASSES: Final = 400
+_PASSES: Final = 2_000
 _TREES: Final = 20
 _DENSE: Final = ("s:", "sc:", "sk:", "sy:", "sr:", "e:", "d:")
 
@@ -89,7 +90,8 @@ def _linear(fold: _Fold, axis: str, matrix: Any, outside: Any) -> Fitted:
     """A linear model over the inside rows of `matrix`, which has all samples; `outside` has the rows to evaluate."""
     targets = fold.table.targets(fold.inside, axis)
     weights = np.asarray(targets.weights)
-    model = LogisticRegression(C=2.0, solver="saga", max_iter=_PASSES, tol=_TOLERANCE, random_state=0)
+    solver = "saga" if issparse(matrix) else "lbfgs"
+    model = LogisticRegression(C=2.0, solver=solver, max_iter=_PASSES, tol=_TOLERANCE, random_state=0)
     model.fit(matrix[targets.rows], targets.labels, sample_weight=weights * len(weights) / weights.sum())
     return np.log(np.maximum(model.predict_proba(outside), 1e-9)), tuple(str(one) for one in model.classes_)
 

@@ -23,6 +23,7 @@ from service.errors import FieldError, InvalidInput, ModelUnavailable
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser(

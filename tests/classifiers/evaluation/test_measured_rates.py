@@ -6,7 +6,7 @@ from classifiers import signatures
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import held_out, measured_rates
 from classifiers.evaluation.metrics import Answer
-from classifiers.model.label_fusion import SIGNALS, Calibration
+from classifiers.model.artifact import Model
 
 
 def _answer(side: str, cause: str, confidence: float) -> Answer:
@@ -21,12 +21,12 @@ def _answer(side: str, cause: str, confidence: float) -> Answer:
 def test_shares_count_each_kind_alike(cases: list[LabelledCase]) -> None:
     case = next(one for one in cases if one.labels.best["cause"] == "USER.1")
     other = next(one for one in cases if one.labels.best["cause"] == "USER.1" and one.kind != case.kind)
-    told = [
+    answers = [
         (case, _answer("user", "USER.1", 0.95), 1.0),
         (other, _answer("user", "USER.1", 0.95), 0.5),
         (other, _answer("system", "SYS.1", 0.25), 0.5),
     ]
-    table = measured_rates.tables(told, [case, other], model="m 1", threshold=0.5)["causes"]["USER.1"]
+    table = measured_rates.tables(answers, [case, other], model="m 1", threshold=0.5)["causes"]["USER.1"]
     assert table["side"] == {"user": 0.75, "system": 0.25}
     assert table["abstained"] == 0.25
     assert table["right"] == 0.75
@@ -36,12 +36,13 @@ def test_shares_count_each_kind_alike(cases: list[LabelledCase]) -> None:
     assert table["weak"]
 
 
-def test_every_window_of_a_case_is_told_and_every_cause_sums_to_one(cases: list[LabelledCase]) -> None:
-    calibration = Calibration((1.0, *(0.0,) * (len(SIGNALS) - 1)), 0.0, 0.5)
-    own, told = held_out.held_out(cases, signatures.packaged(), calibration)
-    assert own.cases == len(cases)
-    assert len(told) > len(cases)
-    table = measured_rates.tables(told, cases, model="m 1", threshold=0.5)
+def test_every_view_of_a_case_is_answered_and_the_shares_of_every_cause_sum_to_one(
+    cases: list[LabelledCase], model: Model
+) -> None:
+    answers, viewed = held_out.held_out_answers(cases, signatures.packaged(), model)
+    assert len(answers) == len(cases)
+    assert len(viewed) > len(cases)
+    table = measured_rates.tables(viewed, cases, model="m 1", threshold=0.5)
     assert json.loads(json.dumps(table)) == table
     for one in table["causes"].values():
         for axis in ("side", "cause", "retry", "confidence"):

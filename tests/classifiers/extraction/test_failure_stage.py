@@ -5,8 +5,9 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction import failure_stage
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.model.fitting import fit_text, table_of
+from classifiers.model.fitting import fit_text
 from classifiers.model.samples import samples
+from classifiers.model.training_table import table_of
 from classifiers.model.vectorizer import features
 
 SAVING = """Epoch 3/20
@@ -101,8 +102,8 @@ def test_only_the_symptom_depends_on_the_stage() -> None:
     last = "TypeError: can't pickle {} objects\n"
     saved = ("net.save('a.h5')\n", "torch.save(twin, there)\n", "  in save_checkpoint\n", "  in on_epoch_end\n")
     loaded = ("for one in DataLoader(two)\n", "  in _get_iterator\n", "batch_sampler=mine\n", "num_workers=9\n")
-    cases = [labelled(at, "D.1.6", before + last.format(f"n{at}")) for at, before in enumerate(saved)]
-    cases += [labelled(at, "C.2", before + last.format(f"m{at}")) for at, before in enumerate(loaded)]
+    cases = [labelled(at, "D.1.6", before + last.format(f"n{at}")) for at, before in enumerate(saved * 5)]
+    cases += [labelled(at, "C.2", before + last.format(f"m{at}")) for at, before in enumerate(loaded * 5)]
     taken = samples(cases, signatures.Catalogue((), {}), 0)
     table = table_of(taken)
     text = fit_text(table, range(len(taken)), ("side", "symptom"))

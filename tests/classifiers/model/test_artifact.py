@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ def folder(model: Model, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def test_what_was_saved_comes_back(model: Model, folder: Path) -> None:
+def test_a_saved_model_is_loaded_unchanged(model: Model, folder: Path) -> None:
     again = artifact.load(folder)
     assert again.text.names == model.text.names
     assert again.text.heads == model.text.heads
     assert np.array_equal(again.text.weights, model.text.weights)
+    assert again.fusion == model.fusion
     assert again.calibration == model.calibration
-    assert again.retry_given == model.retry_given
+    assert again.retry_by_cause == model.retry_by_cause
     assert again.label == model.label
 
 
@@ -58,16 +60,16 @@ def test_an_altered_manifest_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [("{", "expected JSON"), ('{"format": "other"}', "not a model of this program"), ("[]", "not a model")],
 )
-def test_a_foreign_manifest_is_refused(folder: Path, text: str, told: str) -> None:
+def test_a_foreign_manifest_is_refused(folder: Path, text: str, message: str) -> None:
     (folder / "manifest.json").write_text(text)
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=message):
         artifact.load(folder)
 
 
-@pytest.mark.parametrize(("key", "value"), [("features", 0), ("masking", 0), ("signals", ["odds"])])
+@pytest.mark.parametrize(("key", "value"), [("features", 0), ("masking", 0), ("confidence_features", ["odds"])])
 def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, value: object) -> None:
     file = folder / "manifest.json"
     manifest = json.loads(file.read_text())
@@ -76,3 +78,19 @@ def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, va
     file.write_text(json.dumps(manifest))
     with pytest.raises(ModelError, match=f"{key} differ.*run faultline train"):
         artifact.load(folder)
+
+
+def test_a_folder_of_the_former_format_asks_for_training(folder: Path) -> None:
+    file = folder / "manifest.json"
+    file.write_text(file.read_text().replace(artifact.FORMAT, "faultline-model/1"))
+    with pytest.raises(
+        ModelError, match=r"format 'faultline-model/1', expected 'faultline-model/2'.*run faultline train"
+    ):
+        artifact.load(folder)
+
+
+def test_a_model_without_coefficients_of_an_axis_is_refused(model: Model, tmp_path: Path) -> None:
+    fusion = {axis: one for axis, one in model.fusion.items() if axis != "cause"}
+    artifact.save(replace(model, fusion=fusion), tmp_path / "model")
+    with pytest.raises(ModelError, match="coefficients for the cause"):
+        artifact.load(tmp_path / "model")

@@ -1,5 +1,5 @@
 from classifiers.data import labelled_cases
-from classifiers.model.windows import cut
+from classifiers.model.case_views import views_of
 
 
 def case(text: str, root: str | None) -> labelled_cases.LabelledCase:
@@ -29,27 +29,27 @@ def case(text: str, root: str | None) -> labelled_cases.LabelledCase:
 TEXT = "".join(f"step {number}\n" for number in range(30)) + "KeyError: 'x'\nafter\nmore\n"
 
 
-def test_the_whole_comes_first_and_each_window_once() -> None:
-    windows = list(cut(case(TEXT, "KeyError: 'x'"), most=9))
-    names = [one.name for one in windows]
+def test_the_whole_comes_first_and_each_view_once() -> None:
+    views = list(views_of(case(TEXT, "KeyError: 'x'"), limit=9))
+    names = [one.name for one in views]
     assert names[0] == "whole"
     assert len(set(names)) == len(names)
-    alone = next(one for one in windows if one.name == "first error alone")
+    alone = next(one for one in views if one.name == "first error alone")
     assert alone.raw.streams[0].text == "KeyError: 'x'"
-    rank = next(one for one in windows if one.name == "one rank alone")
+    rank = next(one for one in views if one.name == "one rank alone")
     assert [one.rank for one in rank.raw.streams] == [1]
-    bare = next(one for one in windows if one.name == "without words of the scheduler")
+    bare = next(one for one in views if one.name == "without scheduler facts")
     assert (bare.raw.job.exit_code, bare.raw.job.gpus) == (None, None)
 
 
-def test_windows_without_the_failing_line_teach_less() -> None:
-    weights = {one.name: one.weight for one in cut(case(TEXT, "KeyError: 'x'"), most=9)}
+def test_views_without_the_failing_line_have_less_weight() -> None:
+    weights = {one.name: one.weight for one in views_of(case(TEXT, "KeyError: 'x'"), limit=9)}
     assert weights["launcher alone"] < weights["one rank alone"]
 
 
-def test_the_same_case_gives_the_same_windows() -> None:
-    assert list(cut(case(TEXT, "KeyError: 'x'"))) == list(cut(case(TEXT, "KeyError: 'x'")))
+def test_the_same_case_gives_the_same_views() -> None:
+    assert list(views_of(case(TEXT, "KeyError: 'x'"))) == list(views_of(case(TEXT, "KeyError: 'x'")))
 
 
-def test_no_more_windows_than_asked() -> None:
-    assert len(list(cut(case(TEXT, None), most=2))) <= 2
+def test_no_more_views_than_asked() -> None:
+    assert len(list(views_of(case(TEXT, None), limit=2))) <= 2

@@ -1,89 +1,137 @@
+"""Labels that follow from the text model's probabilities and from votes of the catalogue."""
+
 import numpy as np
 import pytest
 
-from classifiers.contracts import Case, JobFacts
-from classifiers.extraction.evidence_items import ExtractedCase
-from classifiers.model.label_fusion import SIGNALS, Judge, Judgement
-from classifiers.model.linear_model import Floats, Head, TextModel
+from classifiers import signatures
+from classifiers.model.calibration import CONFIDENCE_FEATURES
+from classifiers.model.conditional_logit import ConditionalLogit
+from classifiers.model.fusion_fitting import retry_logit
+from classifiers.model.fusion_input import GROUPS, FusionInput, Vote
+from classifiers.model.label_fusion import FusedLabels, LabelFusion
+from classifiers.model.linear_model import Floats
 
 SIDES = ("hardware", "system", "user")
 CAUSES = ("HW.NODE.1", "SYS.1", "SYS.5", "USER.1")
 CATEGORIES = ("EE.1", "GC.3", "none")
+SYMPTOMS = ("D.1.2", "D.1.3", "none")
 OUTLOOKS = ("after_repair", "futile", "helps", "helps_elsewhere")
-GIVEN = {
+RETRY_BY_CAUSE = {
     "HW.NODE.1": {"helps_elsewhere": 0.9, "after_repair": 0.1},
     "SYS.1": {"after_repair": 0.6, "helps": 0.2, "helps_elsewhere": 0.2},
     "SYS.5": {"helps": 0.85, "after_repair": 0.15},
     "USER.1": {"futile": 1.0},
 }
+VOTES = (0.5,) * len(GROUPS)
+CATALOGUE = signatures.packaged()
+NODE_FAILURE = next(
+    entry
+    for entry in CATALOGUE.entries
+    if entry.strength == "decisive" and entry.causes.get("HW.NODE.1", 0) == 1 and entry.role == "initiating"
+)
 
 
 @pytest.fixture(scope="module")
-def judge() -> Judge:
-    heads, begin = [], 0
-    for axis, classes in (("side", SIDES), ("cause", CAUSES), ("category", CATEGORIES), ("retry", OUTLOOKS)):
-        heads.append(Head(axis, classes, begin))
-        begin += len(classes)
-    nothing = np.zeros((0, begin), dtype=np.float32)
-    return Judge(TextModel((), tuple(heads), nothing, np.zeros(begin, dtype=np.float32)), GIVEN)
-
-
-@pytest.fixture(scope="module")
-def silent() -> Case:
-    return Case(JobFacts("failed"), ())
+def fusion() -> LabelFusion:
+    classes = {"side": SIDES, "cause": CAUSES, "category": CATEGORIES, "symptom": SYMPTOMS, "retry": OUTLOOKS}
+    coefficients = {
+        "cause": ConditionalLogit((1.0, 0.3, *VOTES)),
+        "side": ConditionalLogit((0.6, 0.4)),
+        "category": ConditionalLogit((0.8, 0.8, *VOTES)),
+        "symptom": ConditionalLogit((1.0, *VOTES)),
+        "retry": retry_logit(),
+    }
+    return LabelFusion(classes, coefficients, RETRY_BY_CAUSE, CATALOGUE)
 
 
 def shares(*values: float) -> Floats:
     return np.array(values, dtype=np.float32)
 
 
-def judged(judge: Judge, silent: Case, cause: Floats, retry: Floats, category: Floats) -> Judgement:
-    """What is said of a case that no entry speaks of, from the words alone."""
-    sides = shares(cause[0], cause[1] + cause[2], cause[3])
-    text = {"side": sides, "cause": cause, "category": category, "retry": retry}
-    return judge.judge(ExtractedCase(silent, [], [], 0, 0), text, 1.0)
+def labels(
+    fusion: LabelFusion,
+    cause: Floats,
+    *,
+    retry: Floats | None = None,
+    category: Floats | None = None,
+    symptom: Floats | None = None,
+    votes: tuple[Vote, ...] = (),
+    single_process: bool = False,
+) -> FusedLabels:
+    """The labels of a case of which the text model gives these probabilities."""
+    text = {
+        "side": shares(cause[0], cause[1] + cause[2], cause[3]),
+        "cause": cause,
+        "category": shares(0.1, 0.1, 0.8) if category is None else category,
+        "symptom": shares(0.1, 0.1, 0.8) if symptom is None else symptom,
+        "retry": shares(0.25, 0.25, 0.25, 0.25) if retry is None else retry,
+    }
+    one = FusionInput(votes, None, has_onset=True, distributed=True, single_process=single_process, lines=1)
+    rows = {axis: values[np.newaxis, :] for axis, values in text.items()}
+    return fusion.labels([one], rows, [1.0])[0]
 
 
-def outlook(judge: Judge, silent: Case, cause: Floats, retry: Floats) -> str:
-    return judged(judge, silent, cause, retry, shares(0.1, 0.1, 0.8)).retry
+def outlook(fusion: LabelFusion, cause: Floats, retry: Floats) -> str:
+    return labels(fusion, cause, retry=retry).retry
 
 
-def category(judge: Judge, silent: Case, cause: Floats, said: Floats) -> str:
-    return judged(judge, silent, cause, shares(0.25, 0.25, 0.25, 0.25), said).category
+def test_a_passing_failure_is_retried(fusion: LabelFusion) -> None:
+    assert outlook(fusion, shares(0.02, 0.05, 0.92, 0.01), shares(0.1, 0.02, 0.86, 0.02)) == "helps"
+    assert outlook(fusion, shares(0.96, 0.02, 0.01, 0.01), shares(0.1, 0.02, 0.03, 0.85)) == "helps_elsewhere"
 
 
-def test_what_passes_is_tried_again(judge: Judge, silent: Case) -> None:
-    assert outlook(judge, silent, shares(0.02, 0.05, 0.92, 0.01), shares(0.1, 0.02, 0.86, 0.02)) == "helps"
-    assert outlook(judge, silent, shares(0.96, 0.02, 0.01, 0.01), shares(0.1, 0.02, 0.03, 0.85)) == "helps_elsewhere"
-
-
-def test_words_of_a_standing_fault_hold_a_job_back_though_its_cause_mostly_passes(judge: Judge, silent: Case) -> None:
+def test_words_of_a_lasting_fault_hold_a_job_back_though_its_cause_mostly_passes(fusion: LabelFusion) -> None:
     outage = shares(0.01, 0.05, 0.93, 0.01)
-    assert outlook(judge, silent, outage, shares(0.3, 0.02, 0.66, 0.02)) == "helps"
-    assert outlook(judge, silent, outage, shares(0.55, 0.02, 0.41, 0.02)) == "after_repair"
+    assert outlook(fusion, outage, shares(0.3, 0.02, 0.66, 0.02)) == "helps"
+    assert outlook(fusion, outage, shares(0.55, 0.02, 0.41, 0.02)) == "after_repair"
 
 
-def test_nothing_helps_before_somebody_has_looked_where_the_program_may_be_at_fault(judge: Judge, silent: Case) -> None:
-    assert outlook(judge, silent, shares(0.5, 0.1, 0.0, 0.4), shares(0.05, 0.4, 0.05, 0.5)) == "after_repair"
+def test_a_job_is_held_back_where_the_program_may_be_at_fault(fusion: LabelFusion) -> None:
+    assert outlook(fusion, shares(0.5, 0.1, 0.0, 0.4), shares(0.05, 0.4, 0.05, 0.5)) == "after_repair"
 
 
-def test_a_program_s_own_failure_is_not_tried_again(judge: Judge, silent: Case) -> None:
-    assert outlook(judge, silent, shares(0.02, 0.02, 0.01, 0.95), shares(0.1, 0.7, 0.1, 0.1)) == "futile"
+def test_a_failure_of_the_program_itself_is_not_retried(fusion: LabelFusion) -> None:
+    assert outlook(fusion, shares(0.02, 0.02, 0.01, 0.95), shares(0.1, 0.7, 0.1, 0.1)) == "futile"
 
 
-def test_a_path_that_the_platform_lacks_is_no_program_s_failure(judge: Judge, silent: Case) -> None:
+def test_a_path_that_the_platform_lacks_is_no_category_of_the_program(fusion: LabelFusion) -> None:
     platform, program = shares(0.05, 0.5, 0.05, 0.4), shares(0.02, 0.04, 0.04, 0.9)
-    assert category(judge, silent, platform, shares(0.9, 0.05, 0.05)) == "none"
-    assert category(judge, silent, program, shares(0.9, 0.05, 0.05)) == "EE.1"
-    assert category(judge, silent, platform, shares(0.03, 0.94, 0.03)) == "GC.3"
+    assert labels(fusion, platform, category=shares(0.9, 0.05, 0.05)).category == "none"
+    assert labels(fusion, program, category=shares(0.9, 0.05, 0.05)).category == "EE.1"
 
 
-def owner(judge: Judge, silent: Case, cause: Floats) -> float:
-    told = judged(judge, silent, cause, shares(0.1, 0.1, 0.4, 0.4), shares(0.1, 0.1, 0.8))
-    return told.signals[SIGNALS.index("owner")]
+def test_a_category_needs_a_cause_of_the_program(fusion: LabelFusion) -> None:
+    said = shares(0.02, 0.68, 0.3)
+    assert labels(fusion, shares(0.02, 0.04, 0.04, 0.9), category=said).category == "GC.3"
+    assert labels(fusion, shares(0.9, 0.04, 0.04, 0.02), category=said).category == "none"
 
 
-def test_that_the_platform_has_to_act_may_be_clear_where_its_side_is_not(judge: Judge, silent: Case) -> None:
-    either_of_the_platform = owner(judge, silent, shares(0.49, 0.49, 0.0, 0.02))
-    perhaps_the_user = owner(judge, silent, shares(0.02, 0.49, 0.0, 0.49))
+def test_a_decisive_entry_on_the_first_line_changes_a_doubtful_cause(fusion: LabelFusion) -> None:
+    doubtful = shares(0.2, 0.2, 0.15, 0.45)
+    assert labels(fusion, doubtful).causes[0][0] == "USER.1"
+    decided = labels(fusion, doubtful, votes=(Vote(NODE_FAILURE.id, GROUPS.index("decisive, first")),))
+    assert (decided.side, decided.causes[0][0]) == ("hardware", "HW.NODE.1")
+
+
+def test_the_first_cause_is_of_the_chosen_side(fusion: LabelFusion) -> None:
+    found = labels(fusion, shares(0.0, 0.31, 0.31, 0.38))
+    assert found.side == "system"
+    assert found.causes[0][0] in {"SYS.1", "SYS.5"}
+    assert len(found.causes) == 3
+
+
+def test_one_process_has_no_symptom_first_and_several_have_the_likeliest(fusion: LabelFusion) -> None:
+    cause, symptom = shares(0.02, 0.02, 0.01, 0.95), shares(0.3, 0.25, 0.45)
+    assert labels(fusion, cause, symptom=symptom, single_process=True).symptoms[0][0] == "none"
+    assert labels(fusion, cause, symptom=symptom).symptoms[0][0] == "D.1.2"
+    assert labels(fusion, cause, symptom=shares(0.1, 0.1, 0.8)).symptoms[0][0] == "none"
+
+
+def owner(fusion: LabelFusion, cause: Floats) -> float:
+    return labels(fusion, cause).confidence_features[CONFIDENCE_FEATURES.index("owner_log_odds")]
+
+
+def test_it_may_be_clear_that_the_platform_has_to_act_though_its_side_is_not(fusion: LabelFusion) -> None:
+    either_of_the_platform = owner(fusion, shares(0.49, 0.49, 0.0, 0.02))
+    perhaps_the_user = owner(fusion, shares(0.02, 0.49, 0.0, 0.49))
     assert either_of_the_platform > 2 > perhaps_the_user

@@ -5,7 +5,8 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.model import training
 from classifiers.model.artifact import Model
-from classifiers.model.label_fusion import SIGNALS
+from classifiers.model.calibration import CONFIDENCE_FEATURES, fit_calibration
+from classifiers.model.fitting import rounded, with_site_prior
 from classifiers.model.samples import fold_of, samples
 from classifiers.signatures import packaged
 from tests.classifiers.conftest import labelled
@@ -15,6 +16,8 @@ def test_the_same_seed_and_data_give_the_same_model(cases: list[LabelledCase], m
     again, _ = training.train(cases)
     assert again.text.names == model.text.names
     assert np.allclose(again.text.weights, model.text.weights)
+    assert again.fusion == model.fusion
+    assert again.calibration == model.calibration
     assert again.about["data"] == model.about["data"]
 
 
@@ -22,8 +25,8 @@ def test_the_report_names_classes_with_few_cases(cases: list[LabelledCase]) -> N
     _, report = training.train(cases)
     assert report.weak["cause"]["HW.NODE.2"] == 0
     assert "HW.GPU.1" not in report.weak["cause"]
-    assert set(report.held_out) >= {"side", "cause", "retry", "answered"}
-    assert set(report.seconds) == {"reading", "cross-validation", "fitting"}
+    assert set(report.held_out) == {"side", "cause", "category", "symptom", "retry", "answered"}
+    assert set(report.seconds) == {"reading", "cross-fitting", "fitting"}
 
 
 def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase], model: Model) -> None:
@@ -31,9 +34,9 @@ def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase]
     moved, _ = training.train([*cases, *own])
     head = moved.text.head("cause")
     places = {code: head.begin + place for place, code in enumerate(head.classes)}
-    same = training.site_prior(model.text, cases)
+    same = with_site_prior(model.text, cases)
     assert same is model.text
-    shifted = training.site_prior(model.text, [*cases, *own])
+    shifted = with_site_prior(model.text, [*cases, *own])
     change = shifted.intercept - model.text.intercept
     assert change[places["SYS.1"]] > 0 > change[places["USER.1"]]
     [verdict] = Diagnoser(moved, packaged()).diagnose([labelled("mount", 999).raw])
@@ -49,14 +52,22 @@ def test_a_kind_s_cases_share_a_fold(cases: list[LabelledCase]) -> None:
 
 
 def test_p_of_retry_given_a_cause_sums_to_one(cases: list[LabelledCase]) -> None:
-    given = training.retry_given(cases)
-    assert all(sum(shares.values()) == pytest.approx(1) for shares in given.values())
-    assert given["SYS.1"]["after_repair"] > 0.5
+    shares = training.retry_shares(cases)
+    assert all(sum(one.values()) == pytest.approx(1) for one in shares.values())
+    assert shares["SYS.1"]["after_repair"] > 0.5
 
 
-def test_the_curve_rises_with_what_was_right_and_abstains_below() -> None:
-    rows = [(float(place), *(0.0,) * (len(SIGNALS) - 1)) for place in range(-20, 20)]
+def test_confidence_rises_with_the_share_right_and_verdicts_abstain_below_the_threshold() -> None:
+    rows = [(float(place), *(0.0,) * (len(CONFIDENCE_FEATURES) - 1)) for place in range(-20, 20)]
     right = [row[0] > -15 for row in rows]
-    curve = training.calibrate(rows, right, [1.0] * len(rows))
+    curve = fit_calibration(rows, right, [1.0] * len(rows))
     assert curve.confidence(rows[0]) < curve.confidence(rows[-1])
     assert 0 < curve.threshold < curve.confidence(rows[-1])
+
+
+def test_a_model_keeps_its_weights_in_half_precision_and_drops_features_without_any(model: Model) -> None:
+    text = model.text
+    again = rounded(text)
+    assert np.array_equal(text.weights, text.weights.astype(np.float16).astype(np.float32))
+    assert text.weights.any(axis=1).all()
+    assert again.names == text.names

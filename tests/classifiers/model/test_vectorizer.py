@@ -1,4 +1,4 @@
-"""What of a log becomes words: all of a short one, the evidence of a long one."""
+"""Features of logs: all words of a short one, those of the evidence of a long one."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from classifiers import signatures
 from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
-from classifiers.model.vectorizer import features, is_single, words
+from classifiers.model.tokenizer import words
+from classifiers.model.vectorizer import features, is_single_process
 
 FAILURE = "RuntimeError: the server socket has failed to listen on any local network address"
 
@@ -22,27 +23,27 @@ def _features(extractor: Extractor, text: str) -> dict[str, float]:
 
 
 def test_every_line_of_a_short_log_counts(extractor: Extractor) -> None:
-    told = _features(extractor, f"waiting for the second worker at the gate\n{FAILURE}\n")
-    assert told["w:gate"] == pytest.approx(told["w:socket"])
-    assert "i:gate" not in told
-    assert "i:socket" in told
+    found = _features(extractor, f"waiting for the second worker at the gate\n{FAILURE}\n")
+    assert found["w:gate"] == pytest.approx(found["w:socket"])
+    assert "i:gate" not in found
+    assert "i:socket" in found
 
 
 def test_of_a_long_log_only_the_evidence_counts(extractor: Extractor) -> None:
     calm = "\n".join(f"epoch 1 batch {number} of the gate, all is well" for number in range(90))
-    told = _features(extractor, f"{calm}\n{FAILURE}\n")
-    assert "w:socket" in told
-    assert "w:gate" not in told
+    found = _features(extractor, f"{calm}\n{FAILURE}\n")
+    assert "w:socket" in found
+    assert "w:gate" not in found
 
 
-def test_that_a_job_failed_is_no_word_of_a_log_that_speaks(extractor: Extractor) -> None:
+def test_that_a_job_failed_is_no_word_of_its_log(extractor: Extractor) -> None:
     assert "w:failed" not in _features(extractor, "loss: nan\n")
     assert "w:failed" in _features(extractor, "")
 
 
 def test_chinese_signs_are_words_and_so_are_pairs_of_them() -> None:
-    told = words("训练卡住了 on GPU")
-    assert {"卡", "住", "卡 住", "gpu"} <= set(told)
+    found = words("训练卡住了 on GPU")
+    assert {"卡", "住", "卡 住", "gpu"} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +60,8 @@ def test_joined_words_count_whole_and_in_parts() -> None:
 @pytest.mark.parametrize(
     ("line", "single"), [("KeyError: 'RANK' in init_process_group", False), ("KeyError: 'x'", True)]
 )
-def test_one_device_and_words_of_a_group_are_no_single_process(
+def test_one_device_and_words_of_a_process_group_are_no_single_process(
     extractor: Extractor, line: str, *, single: bool
 ) -> None:
     job = JobFacts(status="failed", gpus=1)
-    assert is_single(extractor.extract(RawCase(job=job, streams=(LogStream(text=line),)))) is single
+    assert is_single_process(extractor.extract(RawCase(job=job, streams=(LogStream(text=line),)))) is single

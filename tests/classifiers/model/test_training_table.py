@@ -1,0 +1,55 @@
+"""Rows, labels and weights that an axis is fitted on."""
+
+import pytest
+
+from classifiers import signatures
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.data.labelled_cases import LabelledCase, Labels
+from classifiers.model import constants
+from classifiers.model.case_views import WHOLE
+from classifiers.model.samples import samples
+from classifiers.model.training_table import TrainingTable, table_of
+
+EMPTY = signatures.Catalogue((), {})
+BEST = {"side": "user", "cause": "USER.1", "category": "none", "symptom": "D.2.1", "retry": "futile"}
+
+
+def case(number: int, text: str = "rank 2 waits in the barrier", **allowed: tuple[str, ...]) -> LabelledCase:
+    name = f"symptom-{number}"
+    return LabelledCase(
+        id=name,
+        group=name,
+        kind=name,
+        raw=RawCase(job=JobFacts(status="hung", gpus=4), streams=(LogStream(text=text),)),
+        labels=Labels(best=dict(BEST), allowed={**{axis: (label,) for axis, label in BEST.items()}, **allowed}),
+        provenance={"origin": "composed", "labelled_for": "symptom"},
+    )
+
+
+def table(*cases: LabelledCase) -> TrainingTable:
+    return table_of(samples(cases, EMPTY, 0))
+
+
+def test_cases_composed_for_another_axis_are_few_there_and_have_their_total_weight() -> None:
+    found = table(*(case(number) for number in range(10)))
+    every = range(len(found.samples))
+    secondary, own = found.targets(every, "side"), found.targets(every, "symptom")
+    assert len(found.rows(lambda sample: sample.view == WHOLE)) == 10
+    assert own.rows == list(every)
+    assert 0 < len(secondary.rows) < len(own.rows) / 2
+    assert sum(secondary.weights) == pytest.approx(constants.SECONDARY_AXIS_WEIGHT * sum(own.weights), rel=0.1)
+
+
+def test_labels_that_experts_could_defend_share_the_rest_of_the_weight() -> None:
+    found = table(case(0, symptom=("D.2.1", "D.2.2", "C.3")))
+    targets = found.targets([0], "symptom")
+    total = sum(targets.weights)
+    shares = {label: weight / total for label, weight in zip(targets.labels, targets.weights, strict=True)}
+    assert shares == pytest.approx({"D.2.1": 0.75, "D.2.2": 0.125, "C.3": 0.125})
+
+
+def test_only_words_of_several_kinds_are_features() -> None:
+    found = table(case(0, "shared line of alpha"), case(1, "shared line of beta"))
+    assert "w:shared" in found.names
+    assert "w:alpha" not in found.names
+    assert found.sizes[0] > found.matrix[0].nnz
