@@ -46,12 +46,12 @@ class TopicInMemory:
 
 
 def announce(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress."""
     print(text, flush=True)  # noqa: T201 -- this is a command
 
 
 def port_is_taken(port: int) -> bool:
-    """Whether something listens there already."""
+    """Return whether the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -62,13 +62,13 @@ def port_is_taken(port: int) -> bool:
 
 
 def stored_count(services: compose.Services) -> int:
-    """Job completions the worker has committed."""
+    """Return the number of job completions that the worker has committed."""
     samples = (sample for metric in services.telemetry.events.collect() for sample in metric.samples)
     return int(sum(sample.value for sample in samples if sample.name.endswith("_total")))
 
 
 class BackgroundThreads:
-    """What runs beside the player: when one part ends by an error, all end."""
+    """Threads of the worker and the server; an error in one stops all."""
 
     def __init__(self, stop: threading.Event) -> None:
         self.stop = stop
@@ -76,7 +76,7 @@ class BackgroundThreads:
         self._threads: list[threading.Thread] = []
 
     def start(self, name: str, action: Callable[[], object]) -> None:
-        """Run `action` in a thread of its own."""
+        """Run `action` in its own thread."""
 
         def guarded() -> None:
             try:
@@ -90,14 +90,14 @@ class BackgroundThreads:
         thread.start()
 
     def join(self) -> None:
-        """Wait for their end."""
+        """Stop all threads and wait for them."""
         self.stop.set()
         for thread in self._threads:
             thread.join(timeout=10)
 
 
 def main() -> int:
-    """Run the demo until interrupted; 2 where the port is taken."""
+    """Run the demo until interrupted; exit code 2 if the port is in use."""
     parser = argparse.ArgumentParser(prog="make demo")
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the demo's database goes; emptied first")
@@ -111,7 +111,7 @@ def main() -> int:
     services = compose.build(
         settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
     )
-    # A program that was started in the background has SIGINT switched off; it ends by either.
+    # A background process starts with SIGINT ignored; end by either signal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -126,16 +126,16 @@ def main() -> int:
 
 
 def publish(services: compose.Services) -> list[str]:
-    """The reports of the weeks that are over, oldest first; their names."""
+    """Publish the reports of the completed weeks, oldest first; return their names."""
     now = services.clock.now()
     this = weeks.of(now, services.zone)
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
 def run(services: compose.Services, port: int) -> int:
-    """Play and serve."""
+    """Play the stream and serve the pages."""
     services.store.upgrade()
-    announce("database made and migrated")
+    announce("database created and migrated")
     announce(f"model loaded: {services.diagnoser.model}")
     broker = MemoryBroker({TOPIC: PARTITIONS})
     consumer = services.consumer_of(Patient(broker, "demo", [TOPIC]), TopicInMemory())

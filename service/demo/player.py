@@ -1,4 +1,4 @@
-"""Plays the bundled stream: four weeks at once, then its jobs again and again as they would come in."""
+"""Plays the bundled stream: four weeks at once, then its jobs repeatedly as new ones."""
 
 import threading
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ LIVE_EVERY_S = 20.0
 
 
 def stream() -> list[dict[str, Any]]:
-    """The bundled job completions, oldest first, times counted back from the moment they are played."""
+    """Return the bundled job completions, oldest first, with times relative to the moment of playing."""
     packed = files("service.demo").joinpath("stream.jsonl.zst").read_bytes()
     cases: list[tuple[bytes, list[str]]] = []
     jobs: list[dict[str, Any]] = []
@@ -35,7 +35,7 @@ def stream() -> list[dict[str, Any]]:
 
 
 def _on(job: dict[str, Any], content: bytes, nodes: list[str]) -> dict[str, Any]:
-    """A failed job with its log, in which the nodes have the names of those it ran on."""
+    """Return a failed job with its log, in which node names are replaced by those of the job."""
     for old, new in zip(nodes, job["nodes"], strict=False):
         content = content.replace(old.encode(), new.encode())
     found: dict[str, Any] = orjson.loads(content)
@@ -43,7 +43,7 @@ def _on(job: dict[str, Any], content: bytes, nodes: list[str]) -> dict[str, Any]
 
 
 def at(job: Mapping[str, Any], ended: datetime) -> bytes:
-    """One job completion that ended then, as its scheduler would publish it."""
+    """Return a job completion that ended at `ended`, as a scheduler would publish it."""
     event = {name: value for name, value in job.items() if name not in {"ended_ago_s", "ran_s"}}
     started = ended - timedelta(seconds=job["ran_s"])
     event |= {"schema": "job-completion/1", "started_at": started.isoformat(), "ended_at": ended.isoformat()}
@@ -60,14 +60,14 @@ class Player:
         self._put = 0
 
     def backlog(self) -> int:
-        """Put all of it, ending now; returns how many."""
+        """Publish the whole stream, ending now; return the number of jobs."""
         now = self._clock.now()
         for job in self._jobs:
             self._send(at(job, now - timedelta(seconds=job["ended_ago_s"])))
         return self._put
 
     def live(self, stop: threading.Event) -> None:
-        """One job after the other as new ones, until stopped."""
+        """Publish one job after another as new ones, until stopped."""
         number = 900_000
         while True:
             for job in reversed(self._jobs):

@@ -58,7 +58,7 @@ def new_job(job: Mapping[str, Any], request: Request, killed: str | None = None)
         killed: the container that was killed for its memory, where that is known.
 
     Raises:
-        Impossible: it is bound to a node that it must not run on, or its requests can't be changed so.
+        ManifestError: it is bound to a node that it must not run on, or its requests can't be changed so.
     """
     meta = job.get("metadata") or {}
     spec = copy.deepcopy(dict(job.get("spec") or {}))

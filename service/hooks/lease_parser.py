@@ -34,7 +34,7 @@ def read_request(item: Any, good_until: datetime) -> Request:
     """One entry of the service's answer.
 
     Raises:
-        Unreadable: names the field.
+        InvalidRequest: names the field.
     """
     if not isinstance(item, dict):
         raise InvalidRequest("expected an object for each request")

@@ -89,7 +89,7 @@ def changed(changes: Mapping[str, str], now: datetime) -> Description:
     """The fields of an update.
 
     Raises:
-        NotDescribable: a field that is not known here.
+        UnsupportedOption: a field that is not known here.
     """
     out: Description = {}
     for name, value in changes.items():
@@ -113,7 +113,7 @@ def described(script: str, options: Sequence[str], environment: bytes | None, *,
         folder: what the job sees as SLURM_SUBMIT_DIR.
 
     Raises:
-        NotDescribable: the script holds options, which only sbatch reads, or an option is not known here.
+        UnsupportedOption: the script holds options, which only sbatch reads, or an option is not known here.
     """
     if _DIRECTIVE.search(script):
         raise UnsupportedOption("the #SBATCH lines of its script")

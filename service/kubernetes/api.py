@@ -51,7 +51,7 @@ class KubernetesApi:
         """Create an object; as the server made it. It is sent once: after ClusterUnavailable it may be there or not.
 
         Raises:
-            Exists: there is one of that name.
+            AlreadyExists: there is one of that name.
             Absent, Refused, ClusterUnavailable: see there.
         """
         return self._json("POST", path, query, body)

@@ -1,4 +1,4 @@
-"""The allow-list of places that logs may be read from."""
+"""The allow-list of locations that logs may be read from."""
 
 import os
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from service.errors import ConfigurationError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# What the kernel shows here is no log, whatever root it is reached by.
+# Kernel file systems hold no logs, whatever the root.
 _KERNELS_OWN = ("/proc", "/sys", "/dev")
 
 
 class LogRefused(Exception):
-    """A log that may not or can't be read; the text says why, for people."""
+    """A log that must not or can't be read; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RemoteRoot:
 
 @dataclass(frozen=True, slots=True)
 class AllowedRoots:
-    """The parsed allow-list: `local` holds directories with their links resolved."""
+    """The parsed allow-list; `local` holds directories with links resolved."""
 
     local: tuple[str, ...] = ()
     remote: tuple[RemoteRoot, ...] = ()
@@ -39,10 +39,10 @@ class AllowedRoots:
             raise LogRefused("no place is set that logs may be read from (FAULTLINE_LOG_ROOTS)")
 
     def check_path(self, path: str) -> None:
-        """Whether a resolved absolute path lies in a root.
+        """Check that a resolved absolute path is below a root.
 
         Raises:
-            Refused: it does not, or is the kernel's.
+            LogRefused: it is not, or it is a kernel file.
         """
         self._check_any()
         allowed = [root for root in self.local if _below(path, root)]
@@ -52,10 +52,10 @@ class AllowedRoots:
             raise LogRefused("not a log: a file of the kernel's own")
 
     def check_url(self, url: str) -> None:
-        """Whether a URL (also one that a server redirects to) lies in a root.
+        """Check that a URL, also of a redirect, is below a root.
 
         Raises:
-            Refused: it does not, or is spelled so that this can't be told.
+            LogRefused: it is not, or its spelling is ambiguous.
         """
         self._check_any()
         asked = remote_root(split(url))
@@ -69,10 +69,10 @@ class AllowedRoots:
 
 
 def split(url: str) -> SplitResult:
-    """A URL's parts.
+    """Split a URL.
 
     Raises:
-        Refused: it is none.
+        LogRefused: the text is not a URL.
     """
     try:
         parts = urlsplit(url)
@@ -85,10 +85,10 @@ def split(url: str) -> SplitResult:
 
 
 def remote_root(parts: SplitResult) -> RemoteRoot:
-    """Where a URL points, without query and credentials.
+    """Return the location of a URL, without query and credentials.
 
     Raises:
-        Refused: it holds credentials, or a path with `..` in any spelling.
+        LogRefused: it has credentials, or a path with `..` in any spelling.
     """
     if parts.username is not None or parts.password is not None:
         raise LogRefused("a URL with credentials")
@@ -104,7 +104,7 @@ def remote_root(parts: SplitResult) -> RemoteRoot:
 
 
 def parse_roots(roots: Sequence[str]) -> AllowedRoots:
-    """The allow-list as given by FAULTLINE_LOG_ROOTS.
+    """Parse the allow-list of FAULTLINE_LOG_ROOTS.
 
     Raises:
         ConfigurationError: an entry is neither an absolute directory nor a URL with a host.

@@ -1,6 +1,6 @@
-"""What is kept of a log: its end and the window around its first error, each with its line number in the file.
+"""The excerpt of a log: its end and the window around its first error, with line numbers in the file.
 
-The log is read once, piece by piece, whatever its size; no more than a few windows are held.
+The log is read once, in pieces; only a few windows are held in memory.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from service.logs.failure_words import first, load_failure_words
 TAIL_BYTES = 256 * 1024
 SCAN_BYTES = 64 * 1024 * 1024
 PIECE_BYTES = 1024 * 1024
-# Of the window around the first error this share stands before it, so that what led there is seen.
+# Share of the window that lies before the first error.
 _WINDOW_SHARE = 8
 _BEFORE_SHARE = 4
 _NEWLINE = ord("\n")
@@ -40,7 +40,7 @@ class _Capture:
 
 
 class Excerpt:
-    """Takes a log's pieces in order, then gives its windows."""
+    """Takes the pieces of a log in order, then returns its windows."""
 
     def __init__(self, tail_bytes: int = TAIL_BYTES, *, whole: bool = True) -> None:
         """`whole`: the first piece is the log's beginning, so line numbers are known."""
@@ -54,7 +54,7 @@ class Excerpt:
         self._weak: _Capture | None = None
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes of the log."""
+        """Add the next bytes of the log."""
         unsearched = max(len(self._held) - load_failure_words().longest + 1, 0)
         self._held += piece
         for capture in (self._strong, self._weak):
@@ -96,7 +96,7 @@ class Excerpt:
         return (begin, True) if newline < 0 else (newline + 1, False)
 
     def windows(self) -> list[Window]:
-        """The window around the first error, where the end does not hold it, and the end."""
+        """Return the window around the first error, unless the end contains it, and the end."""
         cut, in_line = self._line_start(0, len(self._held) // 2)
         tail, tail_at = bytes(memoryview(self._held)[cut:]), self._held_at + cut
         end = Window(

@@ -1,4 +1,4 @@
-"""Finds the first word of trouble in a piece of a log, fast: the words of failure_words.toml."""
+"""Finds the first failure word of failure_words.toml in a piece of a log."""
 
 import tomllib
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class FailureWords:
 
 
 def first(words: BytesAhoCorasick, data: bytes) -> int | None:
-    """Where the first of `words` begins in `data`; None if there is none."""
+    """Return the offset of the first of `words` in `data`; None if there is none."""
     found = words.find_matches_as_indexes(data)
     return found[0][1] if found else None
 
 
 @cache
 def load_failure_words() -> FailureWords:
-    """The words of failure_words.toml.
+    """Load the words of failure_words.toml.
 
     Raises:
         ValueError: an entry lacks text, strength or source.

@@ -1,4 +1,4 @@
-"""The logs of a batch of finished jobs: inline tails and fetched ones, bounded, cleaned and redacted."""
+"""Reads the logs of a batch of finished jobs, inline or by URI: bounded, cleaned and redacted."""
 
 import threading
 import time
@@ -17,8 +17,8 @@ from service.logs.local import LogNotFound, open_log, path_of
 from service.logs.remote import Remote
 from service.logs.text_cleaning import decode, without_beginnings
 
-STREAM = "stderr"  # what a log is taken for that does not say
-# A job of a thousand ranks, or a batch of such jobs, has no more room than this in all; each log's end gets shorter.
+STREAM = "stderr"  # default stream name
+# Limits for all logs of an event and of a batch; jobs with many ranks get shorter tails.
 EVENT_BYTES = 16 * 1024 * 1024
 BATCH_BYTES = 256 * 1024 * 1024
 TAIL_LEAST_BYTES = 8 * 1024
@@ -30,8 +30,8 @@ _STUCK_MOST = 64
 class FetchedLogs:
     """One event's logs.
 
-    `streams`: redacted, in the event's order; an unreadable one is empty and says why in `missing`. `pending`: those
-    that had not arrived when time was up or are not there yet, worth a later try; they stand in `streams` too.
+    `streams`: redacted, in the event's order; an unreadable one is empty, with the reason in `missing`. `pending`:
+    logs that timed out or do not exist yet, to be retried later; they are in `streams` too.
     """
 
     streams: tuple[LogStream, ...] = ()
@@ -40,7 +40,7 @@ class FetchedLogs:
 
 @dataclass(slots=True)
 class _Read:
-    """One log to be read by URI, and what came of it."""
+    """One log to be read by URI, and the result."""
 
     ref: LogRef
     user: str | None
@@ -50,7 +50,7 @@ class _Read:
 
 
 class LogFetcher:
-    """Reads logs from where the operator allows it; safe for use by several threads."""
+    """Reads logs from allowed locations; safe for use by several threads."""
 
     def __init__(self, roots: Sequence[str], *, threads: int = THREADS) -> None:
         """`roots`: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs; nothing outside is read.
@@ -83,7 +83,7 @@ class LogFetcher:
         return [_fetched(plan, deadline_s) for plan in plans]
 
     def close(self) -> None:
-        """Let go of connections; threads that a dead file system holds end with the process."""
+        """Close connections; threads blocked by a dead file system end with the process."""
         self._remote.close()
 
     def _read_all(self, waiting: deque[_Read], deadline_s: float) -> None:

@@ -33,7 +33,7 @@ def path_of(uri: str) -> str:
     """The path of a `file:` URI, or of a plain absolute path.
 
     Raises:
-        Refused: another host's, relative, or with a null byte.
+        LogRefused: another host's, relative, or with a null byte.
     """
     if uri.startswith("/"):
         path = uri
@@ -57,7 +57,7 @@ def open_log(path: str, roots: AllowedRoots, user: str | None) -> Iterator[tuple
         user: the job's user; where the system knows that name the file must be theirs.
 
     Raises:
-        Refused: not a regular file of that user in a root; `NotThere` if there is none.
+        LogRefused: not a regular file of that user in a root; `NotThere` if there is none.
         OSError: the file system said no while reading.
     """
     reference = _reference(path)

@@ -36,7 +36,7 @@ class Remote:
         """The opened log and its size, None where the server does not tell it.
 
         Raises:
-            Refused: not allowed, or the driver could not read it; `NotThere` if there is none.
+            LogRefused: not allowed, or the driver could not read it; `NotThere` if there is none.
         """
         self._roots.check_url(url)
         scheme = split(url).scheme.lower()
