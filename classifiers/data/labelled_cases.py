@@ -1,10 +1,10 @@
-"""Labelled cases: what training, the corpus, evaluation and operators' corrections share.
+"""Labelled cases: the format of training cases, cases for evaluation and operators' corrections.
 
 `labelled-case/1` is one JSON object a line (`*.jsonl`, UTF-8, or `*.jsonl.zst`):
 
     {
       "schema": "labelled-case/1",                # optional
-      "id": "torchrun-oom-3-s1",                  # unique in the corpus
+      "id": "torchrun-oom-3-s1",                  # unique
       "group": "ddp-oom",                         # one origin (program or composition): never on both sides of a split
       "kind": "ddp-cuda-oom",                     # what makes two failures the same kind; held out together in training
       "event": {...},                             # job-completion/1, log tails inline: logs[].tail; node_events[].text
@@ -14,13 +14,15 @@
         "category": "DL.1",     "category_ok": ["DL.1"],         # a code of axis ii or "none"
         "symptom": "D.1.2",     "symptom_ok": ["D.1.2", "none"], # a code of axis iii or "none" (single process)
         "retry": "futile",      "retry_ok": ["futile"],          # helps | helps_elsewhere | after_repair | futile
-        "root_rank": 2,                                          # rank where it began, null: not told, or one process
+        "root_rank": 2,                                          # rank where it began, null: not known, or one process
         "root_line": "torch.OutOfMemoryError: CUDA out of ..."   # text of the first failing line, null: none in the log
       },
       "provenance": {
         "origin": "captured",                     # captured | composed | operator
         "program": "ddp_oom.py", "framework": "pytorch", "version": "2.11.0",
         "launcher": "torchrun", "ranks": 4, "seed": 1,
+        "medium": "log",                          # composed: log, or report (what a person writes)
+        "labelled_for": "symptom",                # composed: the only axis whose label is certain; absent: all are
         "who": null, "when": "2026-11-20T10:00:00Z"
       },
       "weight": 1.0                               # optional, above 0 up to 100: how much the case counts in training
@@ -232,7 +234,7 @@ def case_files(folder: Traversable) -> list[Traversable]:
 
 
 def check_ids(cases: Iterable[LabelledCase]) -> None:
-    """That no id stands twice.
+    """Check that no id occurs twice.
 
     Raises:
         DatasetError: one does.
@@ -240,7 +242,7 @@ def check_ids(cases: Iterable[LabelledCase]) -> None:
     seen: set[str] = set()
     for case in cases:
         if case.id in seen:
-            raise DatasetError("corpus", "id", "an id that stands once", case.id)
+            raise DatasetError("corpus", "id", "an id that occurs once", case.id)
         seen.add(case.id)
 
 

@@ -118,5 +118,5 @@ def test_the_digest_follows_content_not_order() -> None:
 
 def test_an_id_stands_once() -> None:
     case = labelled_cases.parse(CASE, "x")
-    with pytest.raises(DatasetError, match="stands once"):
+    with pytest.raises(DatasetError, match="occurs once"):
         labelled_cases.check_ids([case, case])
