@@ -246,7 +246,7 @@ def test_a_database_failure_leaves_no_partial_data(bench: Bench, monkeypatch: py
         raise Unavailable("the database does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr("service.deliveries.repository.outbox.Outbox.add", fail)
+        patch.setattr("service.deliveries.repository.outbox.OutboxRepository.add", fail)
         with pytest.raises(Unavailable):
             bench.diagnose.handle([event()])
     assert failures(bench.store) == 0
