@@ -51,16 +51,16 @@ $(MODEL)/.trained: $(STAMP) $(TRAINING_INPUT)
 	@$(BIN)/faultline train
 	@touch $@
 
-install: $(MODEL)/.trained ## make .venv with .venv/bin/faultline and a trained model
+install: $(MODEL)/.trained ## create .venv with .venv/bin/faultline and a trained model
 	@echo "installed: $(BIN)/faultline"
 
-demo: install ## play four weeks of job completions and show them at http://127.0.0.1:8080
+demo: install ## simulate four weeks of job completions and show them at http://127.0.0.1:8080
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
-test: $(DEV_STAMP) $(MODEL)/.trained ## the whole test suite; what is missing on this machine is skipped with its reason
+test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-deps: ## install what tests like to have from the system (Debian or Ubuntu, as root)
+test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 	@bash tests/labs/install-system-deps
 
 check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
@@ -72,25 +72,25 @@ lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: $(DEV_STAMP) $(MODEL)/.trained ## speed and memory on a real broker and PostgreSQL
+bench: $(DEV_STAMP) $(MODEL)/.trained ## measure speed and memory on a real broker and PostgreSQL
 	@$(BIN)/python -m tests.bench $(ARGS)
 
-bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## every page and its API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
+bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## measure every page and API call over 1 million failures in SQLite and 3 million in PostgreSQL (an hour)
 	@$(BIN)/python -m tests.bench.page $(ARGS)
 
-simulate: $(STAMP) ## what the mitigation policy is worth in a fleet with known truth (20 seeds, every parameter ±50 %)
+simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with known causes (20 seeds, every parameter ±50 %)
 	@$(BIN)/python -m tests.simulations.policy.__main__
 
-soak: $(DEV_STAMP) $(MODEL)/.trained ## 10,000 events with workers, broker and database killed on the way
+soak: $(DEV_STAMP) $(MODEL)/.trained ## process 10,000 events while workers, broker and database are killed
 	@$(BIN)/python -m tests.flows.soak
 
-faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare with what was captured
+faultlab-check: $(DEV_STAMP) ## run twenty fault-lab programs again and compare with the captured logs
 	@$(BIN)/python -m tests.faultlab check
 
-suspicion: $(DEV_STAMP) ## which ranking of nodes finds known bad ones, 20 seeds
+suspicion: $(DEV_STAMP) ## measure how well rankings of nodes find the bad nodes of a simulated fleet (20 seeds)
 	@$(BIN)/python -m tests.simulations.suspicion
 
-lock: $(DEV_STAMP) ## write the lock files anew from pyproject.toml (ARGS=--upgrade takes newer versions)
+lock: $(DEV_STAMP) ## write the lock files from pyproject.toml (ARGS=--upgrade takes newer versions)
 	@$(COMPILE_LOCK) $(foreach extra,$(RUNTIME_EXTRAS),--extra $(extra)) --output-file deploy/requirements.lock $(ARGS)
 	@$(COMPILE_LOCK) --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
 	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --output-file requirements-dev.lock $(ARGS)
@@ -98,5 +98,5 @@ lock: $(DEV_STAMP) ## write the lock files anew from pyproject.toml (ARGS=--upgr
 release: $(DEV_STAMP) $(MODEL)/.trained ## build the wheel with the trained model, the sdist and the SBOM into dist/
 	@$(BIN)/python deploy/build_release.py --model $(MODEL) --output dist
 
-clean: ## remove what the build and the tests left
+clean: ## remove build and test artefacts
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis var
