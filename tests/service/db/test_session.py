@@ -59,7 +59,7 @@ def test_the_writes_of_a_unit_of_work_are_found(connection: Connection) -> None:
     work = UnitOfWork(connection, SystemClock())
     assert {"add", "revise", "attach"} <= writing(work.failures)
     assert {"turn", "get_locked"} <= writing(work.kill_switch)
-    assert {"add", "end", "retract", "row_for_update"} <= writing(work.requests)
+    assert {"add", "end", "retract", "of_failures_for_update"} <= writing(work.requests)
 
 
 def test_a_unit_of_work_reads_what_a_read_session_reads(connection: Connection) -> None:
