@@ -23,7 +23,7 @@ def test_stop_and_start_and_what_they_leave(capsys: pytest.CaptureFixture[str]) 
     assert main(["automation", "status"]) == 0
     assert capsys.readouterr().out == "on\n"
     assert main(["automation", "stop", "--reason", "storage work"]) == 0
-    assert "nothing is given to any hook" in capsys.readouterr().out
+    assert "hooks get no requests" in capsys.readouterr().out
     assert main(["automation", "status"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("stopped by ")

@@ -12,7 +12,7 @@ def test_upgrade_then_check(
     assert main(["db", "check"]) == 2
     assert "faultline db upgrade" in capsys.readouterr().err
     assert main(["db", "upgrade"]) == 0
-    assert "made, now at revision" in capsys.readouterr().out
+    assert "created, now at revision" in capsys.readouterr().out
     assert main(["db", "upgrade"]) == 0
     assert "already at revision" in capsys.readouterr().out
     assert main(["db", "check"]) == 0
