@@ -28,7 +28,7 @@ def test_those_ticked_are_confirmed_and_the_filters_stay(stocked: TestClient) ->
     ticked = boxes(stocked.get("/failures?side=user").text)
     assert len(ticked) == 5
     page = post(stocked, "/feedback", kind="confirm", failure=ticked[:2], back="?side=user", cause="SYS.5")
-    assert "2 verdicts said to be right." in words(page)
+    assert "2 verdicts confirmed." in words(page)
     assert 'href="/failures" title="remove this filter"><span>side' in page
     assert {row["cause"] for row in stocked.get("/api/v1/failures").json()["items"]} == {"USER.1"}
 
@@ -48,7 +48,7 @@ def test_what_another_verdict_stands_on_meanwhile_is_left_and_said(stocked: Test
     number = ticked[0].split(".")[0]
     stocked.post(f"/api/v1/failures/{number}/feedback", json={"kind": "correct", "cause": "SYS.5"})
     page = post(stocked, "/feedback", kind="correct", failure=ticked[:3], cause="USER.4")
-    assert "2 verdicts corrected; 1 left as it was: changed meanwhile, or removed. Look again." in words(page)
+    assert "2 verdicts corrected; 1 unchanged because it was modified or removed in the meantime. Check them again." in words(page)
     assert stocked.get(f"/api/v1/failures/{number}").json()["failure"]["cause"] == "SYS.5"
 
 
