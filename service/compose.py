@@ -371,7 +371,7 @@ class Services:
             automation=self.automation,
             node_events=self.node_events,
             people=self.people,
-            says=self.feedback,
+            feedback_service=self.feedback,
         )
 
     def _manifest(self) -> Mapping[str, Any]:

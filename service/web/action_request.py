@@ -7,14 +7,14 @@ from service.web.services import Services
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """Somebody who may asks for a deed; `services` sees what they see. `comment`: None where they gave none."""
 
     services: Services
-    by: Principal
+    principal: Principal
     comment: str | None = None
 
     @property
-    def who(self) -> str:
+    def actor(self) -> str:
         """Their name, as records keep it."""
-        return self.by.name
+        return self.principal.name

@@ -33,7 +33,7 @@ from service.web.api import (
     schemas,
 )
 from service.web.api import model as models_api
-from service.web.api.parameters import only_known
+from service.web.api.parameters import reject_unknown_parameters
 from service.web.error_responses import respond
 from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
@@ -46,7 +46,7 @@ from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages.failure import page as failure_page
-from service.web.security_middleware import Shell
+from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
 PREFIX = "/api/v1"
@@ -107,7 +107,7 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.ingesting = CapacityLimiter(INGESTING_AT_ONCE)
-    api = APIRouter(dependencies=[Depends(only_known)])
+    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)])
     for part in API:
         api.include_router(part.router)
     app.include_router(api, prefix=PREFIX)
@@ -119,7 +119,7 @@ def create_app(services: Services) -> FastAPI:
     app.mount("/static", StaticFiles(directory=str(files("service.web").joinpath("static"))), name="static")
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
-    app.add_middleware(Shell, loopback=services.loopback)
+    app.add_middleware(SecurityMiddleware, loopback=services.loopback)
     return app
 
 

@@ -15,9 +15,9 @@ from service.people.identity import log_in_identity, unchanged_account
 from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import scopes_of, sees, visible_to
-from service.web.error_responses import for_programs
+from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
-from service.web.services import Given, Services
+from service.web.services import InjectedServices, Services
 from service.web.sessions import COOKIE, FORM_COOKIE
 
 PROXY_SECRET = "X-Faultline-Proxy-Secret"  # noqa: S105 - a header's name
@@ -45,7 +45,7 @@ class Principal:
         """Whether a scope is granted; admin may do everything, and who reads everything reads their own."""
         return scope in self.scopes or "admin" in self.scopes or (scope == "own" and "read" in self.scopes)
 
-    def must(self, scope: str) -> None:
+    def require(self, scope: str) -> None:
         """Return where a scope is granted.
 
         Raises:
@@ -59,7 +59,7 @@ class Principal:
 
 def authorise(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     wanted: SecurityScopes,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
 ) -> Principal:
@@ -71,17 +71,17 @@ def authorise(
     """
     principal = identify(request, services, credentials.credentials if credentials is not None else None)
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
-        check_origin(request.headers, from_form=not for_programs(request.url.path))
+        check_origin(request.headers, from_form=not is_api_path(request.url.path))
     for scope in wanted.scopes:
-        principal.must(scope)
+        principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
-        _of_theirs(request, services, principal.visible)
+        _check_visible(request, services, principal.visible)
     request.state.principal = principal
     return principal
 
 
-def _of_theirs(request: Request, services: Services, visible: Visibility) -> None:
-    """Return where what is acted on is a failure that a principal narrowed to some teams may see.
+def _check_visible(request: Request, services: Services, visible: Visibility) -> None:
+    """Return where what is acted on is a failure that a principal failure_query to some teams may see.
 
     Raises:
         Forbidden: it is no single failure, or not one of theirs.
@@ -92,7 +92,7 @@ def _of_theirs(request: Request, services: Services, visible: Visibility) -> Non
             row = reading.failures.get(int(number)).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
-    raise Forbidden("this account acts on the failures of its own teams only")
+    raise Forbidden("this account automation_service on the failures of its own teams only")
 
 
 def identify(request: Request, services: Services, bearer: str | None) -> Principal:
@@ -102,19 +102,19 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
         Unauthorized: no token, or none that is known.
     """
     if bearer is not None:
-        token = find(services, bearer)
+        token = find_token(services, bearer)
         if token is None:
             raise Unauthorized(
                 "the token is not known, or was revoked", (FieldError("Authorization", "Bearer and a token in force"),)
             )
         return Principal(token.name, token.scopes, "bearer")
-    vouched = by_proxy(request, services)
+    vouched = proxy_account(request, services)
     if vouched is not None:
-        return _person(vouched, "proxy")
+        return _account_principal(vouched, "proxy")
     cookie = request.cookies.get(COOKIE)
-    found = in_session(services, cookie) if cookie else None
+    found = session_owner(services, cookie) if cookie else None
     if isinstance(found, Account):
-        return _person(found, "cookie")
+        return _account_principal(found, "cookie")
     if found is not None:
         return Principal(found.name, found.scopes, "cookie")
     if not tokens_required(services):
@@ -130,14 +130,14 @@ def tokens_required(services: Services) -> bool:
         return reading.tokens.any() or reading.accounts.any()
 
 
-def in_session(services: Services, cookie: str) -> Account | Token | None:
+def session_owner(services: Services, cookie: str) -> Account | Token | None:
     """Who is logged in by this cookie; None where the session ended, or what it stands for."""
     with services.store.reading() as reading:
         found = reading.accounts.session(cookie)
         return reading.tokens.get(found) if isinstance(found, int) else found
 
 
-def by_proxy(request: Request, services: Services) -> Account | None:
+def proxy_account(request: Request, services: Services) -> Account | None:
     """Whom a trusted proxy in front vouches for; None where none is configured, or the request did not come through it.
 
     Raises:
@@ -160,11 +160,11 @@ def by_proxy(request: Request, services: Services) -> Account | None:
         return log_in_identity(work, "proxy", claims, proxy.claims, services.people.roles)
 
 
-def _person(account: Account, via: Literal["cookie", "proxy"]) -> Principal:
+def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Principal:
     return Principal(account.name, scopes_of(account), via, visible_to(account))
 
 
-def find(services: Services, secret: str) -> Token | None:
+def find_token(services: Services, secret: str) -> Token | None:
     """The token with this secret; its use is remembered, to the minute."""
     with services.store.reading() as reading:
         token = reading.tokens.find(secret)
@@ -191,6 +191,6 @@ def check_form(request: Request, given: str) -> None:
 
 INGEST = Security(authorise, scopes=["ingest"])
 READ = Security(authorise, scopes=["read"])
-OWN = Security(authorise, scopes=["own"])  # narrowed to what the principal sees
+OWN = Security(authorise, scopes=["own"])  # failure_query to what the principal sees
 ACT = Security(authorise, scopes=["act"])
 ADMIN = Security(authorise, scopes=["admin"])

@@ -17,7 +17,7 @@ MANY = 5_000  # resubmits that are not counted for every page anew
 
 
 @dataclass(frozen=True, slots=True)
-class StormShown:
+class HeldStorm:
     """A key that the brake holds."""
 
     key: str
@@ -36,13 +36,13 @@ class Overview:
     switch: Switch
     policy: str
     counts: Mapping[RequestState, int]
-    storms: tuple[StormShown, ...]
+    storms: tuple[HeldStorm, ...]
     rates: tuple[Rate, ...]
     rates_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class OfFailure:
+class FailureAutomation:
     """What automation did about one failure: its requests (newest first), incidents, and whether a person spoke."""
 
     requests: tuple[Request, ...]
@@ -50,17 +50,17 @@ class OfFailure:
     mark: tuple[str, str] | None
 
     @property
-    def stands(self) -> str:
+    def state_digest(self) -> str:
         """A short name of all that a reader would see change: requests, their states and ends, marks, incidents."""
-        told = [
+        states = [
             (
                 *(one.request_id, one.state, one.held_by, one.incident_id, one.leases, one.result, one.new_job_id),
                 *(one.outcome, one.retracted),
             )
             for one in self.requests
         ]
-        around = (self.mark and self.mark[:2], [(one.id, one.state) for one in self.incidents])
-        return sha256(repr((told, around)).encode()).hexdigest()[:16]
+        context = (self.mark and self.mark[:2], [(one.id, one.state) for one in self.incidents])
+        return sha256(repr((states, context)).encode()).hexdigest()[:16]
 
 
 def overview(services: Services, *, rates: bool = True) -> Overview:
@@ -70,10 +70,10 @@ def overview(services: Services, *, rates: bool = True) -> Overview:
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
-    storms = tuple(StormShown(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
+    storms = tuple(HeldStorm(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
     at, tallies = _tallies(services) if rates else (None, ())
-    told = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
-    return Overview(switch, services.acts.policy.version, counts, storms, told, at)
+    outcome_rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
+    return Overview(switch, services.automation_service.policy.version, counts, storms, outcome_rates, at)
 
 
 def _tallies(services: Services) -> Tallies:
@@ -87,7 +87,7 @@ def _tallies(services: Services) -> Tallies:
     def many(found: Tallies) -> bool:
         return sum(row.helped + row.failed + row.unknown + row.pending for row in found[1]) >= MANY
 
-    return services.rates.get("rates", count, services.clock.monotonic(), cacheable=many)
+    return services.outcome_tallies.get("rates", count, services.clock.monotonic(), cacheable=many)
 
 
 def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
@@ -117,12 +117,12 @@ def switch(services: Services) -> Switch:
 
 def stop(services: Services, by: str, reason: str | None) -> Switch:
     """Stop everything."""
-    return services.acts.set_stopped(stopped=True, by=by, reason=reason)
+    return services.automation_service.set_stopped(stopped=True, by=by, reason=reason)
 
 
 def start(services: Services, by: str) -> Switch:
     """Let it go on."""
-    return services.acts.set_stopped(stopped=False, by=by)
+    return services.automation_service.set_stopped(stopped=False, by=by)
 
 
 def requests(
@@ -156,10 +156,10 @@ def request(services: Services, request_id: str) -> Request:
         return reading.requests.get(request_id)
 
 
-def of_failure(services: Services, failure_id: int, cluster: str, job_id: str) -> OfFailure:
+def failure_automation(services: Services, failure_id: int, cluster: str, job_id: str) -> FailureAutomation:
     """What automation did about one failure, or would have."""
     with services.store.reading() as reading:
-        return OfFailure(
+        return FailureAutomation(
             tuple(reversed(reading.requests.of_failures([failure_id]))),
             tuple(reading.incidents.of_failure(failure_id)),
             reading.lineages.mark_on(cluster, job_id),
@@ -168,7 +168,7 @@ def of_failure(services: Services, failure_id: int, cluster: str, job_id: str) -
 
 def lease(services: Services, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
     """Give a hook what may go now."""
-    return services.acts.lease(hook, cluster, limit=limit, seconds=seconds)
+    return services.automation_service.lease(hook, cluster, limit=limit, seconds=seconds)
 
 
 def ack(
@@ -186,7 +186,7 @@ def ack(
         NotFound: no such request.
         Conflict: it was withdrawn meanwhile, or another lease is in force.
     """
-    return services.acts.ack(request_id, token, result, new_job_id=new_job_id, detail=detail)
+    return services.automation_service.ack(request_id, token, result, new_job_id=new_job_id, detail=detail)
 
 
 def fail(services: Services, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
@@ -196,7 +196,7 @@ def fail(services: Services, request_id: str, token: str, error: str, retry_afte
         NotFound: no such request.
         Conflict: it was withdrawn meanwhile, or another lease is in force.
     """
-    return services.acts.fail(request_id, token, error, retry_after_s)
+    return services.automation_service.fail(request_id, token, error, retry_after_s)
 
 
 def resubmit(services: Services, failure_id: int, by: str, comment: str | None) -> Request:
@@ -207,7 +207,7 @@ def resubmit(services: Services, failure_id: int, by: str, comment: str | None) 
         Conflict: everything is stopped, a hook is at it, or it was done.
     """
     views.failure(services, failure_id)
-    return services.acts.resubmit(failure_id, by, comment)
+    return services.automation_service.resubmit(failure_id, by, comment)
 
 
 def hold(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
@@ -218,7 +218,7 @@ def hold(services: Services, failure_id: int, by: str, comment: str | None) -> l
         Conflict: a hook is at it.
     """
     views.failure(services, failure_id)
-    return services.acts.hold(failure_id, by, comment)
+    return services.automation_service.hold(failure_id, by, comment)
 
 
 def never(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
@@ -228,7 +228,7 @@ def never(services: Services, failure_id: int, by: str, comment: str | None) -> 
         NotFound: no such failure, or not one that they may see.
     """
     views.failure(services, failure_id)
-    return services.acts.never(failure_id, by, comment)
+    return services.automation_service.never(failure_id, by, comment)
 
 
 def incidents(
@@ -266,7 +266,7 @@ def open_incident(
     Raises:
         Conflict: it is open already.
     """
-    return services.acts.open_incident(cluster, kind, value, by, comment)
+    return services.automation_service.open_incident(cluster, kind, value, by, comment)
 
 
 def close_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
@@ -276,7 +276,7 @@ def close_incident(services: Services, incident_id: int, by: str, comment: str |
         NotFound: no such incident.
         Conflict: it is closed already.
     """
-    return services.acts.close_incident(incident_id, by, comment)
+    return services.automation_service.close_incident(incident_id, by, comment)
 
 
 def hold_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
@@ -286,7 +286,7 @@ def hold_incident(services: Services, incident_id: int, by: str, comment: str | 
         NotFound: no such incident.
         Conflict: it is closed already.
     """
-    return services.acts.hold_incident(incident_id, by, comment)
+    return services.automation_service.hold_incident(incident_id, by, comment)
 
 
 def release_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
@@ -296,4 +296,4 @@ def release_incident(services: Services, incident_id: int, by: str, comment: str
         NotFound: no such incident.
         Conflict: it is closed already.
     """
-    return services.acts.release_incident(incident_id, by, comment)
+    return services.automation_service.release_incident(incident_id, by, comment)

@@ -53,7 +53,7 @@ def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def for_programs(path: str) -> bool:
+def is_api_path(path: str) -> bool:
     """Whether a path is answered in JSON and not as a page."""
     return path.startswith(API_PATHS)
 
@@ -89,7 +89,7 @@ def respond(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="faultline"'
-    if not for_programs(request.url.path):
+    if not is_api_path(request.url.path):
         return _as_page(request, error, status, title, detail, errors, headers)
     problem = Problem(
         title=title,
@@ -115,8 +115,8 @@ def _as_page(
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         where = "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"
         return RedirectResponse(where, HTTPStatus.SEE_OTHER)
-    told = {"title": title, "detail": detail, "errors": errors, "status": int(status)}
-    return render(request, "error.html", told, status=status, headers=headers)
+    context = {"title": title, "detail": detail, "errors": errors, "status": int(status)}
+    return render(request, "error.html", context, status=status, headers=headers)
 
 
 def _places(found: Sequence[Any]) -> tuple[FieldError, ...]:

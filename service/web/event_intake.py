@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 BATCH = 500  # events handed over at once
 # Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
-LINES_MOST = 100_000
+MAX_LINES = 100_000
 PLACE = "POST /api/v1/events"
 NODE_PLACE = "POST /api/v1/node-events"
 
@@ -70,10 +70,10 @@ def lines_of(body: bytes) -> list[tuple[int, bytes]]:
     Raises:
         TooLarge: more lines than are taken at once.
     """
-    if body.count(b"\n") > LINES_MOST:
+    if body.count(b"\n") > MAX_LINES:
         if _is_object(body):
             return [(1, body)]
-        expected = f"at most {LINES_MOST} lines"
+        expected = f"at most {MAX_LINES} lines"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
     if len(lines) <= 1:
@@ -139,10 +139,10 @@ def _batch(
         else:
             events.append((number, raw, found))
     if events or dead:
-        _hand_over(services, events, dead, done)
+        _store(services, events, dead, done)
 
 
-def _hand_over(
+def _store(
     services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[DeadLetter], done: Submitted
 ) -> None:
     """Store them; an event that nothing can handle becomes a dead letter, found by halving, and hurts no other."""
@@ -157,7 +157,7 @@ def _hand_over(
             middle = len(events) // 2
             for part, letters in ((events[:middle], dead), (events[middle:], ())):
                 if part or letters:
-                    _hand_over(services, part, letters, done)
+                    _store(services, part, letters, done)
             return
         [(number, raw, _)] = events
         _log.exception("line %d of a request can't be handled", number)
@@ -254,7 +254,7 @@ def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLet
     if isinstance(found, Skipped):
         resent = Resent(letter_id, "skipped", skipped=found.reason)
     else:
-        taken = services.nodes_say.take(found.events)
+        taken = services.node_event_intake.take(found.events)
         resent = Resent(letter_id, "accepted" if taken.accepted else "duplicate")
     with services.store.unit_of_work() as work:
         work.dead_letters.mark_resent(letter_id)

@@ -13,22 +13,22 @@ from service.failures.records import FailureRow, FailureSort
 from service.web import views
 from service.web.services import Services
 from service.web.url_times import instant
-from service.web.views import Narrowed
+from service.web.views import FailureQuery
 
-MOST = 200_000  # rows of one export; what is older is had by `until`
-_BITE = 500
+MAX_ROWS = 200_000  # rows of one export; what is older is had by `until`
+_PAGE_SIZE = 500
 COLUMNS = tuple(field.name for field in fields(FailureRow))
 # What a spreadsheet would take for a formula (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def pages(services: Services, filters: Narrowed, sort: FailureSort) -> Iterator[Page[FailureRow]]:
+def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Iterator[Page[FailureRow]]:
     """Page after page. The first is read at once, so that what is wrong with the question is said before any byte.
 
     Raises:
         InvalidInput: as `views.failures`.
     """
-    first = views.failures(services, _fixed(services, filters), limit=_BITE, sort=sort)
+    first = views.failures(services, _fixed(services, filters), limit=_PAGE_SIZE, sort=sort)
     return _following(services, _fixed(services, filters), sort, first)
 
 
@@ -59,7 +59,7 @@ def as_json(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
     yield b"\n]\n" if opened else b"[]\n"
 
 
-def _fixed(services: Services, filters: Narrowed) -> Narrowed:
+def _fixed(services: Services, filters: FailureQuery) -> FailureQuery:
     """The same with its times resolved: "24h" must not move while pages are read."""
     now, zone = services.clock.now(), services.zone
     times: dict[str, Any] = {
@@ -71,15 +71,15 @@ def _fixed(services: Services, filters: Narrowed) -> Narrowed:
 
 
 def _following(
-    services: Services, filters: Narrowed, sort: FailureSort, first: Page[FailureRow]
+    services: Services, filters: FailureQuery, sort: FailureSort, first: Page[FailureRow]
 ) -> Iterator[Page[FailureRow]]:
     part, sent = first, 0
     while True:
         yield part
         sent += len(part.items)
-        if part.next_cursor is None or sent >= MOST:
+        if part.next_cursor is None or sent >= MAX_ROWS:
             return
-        part = views.failures(services, filters, limit=_BITE, cursor=part.next_cursor, sort=sort)
+        part = views.failures(services, filters, limit=_PAGE_SIZE, cursor=part.next_cursor, sort=sort)
 
 
 def _cell(value: Any) -> str:

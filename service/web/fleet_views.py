@@ -51,11 +51,11 @@ def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor
         row = reading.suspicion.get(cluster, name)
         events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor)
         windows = reading.node_events.windows(cluster, name, since=services.clock.now())
-    failed = views.failures(services, views.Narrowed({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
+    failed = views.failures(services, views.FailureQuery({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
     return NodeDetail(row, events, tuple(windows), failed)
 
 
-def standing(row: NodeRow) -> str:
+def node_status(row: NodeRow) -> str:
     """What the figures say, in a word: suspect, clear, as others, or unknown while little ran on it."""
     if row.low > SUSPECT_FROM:
         return "suspect"

@@ -5,54 +5,56 @@ from collections.abc import Sequence
 from service.errors import Conflict, FieldError, InvalidInput
 from service.feedback.records import Labels
 from service.feedback.service import FeedbackInput, FeedbackResult
-from service.web.api.group_models import FeedbackGiven, FeedbackTaken, GroupAction
+from service.web.api.group_models import FeedbackGiven, FeedbackReceipt, GroupAction
 from service.web.services import Services
 
 
-def act(services: Services, group_ids: Sequence[int], who: str, asked: GroupAction) -> None:
-    """Do to each of the groups what is asked, all or nothing; some actions take one group only.
+def act(services: Services, group_ids: Sequence[int], actor: str, action: GroupAction) -> None:
+    """Do to each of the groups what is action, all or nothing; some actions take one group only.
 
     Raises:
         NotFound, Conflict, InvalidInput: see `service.groups.service.GroupService`.
     """
-    desk = services.desk
-    if asked.action == "resolve":
-        desk.resolve(group_ids, who, asked.fixed_by or None)
-    elif asked.action == "reopen":
-        desk.reopen(group_ids, who)
-    elif asked.action == "mute":
-        desk.mute(group_ids, who, until=asked.until, failures=asked.failures, users=asked.users, for_me=asked.for_me)
-    elif asked.action == "unmute_for_me":
-        desk.unmute_for_me(group_ids, who)
-    elif asked.action == "assign":
-        desk.assign(group_ids, who, asked.to)
-    elif asked.action == "merge" and len(group_ids) > 1:
-        desk.merge(group_ids[0], group_ids[1:], who)
+    group_service = services.group_service
+    if action.action == "resolve":
+        group_service.resolve(group_ids, actor, action.fixed_by or None)
+    elif action.action == "reopen":
+        group_service.reopen(group_ids, actor)
+    elif action.action == "mute":
+        group_service.mute(
+            group_ids, actor, until=action.until, failures=action.failures, users=action.users, for_me=action.for_me
+        )
+    elif action.action == "unmute_for_me":
+        group_service.unmute_for_me(group_ids, actor)
+    elif action.action == "assign":
+        group_service.assign(group_ids, actor, action.to)
+    elif action.action == "merge" and len(group_ids) > 1:
+        group_service.merge(group_ids[0], group_ids[1:], actor)
     else:
-        _one(services, group_ids, who, asked)
+        _one(services, group_ids, actor, action)
 
 
-def _one(services: Services, group_ids: Sequence[int], who: str, asked: GroupAction) -> None:
-    desk = services.desk
+def _one(services: Services, group_ids: Sequence[int], actor: str, action: GroupAction) -> None:
+    group_service = services.group_service
     if len(group_ids) != 1:
         raise InvalidInput("groups: expected one group", (FieldError("groups", "one group", str(len(group_ids))),))
     [group_id] = group_ids
-    if asked.action == "link":
-        desk.link(group_id, who, asked.ticket)
-    elif asked.action == "comment":
-        desk.comment(group_id, who, asked.text)
-    elif asked.action == "merge":
-        desk.merge(group_id, asked.groups, who)
-    elif asked.action == "take_out":
-        desk.take_out(group_id, asked.fingerprint, who)
-    elif asked.action == "split":
-        desk.split(group_id, asked.field, asked.value, who)
-        services.fold()  # the page that follows shows what was moved
+    if action.action == "link":
+        group_service.link(group_id, actor, action.ticket)
+    elif action.action == "comment":
+        group_service.comment(group_id, actor, action.text)
+    elif action.action == "merge":
+        group_service.merge(group_id, action.groups, actor)
+    elif action.action == "take_out":
+        group_service.take_out(group_id, action.fingerprint, actor)
+    elif action.action == "split":
+        group_service.split(group_id, action.field, action.value, actor)
+        services.group_counts()  # the page that follows shows what was moved
     else:
-        raise Conflict(f"{asked.action} is no action on one group")
+        raise Conflict(f"{action.action} is no action on one group")
 
 
-def word_of(given: FeedbackGiven) -> FeedbackInput:
+def feedback_input(given: FeedbackGiven) -> FeedbackInput:
     """What was said, as the use case takes it."""
     return FeedbackInput(
         given.kind,
@@ -64,9 +66,9 @@ def word_of(given: FeedbackGiven) -> FeedbackInput:
     )
 
 
-def taken_of(taken: FeedbackResult) -> FeedbackTaken:
+def feedback_receipt(taken: FeedbackResult) -> FeedbackReceipt:
     """What became of it, as the API tells it."""
-    return FeedbackTaken(
+    return FeedbackReceipt(
         failure_id=taken.failure_id,
         feedback_id=taken.feedback_id,
         version=taken.version,

@@ -55,14 +55,14 @@ def why_together(detail: GroupDetail, signatures: Sequence[str] = ()) -> tuple[s
     row = detail.row
     axes = taxonomy.load()
     cause = axes.causes[row.cause].title if row.cause in axes.causes else row.cause
-    said = [f"They began with the same line once ids, paths, hosts and numbers are taken out: {row.title[:200]}"]
+    reasons = [f"They began with the same line once ids, paths, hosts and numbers are taken out: {row.title[:200]}"]
     if signatures:
-        said.append("That line is known to the catalogue as " + ", ".join(signatures[:3]) + ".")
-    said.append(f"They were given the same cause: {cause}.")
+        reasons.append("That line is known to the catalogue as " + ", ".join(signatures[:3]) + ".")
+    reasons.append(f"They were given the same cause: {cause}.")
     if len(detail.prints) > 1:
-        said.append(f"{len(detail.prints)} kinds were merged by hand.")
-    said.extend(f"Split off by hand: those with {split.field} {split.value}." for split in detail.splits)
-    return tuple(said)
+        reasons.append(f"{len(detail.prints)} kinds were merged by hand.")
+    reasons.extend(f"Split off by hand: those with {split.field} {split.value}." for split in detail.splits)
+    return tuple(reasons)
 
 
 def why_state(row: GroupRow) -> str:

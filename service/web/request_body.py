@@ -8,11 +8,11 @@ from fastapi import Request
 from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge
 
-MOST = MAX_EVENT_BYTES
+MAX_BYTES = MAX_EVENT_BYTES
 # Of a body that is too large this much is still taken and thrown away, so that its sender gets to read the answer.
-_DRAINED = 256 * 1024 * 1024
+_MAX_DRAINED_BYTES = 256 * 1024 * 1024
 # Joined gzip files are one; millions of empty members would only keep the server busy.
-_MEMBERS_MOST = 1_000
+_MAX_MEMBERS = 1_000
 
 
 class UnsupportedEncoding(FaultlineError):
@@ -42,15 +42,15 @@ async def read(request: Request) -> bytes:
     async for chunk in request.stream():
         taken += len(chunk)
         if too_large:
-            if taken > _DRAINED:
+            if taken > _MAX_DRAINED_BYTES:
                 break
             continue
-        body += chunk if gunzip is None else gunzip.feed(chunk, MOST + 1 - len(body))
-        too_large = len(body) > MOST or taken > MOST
+        body += chunk if gunzip is None else gunzip.feed(chunk, MAX_BYTES + 1 - len(body))
+        too_large = len(body) > MAX_BYTES or taken > MAX_BYTES
         if too_large:
             body.clear()
     if too_large:
-        expected = f"at most {MOST} bytes"
+        expected = f"at most {MAX_BYTES} bytes"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     if gunzip is not None:
         gunzip.finish()
@@ -62,7 +62,7 @@ class _Gunzip:
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
-        self._begun = False
+        self._started = False
         self._members = 1
 
     def feed(self, data: bytes, room: int) -> bytes:
@@ -71,10 +71,10 @@ class _Gunzip:
             while data and len(out) < room:
                 if self._member.eof:
                     self._members += 1
-                    if self._members > _MEMBERS_MOST:
-                        raise _broken(f"gzip of at most {_MEMBERS_MOST} members")
-                    self._member, self._begun = zlib.decompressobj(wbits=31), False
-                self._begun = True
+                    if self._members > _MAX_MEMBERS:
+                        raise _broken(f"gzip of at most {_MAX_MEMBERS} members")
+                    self._member, self._started = zlib.decompressobj(wbits=31), False
+                self._started = True
                 out += self._member.decompress(data, room - len(out))
                 data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
         except zlib.error:
@@ -82,7 +82,7 @@ class _Gunzip:
         return bytes(out)
 
     def finish(self) -> None:
-        if not self._begun or not self._member.eof:
+        if not self._started or not self._member.eof:
             raise _broken()
 
 

@@ -28,7 +28,7 @@ HEADERS = {
 _log = logging.getLogger(__name__)
 
 
-class Shell:
+class SecurityMiddleware:
     """Wraps the whole application.
 
     Args:

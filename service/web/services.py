@@ -58,7 +58,7 @@ class ModelInfo:
 Tallies = tuple[datetime, tuple[TallyRow, ...]]  # when they were counted
 
 
-def everything() -> Visibility | None:
+def unrestricted() -> Visibility | None:
     """No narrowing: everybody's failures are seen."""
     return None
 
@@ -80,12 +80,12 @@ class Services:
         people: how people log in beside tokens and local accounts.
         viewer: whose failures the one who asks may see; of the running request, set by `services_of`.
         lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
-        says: takes what people say of verdicts; default: one that advises by the built-in policy.
+        feedback_service: takes what people say of verdicts; default: one that advises by the built-in policy.
         node_events: takes what nodes say; default: one with the fleet's default settings.
         automation: what is done by itself; default: one by the built-in policy.
-        drafts: reports of large weeks that nobody published, as they were up to minutes ago.
-        prints: reports in print.
-        rates: how resubmits ended, as counted up to minutes ago.
+        report_drafts: reports of large weeks that nobody published, as they were up to minutes ago.
+        printed_reports: reports in print.
+        outcome_tallies: how resubmits ended, as counted up to minutes ago.
     """
 
     store: Store
@@ -99,16 +99,16 @@ class Services:
     parse: Parse = recognise.parse
     lag: Callable[[], Mapping[str, int] | None] | None = None
     people: LoginMethods = field(default_factory=LoginMethods)
-    viewer: Callable[[], Visibility | None] = everything
-    says: Feedback | None = None
+    viewer: Callable[[], Visibility | None] = unrestricted
+    feedback_service: Feedback | None = None
     node_events: NodeEventIntake | None = None
     automation: Automation | None = None
-    drafts: StaleCache[Report] = field(default_factory=StaleCache)
-    prints: StaleCache[bytes] = field(default_factory=StaleCache)
-    rates: StaleCache[Tallies] = field(default_factory=StaleCache)
+    report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
+    printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
+    outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
 
     @property
-    def acts(self) -> Automation:
+    def automation_service(self) -> Automation:
         """What is done by itself."""
         return self.automation or Automation(self.store, policy.built_in(), self.clock, self.telemetry)
 
@@ -123,31 +123,31 @@ class Services:
         return ZoneInfo(self.timezone)
 
     @property
-    def desk(self) -> GroupService:
+    def group_service(self) -> GroupService:
         """What people do to groups of failures."""
         return GroupService(self.store, self.clock)
 
     @property
-    def fold(self) -> GroupCountUpdater:
+    def group_counts(self) -> GroupCountUpdater:
         """Keeps the groups up to date; called where a person waits to see what was just done."""
         return GroupCountUpdater(self.store, self.clock)
 
     @property
     def feedback(self) -> Feedback:
         """Takes what people say of verdicts."""
-        if self.says is not None:
-            return self.says
+        if self.feedback_service is not None:
+            return self.feedback_service
         return Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock), zone=self.zone)
 
     @property
-    def nodes_say(self) -> NodeEventIntake:
+    def node_event_intake(self) -> NodeEventIntake:
         """Takes what nodes say, and what people do to them."""
         return self.node_events or NodeEventIntake(self.store, self.clock, FleetSettings())
 
     @property
     def reports(self) -> ReportService:
         """The weekly quality reports."""
-        return ReportService(self.store, self.zone, self.clock, self.drafts)
+        return ReportService(self.store, self.zone, self.clock, self.report_drafts)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
         """Records by topic that are not yet stored; None where this process does not know."""
@@ -168,7 +168,7 @@ def is_loopback(host: str) -> bool:
 
 
 async def services_of(request: Request) -> Services:
-    """The services of the running application, narrowed to what the one who asks may see (known once they are)."""
+    """The services of the running application, failure_query to what the one who asks may see (known once they are)."""
 
     def viewer() -> Visibility | None:
         principal = getattr(request.state, "principal", None)
@@ -177,4 +177,4 @@ async def services_of(request: Request) -> Services:
     return replace(cast("Services", request.app.state.services), viewer=viewer)
 
 
-Given = Annotated[Services, Depends(services_of)]
+InjectedServices = Annotated[Services, Depends(services_of)]

@@ -5,4 +5,4 @@ from datetime import timedelta
 COOKIE = "faultline_session"
 FORM_COOKIE = "faultline_form"
 OIDC_COOKIE = "faultline_oidc"
-LASTS = timedelta(hours=12)
+LIFETIME = timedelta(hours=12)

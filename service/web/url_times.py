@@ -50,7 +50,7 @@ def _read(text: str, now: datetime, zone: ZoneInfo) -> datetime | None:
     return None
 
 
-def _looks_right(value: Any) -> Any:
+def _check_time(value: Any) -> Any:
     if _read(value, datetime(2026, 1, 1, tzinfo=UTC), _ANY_ZONE) is None:
         raise ValueError(EXPECTED)
     return value
@@ -59,7 +59,7 @@ def _looks_right(value: Any) -> Any:
 # A query parameter; resolved with `instant` where now and zone are known.
 When = Annotated[
     str,
-    AfterValidator(_looks_right),
+    AfterValidator(_check_time),
     WithJsonSchema(
         {
             "type": "string",

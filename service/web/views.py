@@ -42,7 +42,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class FailureQuery:
     """Filters as they stand in the URL: texts by name, times not yet resolved."""
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def pipeline(services: Services) -> Pipeline:
 
 def failures(
     services: Services,
-    narrowed: Narrowed,
+    failure_query: FailureQuery,
     *,
     limit: int = 50,
     cursor: str | None = None,
@@ -92,30 +92,30 @@ def failures(
     Raises:
         InvalidInput: a time, limit, sort or cursor that is none.
     """
-    filters = _filters(services, narrowed)
+    filters = _filters(services, failure_query)
     with services.store.reading() as reading:
         return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
 
 
-def facets(services: Services, narrowed: Narrowed) -> FacetCounts:
+def facets(services: Services, failure_query: FailureQuery) -> FacetCounts:
     """The commonest values of each filter among the newest failures that fit.
 
     Raises:
         InvalidInput: a time that is none.
     """
-    filters = _filters(services, narrowed)
+    filters = _filters(services, failure_query)
     with services.store.reading() as reading:
         return reading.failures.facets(filters)
 
 
-def _filters(services: Services, narrowed: Narrowed) -> FailureFilter:
+def _filters(services: Services, failure_query: FailureQuery) -> FailureFilter:
     now, zone = services.clock.now(), services.zone
-    named: dict[str, Any] = dict(narrowed.values)
+    named: dict[str, Any] = dict(failure_query.values)
     return FailureFilter(
         **named,
-        abstained=narrowed.abstained,
-        since=None if narrowed.since is None else instant(narrowed.since, "since", now, zone),
-        until=None if narrowed.until is None else instant(narrowed.until, "until", now, zone),
+        abstained=failure_query.abstained,
+        since=None if failure_query.since is None else instant(failure_query.since, "since", now, zone),
+        until=None if failure_query.until is None else instant(failure_query.until, "until", now, zone),
         visible=services.viewer(),
     )
 

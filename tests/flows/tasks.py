@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from playwright.sync_api import StorageState
 
-from service.web.sessions import COOKIE, LASTS
+from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.live import serving
 from tests.service.web.world import World, event, lines, make_world
 
@@ -76,7 +76,7 @@ def running(folder: Path) -> Iterator[Site]:
         with world.store.unit_of_work() as work:
             for name, role, users in PEOPLE:
                 made = work.accounts.create(name, role, password=None, users=users)
-                sessions[name] = work.accounts.log_in(account_id=made.id, lasts=LASTS)
+                sessions[name] = work.accounts.log_in(account_id=made.id, lasts=LIFETIME)
         sender, hook = world.client(world.token("ingest")), world.client(world.token("act", "read"))
         with serving(world.app) as address, sender, hook:
             yield Site(world, address, sender, hook, sessions)

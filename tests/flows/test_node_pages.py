@@ -89,5 +89,5 @@ def test_an_operator_marks_it_as_repaired(page: Page) -> None:
     page.goto("/nodes/orion/gpu003" if size["width"] > 1_000 else "/nodes/orion/gpu004")
     page.get_by_label("repair").fill("NIC replaced")
     page.get_by_role("button", name="Mark as repaired").click()
-    assert "begins anew" in page.locator("[role=status]").inner_text()
+    assert "The repair is recorded" in page.locator("[role=status]").inner_text()
     assert "NIC replaced" in page.locator(".answer").inner_text()

@@ -68,7 +68,7 @@ def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Va
     page.goto(f"/failures?user={user}")
     rows = page.locator("table.failures tbody tr")
     expect(rows).to_have_count(4)
-    page.get_by_role("link", name="tick all 4").click()
+    page.get_by_role("link", name="select all 4").click()
     boxes = page.locator("table.failures").get_by_role("checkbox")
     expect(boxes.and_(page.locator(":checked"))).to_have_count(4)
     boxes.first.uncheck()

@@ -13,11 +13,11 @@ Token = Annotated[str, Field(min_length=1, max_length=100)]
 Detail = Annotated[str, Field(max_length=4_000)]
 
 
-class _Asked(BaseModel):
+class _RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class LeaseAsked(_Asked):
+class LeaseRequest(_RequestBody):
     """What a hook may take. `hook` names it (kind and host), for people to see who holds a request."""
 
     hook: Name
@@ -26,7 +26,7 @@ class LeaseAsked(_Asked):
     seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="how long the lease lasts")] = 60
 
 
-class Ack(_Asked):
+class Ack(_RequestBody):
     """What became of a leased request. `new_job_id`: of a submission; absent for a requeue of the same job."""
 
     lease_token: Token
@@ -35,7 +35,7 @@ class Ack(_Asked):
     detail: Detail | None = None
 
 
-class Fail(_Asked):
+class Fail(_RequestBody):
     """The hook could not act. With `retry_after_s` the request waits so long and is leased again; without it ends."""
 
     lease_token: Token
@@ -43,19 +43,19 @@ class Fail(_Asked):
     retry_after_s: Annotated[float, Field(ge=0, le=86_400)] | None = None
 
 
-class Stop(_Asked):
+class Stop(_RequestBody):
     """Why everything is stopped."""
 
     reason: Annotated[str, Field(max_length=500)] | None = None
 
 
-class Comment(_Asked):
+class Comment(_RequestBody):
     """What a person says of what they do."""
 
     comment: Annotated[str, Field(max_length=2_000)] | None = None
 
 
-class IncidentOpened(_Asked):
+class IncidentRequest(_RequestBody):
     """What is held: a kind of shared thing and its name, such as file_system and /scratch."""
 
     cluster: Name

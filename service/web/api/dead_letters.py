@@ -10,13 +10,13 @@ from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
 from service.web.event_intake import Resent
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["dead letters"])
 
 
 @router.get("/dead-letters", dependencies=[READ], responses=answers(401, 403, 422, 503))
-def get_dead_letters(services: Given, limit: Limit = 50, cursor: Cursor = None) -> DeadLettersPage:
+def get_dead_letters(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> DeadLettersPage:
     """What could not be read, newest first; `text` is redacted and cut to 64 Ki characters."""
     page = views.dead_letters(services, limit=limit, cursor=cursor)
     return DeadLettersPage(items=list(page.items), next_cursor=page.next_cursor)
@@ -24,7 +24,7 @@ def get_dead_letters(services: Given, limit: Limit = 50, cursor: Cursor = None) 
 
 @router.post("/dead-letters/{letter_id}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
 def resend_dead_letter(
-    services: Given,
+    services: InjectedServices,
     letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     cluster: Annotated[
         str | None, Query(min_length=1, max_length=200, description="the name for a record that carries none")

@@ -11,7 +11,7 @@ from service.web import views
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["deliveries"])
@@ -44,7 +44,7 @@ class SentAgain(BaseModel):
 
 @router.get("/deliveries", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_deliveries(
-    services: Given,
+    services: InjectedServices,
     state: Annotated[DeliveryState, Query(description="given_up: never tried again by itself")] = "given_up",
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -60,7 +60,7 @@ def get_deliveries(
     "/deliveries/{message_id}/{endpoint}:resend", dependencies=[ACT], responses=answers(401, 403, 404, 422, 503)
 )
 def resend_delivery(
-    services: Given,
+    services: InjectedServices,
     message_id: Annotated[int, Path(ge=1, le=LONGEST_ID)],
     endpoint: Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")],
 ) -> SentAgain:

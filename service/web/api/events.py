@@ -9,7 +9,7 @@ from service.web import event_intake, request_body
 from service.web.api.models import EventsAnswer
 from service.web.auth import INGEST
 from service.web.error_responses import answers
-from service.web.services import Given, Services
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["events"])
 
@@ -26,7 +26,7 @@ _BODY = {
 @router.post("/events", openapi_extra=_BODY, dependencies=[INGEST], responses=answers(401, 403, 413, 415, 422, 503))
 async def post_events(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     wait: Annotated[
         Literal["verdict"] | None, Query(description="verdict: the answer holds the verdicts of these events")
     ] = None,

@@ -7,11 +7,11 @@ from fastapi.responses import StreamingResponse
 
 from service.failures.records import FailureSort
 from service.web import export
-from service.web.api.parameters import narrowed
+from service.web.api.parameters import failure_query
 from service.web.auth import OWN
 from service.web.error_responses import answers
-from service.web.services import Given
-from service.web.views import Narrowed
+from service.web.services import InjectedServices
+from service.web.views import FailureQuery
 
 router = APIRouter(tags=["failures"], dependencies=[OWN])
 
@@ -34,7 +34,9 @@ def _file(name: str) -> dict[str, str]:
 
 @router.get("/failures/export.csv", response_class=CsvResponse, responses=answers(401, 403, 422, 503))
 def get_failures_csv(
-    services: Given, filters: Annotated[Narrowed, Depends(narrowed)], sort: FailureSort = "-ended_at"
+    services: InjectedServices,
+    filters: Annotated[FailureQuery, Depends(failure_query)],
+    sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All failures that fit (200,000 at most), one a line; values that would act in a spreadsheet are made text."""
     parts = export.pages(services, filters, sort)
@@ -48,7 +50,9 @@ _ARRAY: dict[int | str, dict[str, Any]] = {
 
 @router.get("/failures/export.json", response_class=JsonResponse, responses={**_ARRAY, **answers(401, 403, 422, 503)})
 def get_failures_json(
-    services: Given, filters: Annotated[Narrowed, Depends(narrowed)], sort: FailureSort = "-ended_at"
+    services: InjectedServices,
+    filters: Annotated[FailureQuery, Depends(failure_query)],
+    sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
     """All failures that fit (200,000 at most), as one JSON array."""
     parts = export.pages(services, filters, sort)

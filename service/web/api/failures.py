@@ -8,11 +8,11 @@ from service.failures.records import FailureDetail, FailureSort
 from service.failures.repository.facets import FacetCounts
 from service.web import views
 from service.web.api.models import FailureAnswer, FailuresPage, StatsAnswer
-from service.web.api.parameters import Cursor, Limit, Since, Text, Until, narrowed
+from service.web.api.parameters import Cursor, Limit, Since, Text, Until, failure_query
 from service.web.auth import OWN, READ
 from service.web.error_responses import answers
-from service.web.services import Given
-from service.web.views import LONGEST_ID, Job, Narrowed
+from service.web.services import InjectedServices
+from service.web.views import LONGEST_ID, FailureQuery, Job
 
 router = APIRouter(tags=["failures"])
 FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
@@ -20,8 +20,8 @@ FailureId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 @router.get("/failures", dependencies=[OWN], responses=answers(401, 403, 422, 503))
 def get_failures(
-    services: Given,
-    filters: Annotated[Narrowed, Depends(narrowed)],
+    services: InjectedServices,
+    filters: Annotated[FailureQuery, Depends(failure_query)],
     limit: Limit = 50,
     cursor: Cursor = None,
     sort: FailureSort = "-ended_at",
@@ -32,14 +32,14 @@ def get_failures(
 
 
 @router.get("/facets", dependencies=[OWN], responses=answers(401, 403, 422, 503))
-def get_facets(services: Given, filters: Annotated[Narrowed, Depends(narrowed)]) -> FacetCounts:
+def get_facets(services: InjectedServices, filters: Annotated[FailureQuery, Depends(failure_query)]) -> FacetCounts:
     """The commonest values of each filter among the newest 2,000 failures that fit; `whole`: no more fit."""
     return views.facets(services, filters)
 
 
 @router.get("/failures/{failure_id}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_failure(
-    services: Given,
+    services: InjectedServices,
     failure_id: FailureId,
     logs: Annotated[bool, Query(description="with the logs' text as read")] = False,  # noqa: FBT002 - a query parameter
 ) -> FailureAnswer:
@@ -49,7 +49,7 @@ def get_failure(
 
 @router.get("/jobs/{cluster}/{job_id:path}", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_job(
-    services: Given,
+    services: InjectedServices,
     cluster: Annotated[str, Path(max_length=200)],
     job_id: Annotated[str, Path(max_length=200, description="slashes may stand in it")],
 ) -> Job:
@@ -59,7 +59,7 @@ def get_job(
 
 @router.get("/stats", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_stats(
-    services: Given,
+    services: InjectedServices,
     since: Since = None,
     until: Until = None,
     cluster: Text = None,

@@ -10,11 +10,11 @@ from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import (
     AuditAnswer,
+    BulkFeedback,
+    BulkFeedbackResult,
     FeedbackAnswer,
     FeedbackGiven,
-    FeedbackOfMany,
-    FeedbackTaken,
-    FeedbackTakenOfMany,
+    FeedbackReceipt,
     FixedBy,
     Protected,
     QueuePage,
@@ -24,8 +24,8 @@ from service.web.api.group_models import (
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, ADMIN, OWN, READ, Principal
 from service.web.error_responses import answers
-from service.web.group_actions import taken_of, word_of
-from service.web.services import Given
+from service.web.group_actions import feedback_input, feedback_receipt
+from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["feedback"])
@@ -34,7 +34,7 @@ Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO 
 
 
 @router.get("/failures/{failure_id}/feedback", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
-def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
+def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackAnswer:
     """All that was said of one failure, and what stands of it."""
     views.failure(services, failure_id)
     with services.store.reading() as reading:
@@ -47,47 +47,49 @@ def get_feedback(services: Given, failure_id: FailureId) -> FeedbackAnswer:
 
 @router.post("/failures/{failure_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
 def post_feedback(
-    services: Given, speaker: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
-) -> FeedbackTaken:
+    services: InjectedServices, principal: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
+) -> FeedbackReceipt:
     """Confirm or correct (scope act), or contest (whoever sees it): a judgement is the verdict's next version."""
     if given.kind != "contest":
-        speaker.must("act")
-    views.failure(services, failure_id)  # of those the speaker may see
-    return taken_of(services.feedback.add(failure_id, speaker.name, word_of(given)))
+        principal.require("act")
+    views.failure(services, failure_id)  # of those the principal may see
+    return feedback_receipt(services.feedback.add(failure_id, principal.name, feedback_input(given)))
 
 
 @router.put("/failures/{failure_id}/fixed-by", responses=answers(401, 403, 404, 422, 503))
-def put_fixed_by(services: Given, speaker: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy) -> FixedBy:
+def put_fixed_by(
+    services: InjectedServices, principal: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy
+) -> FixedBy:
     """Say what mended a failure; later advice on failures of its cause counts it."""
-    fix_service.report(services.store, failure_id, speaker.name, given.code)
+    fix_service.report(services.store, failure_id, principal.name, given.code)
     return given
 
 
 @router.post("/feedback", responses=answers(401, 403, 409, 422, 503))
 def post_feedback_of_many(
-    services: Given, speaker: Annotated[Principal, ACT], given: FeedbackOfMany
-) -> FeedbackTakenOfMany:
+    services: InjectedServices, principal: Annotated[Principal, ACT], given: BulkFeedback
+) -> BulkFeedbackResult:
     """The same said of up to 500 failures."""
-    taken = services.feedback.add_to_many(given.failures, speaker.name, word_of(given), given.versions)
-    return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
+    taken = services.feedback.add_to_many(given.failures, principal.name, feedback_input(given), given.versions)
+    return BulkFeedbackResult(items=[feedback_receipt(one) for one in taken])
 
 
 @router.get("/feedback", dependencies=[READ], responses=answers(401, 403, 422, 503))
-def get_feedback_queue(services: Given, limit: Limit = 50, cursor: Cursor = None) -> QueuePage:
+def get_feedback_queue(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> QueuePage:
     """Failures that people disagree about, or whose owner contests the verdict, latest first."""
     page = group_views.queue(services, limit=limit, cursor=cursor)
     return QueuePage(items=list(page.items), next_cursor=page.next_cursor)
 
 
 @router.put("/failures/{failure_id}/golden", dependencies=[ADMIN], responses=answers(401, 403, 409, 422, 503))
-def put_golden(services: Given, failure_id: FailureId, wanted: Protected) -> Protected:
+def put_golden(services: InjectedServices, failure_id: FailureId, wanted: Protected) -> Protected:
     """Put a failure's label into the protected set that no later word changes, or take it out."""
     label_export.protect(services.store, failure_id, golden=wanted.golden)
     return wanted
 
 
 @router.get("/audits/{week}", dependencies=[READ], responses=answers(401, 403, 422, 503))
-def get_audit(services: Given, week: Week) -> AuditAnswer:
+def get_audit(services: InjectedServices, week: Week) -> AuditAnswer:
     """A week's random sample of failures, labelled before the verdict is shown."""
     with services.store.reading() as reading:
         return AuditAnswer(week=week, items=list(reading.feedback.audit(week)))
@@ -95,17 +97,21 @@ def get_audit(services: Given, week: Week) -> AuditAnswer:
 
 @router.post("/audits/{week}/{failure_id}", responses=answers(401, 403, 404, 409, 422, 503))
 def post_audit(
-    services: Given, speaker: Annotated[Principal, ACT], week: Week, failure_id: FailureId, given: FeedbackGiven
-) -> FeedbackTaken:
+    services: InjectedServices,
+    principal: Annotated[Principal, ACT],
+    week: Week,
+    failure_id: FailureId,
+    given: FeedbackGiven,
+) -> FeedbackReceipt:
     """Judge one of a week's sample: side and cause, as if the service had said nothing."""
     word = FeedbackInput(
         "audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note
     )
-    return taken_of(services.feedback.audit(week, failure_id, speaker.name, word))
+    return feedback_receipt(services.feedback.audit(week, failure_id, principal.name, word))
 
 
 @router.get("/views", responses=answers(401, 403, 503))
-def get_views(services: Given, reader: Annotated[Principal, OWN]) -> SavedViews:
+def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> SavedViews:
     """The filters that you saved under names."""
     with services.store.reading() as reading:
         found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
@@ -113,7 +119,7 @@ def get_views(services: Given, reader: Annotated[Principal, OWN]) -> SavedViews:
 
 
 @router.put("/views", responses=answers(401, 403, 422, 503))
-def put_view(services: Given, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
+def put_view(services: InjectedServices, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
     """Save filters under a name, in place of what had that name."""
     with services.store.unit_of_work() as work:
         work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
@@ -122,7 +128,9 @@ def put_view(services: Given, reader: Annotated[Principal, OWN], view: Saved) ->
 
 @router.delete("/views/{name:path}", status_code=204, responses=answers(401, 403, 404, 422, 503))
 def delete_view(
-    services: Given, reader: Annotated[Principal, OWN], name: Annotated[str, Path(min_length=1, max_length=100)]
+    services: InjectedServices,
+    reader: Annotated[Principal, OWN],
+    name: Annotated[str, Path(min_length=1, max_length=100)],
 ) -> None:
     """Forget saved filters; nothing happens where there are none of that name."""
     with services.store.unit_of_work() as work:

@@ -77,7 +77,7 @@ class FeedbackGiven(BaseModel):
     )
 
 
-class FeedbackOfMany(FeedbackGiven):
+class BulkFeedback(FeedbackGiven):
     """The same said of many failures."""
 
     failures: list[FailureId] = Field(min_length=1, max_length=500)
@@ -88,7 +88,7 @@ class FeedbackOfMany(FeedbackGiven):
     )
 
 
-class FeedbackTaken(BaseModel):
+class FeedbackReceipt(BaseModel):
     """What became of it. `changed`: the verdict says something else now, and hooks are told."""
 
     failure_id: int
@@ -98,10 +98,10 @@ class FeedbackTaken(BaseModel):
     label: Label
 
 
-class FeedbackTakenOfMany(BaseModel):
+class BulkFeedbackResult(BaseModel):
     """What became of each; failures that are gone, or stand at another version than was looked at, are left out."""
 
-    items: list[FeedbackTaken]
+    items: list[FeedbackReceipt]
 
 
 class FixedBy(BaseModel):

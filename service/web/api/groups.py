@@ -7,8 +7,8 @@ from fastapi import APIRouter, Path, Query
 from service.groups.records import GroupFilter, GroupSort, GroupState
 from service.web import group_views
 from service.web.api.group_models import (
+    BulkFeedbackResult,
     FeedbackGiven,
-    FeedbackTakenOfMany,
     GroupAction,
     GroupAnswer,
     GroupsPage,
@@ -16,8 +16,8 @@ from service.web.api.group_models import (
 from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
-from service.web.group_actions import act, taken_of, word_of
-from service.web.services import Given, Services
+from service.web.group_actions import act, feedback_input, feedback_receipt
+from service.web.services import InjectedServices, Services
 from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["groups"])
@@ -26,7 +26,7 @@ GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 @router.get("/groups", responses=answers(401, 403, 422, 503))
 def get_groups(
-    services: Given,
+    services: InjectedServices,
     reader: Annotated[Principal, READ],
     state: GroupState | None = None,
     side: Text = None,
@@ -62,14 +62,14 @@ def get_groups(
 
 
 @router.get("/groups/{group_id}", responses=answers(401, 403, 404, 422, 503))
-def get_group(services: Given, reader: Annotated[Principal, READ], group_id: GroupId) -> GroupAnswer:
+def get_group(services: InjectedServices, reader: Annotated[Principal, READ], group_id: GroupId) -> GroupAnswer:
     """One group: what it consists of, where and whom it hits, when, what was said and done."""
     return _answer(services, group_id, reader.name)
 
 
 @router.post("/groups/{group_id}/actions", responses=answers(401, 403, 404, 409, 422, 503))
 def post_group_action(
-    services: Given, actor: Annotated[Principal, ACT], group_id: GroupId, action: GroupAction
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, action: GroupAction
 ) -> GroupAnswer:
     """Resolve, reopen, mute, assign, link, comment, merge, take out or split; the group afterwards."""
     act(services, [group_id], actor.name, action)
@@ -78,11 +78,11 @@ def post_group_action(
 
 @router.post("/groups/{group_id}/feedback", responses=answers(401, 403, 404, 409, 422, 503))
 def post_group_feedback(
-    services: Given, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
-) -> FeedbackTakenOfMany:
+    services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
+) -> BulkFeedbackResult:
     """Say the same of the group's newest failures (500 at most), and of the group."""
-    taken = services.feedback.add_to_group(group_id, actor.name, word_of(given))
-    return FeedbackTakenOfMany(items=[taken_of(one) for one in taken])
+    taken = services.feedback.add_to_group(group_id, actor.name, feedback_input(given))
+    return BulkFeedbackResult(items=[feedback_receipt(one) for one in taken])
 
 
 def _answer(services: Services, group_id: int, who: str) -> GroupAnswer:

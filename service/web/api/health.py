@@ -9,7 +9,7 @@ from service.errors import ConfigurationError, FieldError, Unavailable
 from service.web.api.models import Alive, Ready
 from service.web.auth import READ
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["health"])
 METRICS_TYPE = "text/plain; version=1.0.0; charset=utf-8"
@@ -22,7 +22,7 @@ async def live() -> Alive:
 
 
 @router.get("/health/ready", responses=answers(503))
-def ready(services: Given) -> Ready:
+def ready(services: InjectedServices) -> Ready:
     """Whether events can be taken: the database answers with the right schema, and a model is loaded."""
     try:
         services.store.check()
@@ -37,6 +37,6 @@ def ready(services: Given) -> Ready:
 
 
 @router.get("/metrics", dependencies=[READ], response_class=PlainTextResponse, responses=answers(401, 403, 503))
-def metrics(services: Given) -> PlainTextResponse:
+def metrics(services: InjectedServices) -> PlainTextResponse:
     """What the service measures of itself, in the Prometheus text format."""
     return PlainTextResponse(services.telemetry.render(), media_type=METRICS_TYPE)

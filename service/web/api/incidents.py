@@ -6,11 +6,11 @@ from fastapi import APIRouter, Path, Query
 
 from service.incidents.records import Incident
 from service.web import automation_views as views
-from service.web.api.automation_models import IncidentAnswer, IncidentOpened, IncidentsPage
-from service.web.api.parameters import Cursor, Decided, Limit, Text
+from service.web.api.automation_models import IncidentAnswer, IncidentRequest, IncidentsPage
+from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID
 
 router = APIRouter(tags=["incidents"])
@@ -19,7 +19,7 @@ IncidentId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 
 @router.get("/incidents", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_incidents(
-    services: Given,
+    services: InjectedServices,
     open: Annotated[bool | None, Query(description="only those still open, or only closed ones")] = None,  # noqa: A002 - the parameter's public name
     cluster: Text = None,
     limit: Limit = 50,
@@ -31,30 +31,30 @@ def get_incidents(
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
-def get_incident(services: Given, incident_id: IncidentId) -> IncidentAnswer:
+def get_incident(services: InjectedServices, incident_id: IncidentId) -> IncidentAnswer:
     """One incident with its jobs and its history."""
     return IncidentAnswer.model_validate(views.incident(services, incident_id), from_attributes=True)
 
 
 @router.post("/incidents", status_code=201, responses=answers(401, 403, 409, 422, 503))
-def open_incident(services: Given, asked: IncidentOpened, principal: Principal = ACT) -> Incident:
+def open_incident(services: InjectedServices, body: IncidentRequest, principal: Principal = ACT) -> Incident:
     """Open an incident manually; failures over the resource are held from now on. 409: it is open already."""
-    return views.open_incident(services, asked.cluster, asked.kind, asked.value, principal.name, comment=asked.comment)
+    return views.open_incident(services, body.cluster, body.kind, body.value, principal.name, comment=body.comment)
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
-def close_incident(incident_id: IncidentId, asked: Decided) -> Incident:
+def close_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """The cause is mended: close it and let what it held go, paced."""
-    return views.close_incident(asked.services, incident_id, asked.who, asked.comment)
+    return views.close_incident(action.services, incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_incident(incident_id: IncidentId, asked: Decided) -> Incident:
+def hold_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """Hold everything of it until a person says otherwise: no probe is sent."""
-    return views.hold_incident(asked.services, incident_id, asked.who, asked.comment)
+    return views.hold_incident(action.services, incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
-def release_incident(incident_id: IncidentId, asked: Decided) -> Incident:
+def release_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
     """End a person's hold: a probe goes next, at once, and its outcome decides."""
-    return views.release_incident(asked.services, incident_id, asked.who, asked.comment)
+    return views.release_incident(action.services, incident_id, action.actor, action.comment)

@@ -13,7 +13,7 @@ from service.web import request_body
 from service.web.api.group_models import ImportAnswer
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["feedback"])
 
@@ -35,7 +35,7 @@ _BODY = {
 
 @router.get("/labels", dependencies=[READ], response_class=Lines, responses=answers(401, 403, 422, 503))
 def get_labels(
-    services: Given,
+    services: InjectedServices,
     golden: Annotated[bool | None, Query(description="only the protected set, or only the rest")] = None,
 ) -> Lines:
     """Every label whose failure is still kept, redacted, newest first; disputed and contested ones are left out."""
@@ -47,7 +47,7 @@ def get_labels(
 
 
 @router.post("/labels", dependencies=[ACT], openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
-async def post_labels(request: Request, services: Given) -> ImportAnswer:
+async def post_labels(request: Request, services: InjectedServices) -> ImportAnswer:
     """Put labels made elsewhere to the failures of the same jobs here; a bad line rejects only itself."""
     content = await request_body.read(request)
 

@@ -7,7 +7,7 @@ from service.web import model_views
 from service.web.auth import READ
 from service.web.error_responses import answers
 from service.web.model_views import ModelVersion
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["model"])
 
@@ -20,6 +20,6 @@ class ModelsAnswer(BaseModel):
 
 
 @router.get("/models", dependencies=[READ], responses=answers(401, 403, 503))
-def get_models(services: Given) -> ModelsAnswer:
+def get_models(services: InjectedServices) -> ModelsAnswer:
     """Every model that gave verdicts, with how many, since when and until when; the one in use first."""
     return ModelsAnswer(items=list(model_views.versions(services)))

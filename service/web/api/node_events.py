@@ -17,7 +17,7 @@ from service.web import event_intake, request_body
 from service.web.auth import INGEST
 from service.web.error_responses import answers
 from service.web.event_intake import Rejection
-from service.web.services import Given, Services
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["nodes"])
 BATCH = 500  # lines stored at once
@@ -51,7 +51,7 @@ class NodeEventsAnswer(BaseModel):
 )
 async def post_node_events(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     cluster: Annotated[
         str | None, Query(min_length=1, max_length=200, description="the name for records that carry none")
     ] = None,
@@ -90,7 +90,7 @@ def submit(
                 answer.skipped += 1
             else:
                 events.extend(found.events)
-        taken = services.nodes_say.take(events, dead)
+        taken = services.node_event_intake.take(events, dead)
         answer.accepted += taken.accepted
         answer.duplicates += taken.duplicates
     return answer
@@ -104,7 +104,7 @@ def lines_of(content: bytes) -> list[tuple[int, bytes]]:
     """
     if content.lstrip()[:1] in {b"{", b""}:
         return event_intake.lines_of(content)
-    if content.count(b"\n") > event_intake.LINES_MOST:
-        expected = f"at most {event_intake.LINES_MOST} lines"
+    if content.count(b"\n") > event_intake.MAX_LINES:
+        expected = f"at most {event_intake.MAX_LINES} lines"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     return [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]

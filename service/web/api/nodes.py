@@ -11,7 +11,7 @@ from service.web import fleet_views
 from service.web.api.parameters import Cursor, Limit, Text
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["nodes"])
 Cluster = Annotated[str, Path(max_length=200)]
@@ -53,7 +53,11 @@ class RepairedAnswer(BaseModel):
 
 @router.get("/nodes", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_nodes(
-    services: Given, cluster: Text = None, limit: Limit = 50, cursor: Cursor = None, sort: NodeSort = "-suspicion"
+    services: InjectedServices,
+    cluster: Text = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    sort: NodeSort = "-suspicion",
 ) -> NodesPage:
     """Nodes, most suspected first by default.
 
@@ -66,7 +70,7 @@ def get_nodes(
 
 @router.get("/nodes/{cluster}/{node:path}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
 def get_node(
-    services: Given,
+    services: InjectedServices,
     cluster: Cluster,
     node: Node,
     limit: Annotated[int, Query(ge=1, le=500, description="how many events at most")] = 50,
@@ -87,10 +91,12 @@ def get_node(
     "/nodes/{cluster}/{node:path}:repaired", dependencies=[ACT], responses=answers(400, 401, 403, 404, 422, 503)
 )
 def repaired(
-    request: Request, services: Given, cluster: Cluster, node: Node, body: Repaired | None = None
+    request: Request, services: InjectedServices, cluster: Cluster, node: Node, body: Repaired | None = None
 ) -> RepairedAnswer:
     """Say that a node was repaired: what was before counts no longer against it."""
     given = body or Repaired()
-    changed = services.nodes_say.repaired(cluster, node, by=request.state.principal.name, note=given.note, at=given.at)
+    changed = services.node_event_intake.repaired(
+        cluster, node, by=request.state.principal.name, note=given.note, at=given.at
+    )
     with services.store.reading() as reading:
         return RepairedAnswer(changed=changed, node=reading.suspicion.get(cluster, node))

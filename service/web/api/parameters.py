@@ -6,12 +6,12 @@ from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 
 from service.errors import FieldError, InvalidInput
-from service.web.action_request import Asked
+from service.web.action_request import ActionRequest
 from service.web.api.automation_models import Comment
 from service.web.auth import ACT, Principal
-from service.web.services import Given
+from service.web.services import InjectedServices
 from service.web.url_times import When
-from service.web.views import Narrowed
+from service.web.views import FailureQuery
 
 Limit = Annotated[int, Query(ge=1, le=500, description="how many at most")]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the page before")]
@@ -23,15 +23,17 @@ Names = Literal[
 ]
 
 
-def decided(services: Given, by: Annotated[Principal, ACT], asked: Comment | None = None) -> Asked:
+def commented_action(
+    services: InjectedServices, principal: Annotated[Principal, ACT], body: Comment | None = None
+) -> ActionRequest:
     """Somebody who may act decides, with or without a comment."""
-    return Asked(services, by, asked.comment if asked is not None else None)
+    return ActionRequest(services, principal, body.comment if body is not None else None)
 
 
-Decided = Annotated[Asked, Depends(decided)]
+CommentedAction = Annotated[ActionRequest, Depends(commented_action)]
 
 
-async def only_known(request: Request) -> None:
+async def reject_unknown_parameters(request: Request) -> None:
     """Return where every parameter is one of the route's, given once: a misspelt filter must not show everything.
 
     Raises:
@@ -50,7 +52,7 @@ async def only_known(request: Request) -> None:
             raise InvalidInput(f"{name}: expected once", (FieldError(name, "once", f"{times} times"),))
 
 
-def narrowed(
+def failure_query(
     side: Text = None,
     cause: Text = None,
     symptom: Text = None,
@@ -66,7 +68,7 @@ def narrowed(
     abstained: Annotated[bool | None, Query(description="whether the verdict was left open")] = None,
     since: Since = None,
     until: Until = None,
-) -> Narrowed:
+) -> FailureQuery:
     """The filters of the failures list; an empty one asks nothing, as in a form that was left blank."""
     texts: dict[Names, str | None] = {
         "side": side,
@@ -82,4 +84,4 @@ def narrowed(
         "status": status,
         "q": q,
     }
-    return Narrowed({name: text for name, text in texts.items() if text}, abstained, since, until)
+    return FailureQuery({name: text for name, text in texts.items() if text}, abstained, since, until)

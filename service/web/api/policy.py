@@ -1,4 +1,4 @@
-"""POST /policy:replay: what another policy would have decided over the stored decisions."""
+"""POST /policy:replay: what another policy would have commented_action over the stored decisions."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -11,15 +11,15 @@ from service.errors import ConfigurationError, InvalidInput
 from service.recommend import policy, replay, replay_report
 from service.web.auth import ACT
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["policy"])
 NAME = "policy"
 SPAN = timedelta(days=28)
 
 
-class ReplayAsked(BaseModel):
-    """The policy as its file has it (TOML), laid over the built-in one, and how far back it is asked.
+class ReplayRequest(BaseModel):
+    """The policy as its file has it (TOML), laid over the built-in one, and how far back it is body.
 
     Of more than `failures` failures the newest are asked about; the command `faultline policy replay` takes them all.
     """
@@ -100,18 +100,18 @@ class ReplayAnswer(BaseModel):
 
 
 @router.post("/policy:replay", dependencies=[ACT], responses=answers(401, 403, 422, 503))
-def replay_policy(services: Given, asked: ReplayAsked) -> ReplayAnswer:
+def replay_policy(services: InjectedServices, body: ReplayRequest) -> ReplayAnswer:
     """Ask another policy about the decisions of the last weeks, with verdicts and facts as they were known then."""
     try:
-        other = policy.parse(asked.policy, NAME)
+        other = policy.parse(body.policy, NAME)
     except ConfigurationError as error:
         raise InvalidInput(error.detail, error.errors) from None
-    since = asked.since or services.clock.now() - SPAN
+    since = body.since or services.clock.now() - SPAN
     with services.store.reading() as reading:
         span = reading.decision_history.span(since)
         found = replay.ReplayComparison(other.version)
         if span is not None:
-            low = max(span[0], span[1] - asked.failures + 1)
+            low = max(span[0], span[1] - body.failures + 1)
             stored = reading.decision_history.read(low, span[1], since)
             found = replay.compare(decision_records.past_decisions(stored), other)
     return ReplayAnswer.model_validate(replay_report.as_json(found))

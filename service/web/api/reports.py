@@ -11,7 +11,7 @@ from service.web import views
 from service.web.api.parameters import Cursor, Limit
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["reports"])
 WeekName = Annotated[str, Path(pattern=r"^\d{4}-W\d{2}$", description=weeks.EXPECTED)]
@@ -49,7 +49,7 @@ class ReportBody(BaseModel):
 
 
 @router.get("/reports", dependencies=[READ], responses=answers(401, 403, 422, 503))
-def get_reports(services: Given, limit: Limit = 50, cursor: Cursor = None) -> ReportsPage:
+def get_reports(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> ReportsPage:
     """What was published, newest week first; `published_at` and `by` tell when and by whom."""
     page = views.reports(services, limit=limit, cursor=cursor)
     return ReportsPage(
@@ -60,7 +60,7 @@ def get_reports(services: Given, limit: Limit = 50, cursor: Cursor = None) -> Re
 
 @router.get("/reports/{week}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
 def get_report(
-    services: Given,
+    services: InjectedServices,
     week: WeekName,
     version: Annotated[int | None, Query(ge=1, le=1_000_000, description="default: the newest")] = None,
 ) -> ReportBody:
@@ -69,6 +69,6 @@ def get_report(
 
 
 @router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))
-def publish_report(services: Given, speaker: Annotated[Principal, ACT], week: WeekName) -> ReportBody:
+def publish_report(services: InjectedServices, principal: Annotated[Principal, ACT], week: WeekName) -> ReportBody:
     """Freeze a week that is over as it is now; where nothing moved since, the version that is there is answered."""
-    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), speaker.name).to_wire())
+    return ReportBody.model_validate(services.reports.publish(weeks.parse(week), principal.name).to_wire())

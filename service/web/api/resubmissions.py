@@ -6,12 +6,12 @@ from fastapi import APIRouter, Path, Query
 
 from service.requests.records import Lease, Request, RequestState
 from service.web import automation_views as views
-from service.web.api.automation_models import Ack, Fail, LeaseAsked, RequestsPage
+from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId
-from service.web.api.parameters import Cursor, Decided, Limit, Text
+from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
 from service.web.auth import ACT, READ
 from service.web.error_responses import answers
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(tags=["resubmissions"])
 RequestId = Annotated[str, Path(max_length=40, description="as the lease said")]
@@ -19,7 +19,7 @@ RequestId = Annotated[str, Path(max_length=40, description="as the lease said")]
 
 @router.get("/resubmissions", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_resubmissions(
-    services: Given,
+    services: InjectedServices,
     state: Annotated[RequestState | None, Query()] = None,
     cluster: Text = None,
     failure: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="the failure it answers")] = None,
@@ -41,23 +41,23 @@ def get_resubmissions(
 
 
 @router.get("/resubmissions/{request_id}", dependencies=[READ], responses=answers(401, 403, 404, 422, 503))
-def get_resubmission(services: Given, request_id: RequestId) -> Request:
+def get_resubmission(services: InjectedServices, request_id: RequestId) -> Request:
     """One request."""
     return views.request(services, request_id)
 
 
 @router.post("/resubmissions:lease", dependencies=[ACT], responses=answers(401, 403, 422, 503))
-def lease_resubmissions(services: Given, asked: LeaseAsked) -> list[Lease]:
+def lease_resubmissions(services: InjectedServices, body: LeaseRequest) -> list[Lease]:
     """Take what may be done now on a cluster; each is yours alone until its lease expires.
 
     The kill switch, incidents, storms and the pace are looked at in this very transaction; an expired request is
     never leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again, with a higher `lease_count`.
     """
-    return views.lease(services, asked.hook, asked.cluster, limit=asked.max, seconds=asked.seconds)
+    return views.lease(services, body.hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
 @router.post("/resubmissions/{request_id}:ack", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
-def ack_resubmission(services: Given, request_id: RequestId, asked: Ack) -> Request:
+def ack_resubmission(services: InjectedServices, request_id: RequestId, body: Ack) -> Request:
     """Say what became of it; the same answer twice is answered the same.
 
     409: the request was withdrawn meanwhile (what was done is noted all the same), or the lease is no longer yours.
@@ -65,32 +65,32 @@ def ack_resubmission(services: Given, request_id: RequestId, asked: Ack) -> Requ
     return views.ack(
         services,
         request_id,
-        asked.lease_token,
-        asked.result,
-        new_job_id=asked.new_job_id,
-        detail=asked.detail,
+        body.lease_token,
+        body.result,
+        new_job_id=body.new_job_id,
+        detail=body.detail,
     )
 
 
 @router.post("/resubmissions/{request_id}:fail", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
-def fail_resubmission(services: Given, request_id: RequestId, asked: Fail) -> Request:
+def fail_resubmission(services: InjectedServices, request_id: RequestId, body: Fail) -> Request:
     """Report that the request could not be carried out; 409 as with `:ack`."""
-    return views.fail(services, request_id, asked.lease_token, asked.error, asked.retry_after_s)
+    return views.fail(services, request_id, body.lease_token, body.error, body.retry_after_s)
 
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
-def resubmit_failure(failure_id: FailureId, asked: Decided) -> Request:
+def resubmit_failure(failure_id: FailureId, action: CommentedAction) -> Request:
     """Resubmit this job now, by a person's decision; 409 where the switch is off or a hook is already at it."""
-    return views.resubmit(asked.services, failure_id, asked.who, asked.comment)
+    return views.resubmit(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
-def hold_failure(failure_id: FailureId, asked: Decided) -> list[Request]:
+def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
     """Keep this job and what comes of it from being resubmitted until somebody says `:resubmit`."""
-    return views.hold(asked.services, failure_id, asked.who, asked.comment)
+    return views.hold(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
-def never_failure(failure_id: FailureId, asked: Decided) -> list[Request]:
+def never_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
     """Never resubmit this job or what comes of it automatically; what waits is withdrawn."""
-    return views.never(asked.services, failure_id, asked.who, asked.comment)
+    return views.never(action.services, failure_id, action.actor, action.comment)

@@ -10,9 +10,9 @@ from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.automation_banner import message
 from service.web.pages.failure.page import Id
-from service.web.pages.forms import Acting, Deciding, Text, then
+from service.web.pages.forms import ActForm, CommentForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 STATES: tuple[RequestState, ...] = get_args(RequestState)
@@ -21,57 +21,57 @@ STATES: tuple[RequestState, ...] = get_args(RequestState)
 @router.get("/automation", dependencies=[READ])
 def automation(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     state: Text = None,
     cluster: Text = None,
     cursor: Text = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    said: Text = None,
+    notice: Text = None,
 ) -> HTMLResponse:
     """The switch, the figures, and one page of requests."""
     chosen = next((one for one in STATES if one == state), None)
-    told = {
+    context = {
         "overview": views.overview(services),
         "page": views.requests(services, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
         "state": chosen,
         "states": STATES,
         "extra": {"cluster": cluster or None, "limit": limit if limit != 50 else None},  # noqa: PLR2004 - the default
         "cursor": cursor,
-        "message": message(said),
+        "message": message(notice),
     }
-    return render(request, "automation.html", told)
+    return render(request, "automation.html", context)
 
 
 @router.post("/automation/stop")
-def stop(asked: Acting, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
+def stop(form: ActForm, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
     """Stop everything."""
-    views.stop(asked.services, asked.who, reason.strip()[:500] or None)
-    return then("/automation?said=stopped")
+    views.stop(form.services, form.actor, reason.strip()[:500] or None)
+    return redirect("/automation?notice=stopped")
 
 
 @router.post("/automation/start")
-def start(asked: Acting) -> RedirectResponse:
+def start(form: ActForm) -> RedirectResponse:
     """Let it go on."""
-    views.start(asked.services, asked.who)
-    return then("/automation?said=started")
+    views.start(form.services, form.actor)
+    return redirect("/automation?notice=started")
 
 
 @router.post("/failures/{failure_id}/resubmit")
-def resubmit(failure_id: Id, asked: Deciding) -> RedirectResponse:
+def resubmit(failure_id: Id, form: CommentForm) -> RedirectResponse:
     """Ask for a resubmit now."""
-    views.resubmit(asked.services, failure_id, asked.who, asked.comment)
-    return then(f"/failures/{failure_id}?done=resubmit#automation")
+    views.resubmit(form.services, failure_id, form.actor, form.comment)
+    return redirect(f"/failures/{failure_id}?done=resubmit#automation")
 
 
 @router.post("/failures/{failure_id}/hold")
-def hold(failure_id: Id, asked: Deciding) -> RedirectResponse:
+def hold(failure_id: Id, form: CommentForm) -> RedirectResponse:
     """Hold this piece of work."""
-    views.hold(asked.services, failure_id, asked.who, asked.comment)
-    return then(f"/failures/{failure_id}?done=hold#automation")
+    views.hold(form.services, failure_id, form.actor, form.comment)
+    return redirect(f"/failures/{failure_id}?done=hold#automation")
 
 
 @router.post("/failures/{failure_id}/never")
-def never(failure_id: Id, asked: Deciding) -> RedirectResponse:
+def never(failure_id: Id, form: CommentForm) -> RedirectResponse:
     """Forbid this piece of work to automation."""
-    views.never(asked.services, failure_id, asked.who, asked.comment)
-    return then(f"/failures/{failure_id}?done=never#automation")
+    views.never(form.services, failure_id, form.actor, form.comment)
+    return redirect(f"/failures/{failure_id}?done=never#automation")

@@ -9,7 +9,7 @@ from service.web.services import Services
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AutomationBanner:
     """The switch, requests held and waiting, and open incidents."""
 
     switch: Switch
@@ -18,12 +18,12 @@ class Standing:
     incidents: int
 
 
-def standing(services: Services) -> Standing | None:
+def automation_banner(services: Services) -> AutomationBanner | None:
     """How automation stands; None where the database does not answer, since this must not break an error's page."""
     try:
         with services.store.reading() as reading:
             counts = reading.requests.count_open()
-            return Standing(
+            return AutomationBanner(
                 reading.kill_switch.get(),
                 counts.get("held", 0),
                 counts.get("waiting", 0) + counts.get("leased", 0),
@@ -33,7 +33,7 @@ def standing(services: Services) -> Standing | None:
         return None
 
 
-def message(said: str | None) -> str | None:
+def message(code: str | None) -> str | None:
     """What a page says after a form of automation was sent; None for what no such form says."""
-    found = display_names.table()["automation_said"].get(said or "")
+    found = display_names.table()["automation_notice"].get(code or "")
     return None if found is None else str(found)

@@ -10,7 +10,7 @@ def by_side() -> dict[str, list[taxonomy.Entry]]:
     return {side: [entry for entry in axes.causes.values() if entry.extra["side"] == side] for side in axes.sides}
 
 
-def chosen(code: str) -> dict[str, str | None]:
+def cause_choice(code: str) -> dict[str, str | None]:
     """Side and cause as a form's one choice names them: a cause, or a side whose cause nobody knows; empty: neither."""
     if code in taxonomy.load().sides:
         return {"side": code, "cause": None}

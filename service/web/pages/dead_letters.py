@@ -8,9 +8,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.errors import Conflict
 from service.web import event_intake, views
 from service.web.auth import READ
-from service.web.pages.forms import Acting, Text, then
+from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 OUTCOMES = {
@@ -25,7 +25,7 @@ OUTCOMES = {
 @router.get("/dead-letters", dependencies=[READ])
 def dead_letters(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     cursor: Text = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     resent: Text = None,
@@ -33,21 +33,21 @@ def dead_letters(
 ) -> HTMLResponse:
     """One page of the letters."""
     page = views.dead_letters(services, limit=limit, cursor=cursor or None)
-    said = OUTCOMES.get(outcome or "")
-    told = {
+    result = OUTCOMES.get(outcome or "")
+    context = {
         "page": page,
         "cursor": cursor,
         "limit": limit,
-        "message": f"Letter {resent}: {said}" if said and (resent or "").isdigit() else None,
+        "message": f"Letter {resent}: {result}" if result and (resent or "").isdigit() else None,
     }
-    return render(request, "dead_letters.html", told)
+    return render(request, "dead_letters.html", context)
 
 
 @router.post("/dead-letters/{letter_id}/resend")
-def resend(asked: Acting, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
+def resend(form: ActForm, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
     """Read one again, then show the list."""
     try:
-        outcome = event_intake.resend(asked.services, letter_id).outcome
+        outcome = event_intake.resend(form.services, letter_id).outcome
     except Conflict:
         outcome = "unreadable"
-    return then(f"/dead-letters?resent={letter_id}&outcome={outcome}")
+    return redirect(f"/dead-letters?resent={letter_id}&outcome={outcome}")

@@ -7,32 +7,32 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.web import views
 from service.web.auth import READ
-from service.web.pages.forms import Acting, Text, then
+from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 
 
 @router.get("/deliveries", dependencies=[READ])
-def deliveries(request: Request, services: Given, cursor: Text = None, resent: Text = None) -> HTMLResponse:
+def deliveries(request: Request, services: InjectedServices, cursor: Text = None, resent: Text = None) -> HTMLResponse:
     """What was given up, newest first."""
     page, endpoints = views.deliveries(services, cursor=cursor or None)
-    told = {
+    context = {
         "page": page,
         "endpoints": endpoints,
         "cursor": cursor,
         "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
     }
-    return render(request, "deliveries.html", told)
+    return render(request, "deliveries.html", context)
 
 
 @router.post("/deliveries/{message_id}/{endpoint}/resend")
 def resend(
-    asked: Acting,
+    form: ActForm,
     message_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     endpoint: Annotated[str, Path(max_length=100)],
 ) -> RedirectResponse:
     """Make it due again, then show the list."""
-    views.send_again(asked.services, message_id, endpoint)
-    return then(f"/deliveries?resent={message_id}")
+    views.send_again(form.services, message_id, endpoint)
+    return redirect(f"/deliveries?resent={message_id}")

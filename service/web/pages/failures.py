@@ -10,10 +10,10 @@ from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms
-from service.web.pages.forms import Text, narrowed
+from service.web.pages.forms import Text, failure_query
 from service.web.pages.templating import render
-from service.web.services import Given, Services
-from service.web.views import Narrowed
+from service.web.services import InjectedServices, Services
+from service.web.views import FailureQuery
 
 router = APIRouter()
 SORTS: dict[FailureSort, str] = {
@@ -28,27 +28,27 @@ MORE_FILTERS = ("cluster", "queue", "team", "user", "node")
 @router.get("/failures")
 def failures(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     reader: Annotated[Principal, OWN],
-    filters: Annotated[Narrowed, Depends(narrowed)],
+    filters: Annotated[FailureQuery, Depends(failure_query)],
     cursor: Text = None,
     sort: FailureSort = "-ended_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    said: Text = None,
+    notice: Text = None,
     ticked: Literal["", "all"] = "",
     taken: Many = 0,
     left: Many = 0,
 ) -> HTMLResponse:
     """One page of the list; with `ticked` all its boxes are. `taken` and `left` count what a form was just about."""
     page = views.failures(services, filters, limit=limit, cursor=cursor or None, sort=sort)
-    asked: dict[str, str] = dict(filters.values)
+    shown_filters: dict[str, str] = dict(filters.values)
     if filters.abstained is not None:
-        asked["abstained"] = str(filters.abstained).lower()
+        shown_filters["abstained"] = str(filters.abstained).lower()
     times = {"since": filters.since, "until": filters.until}
-    asked |= {name: value for name, value in times.items() if value is not None}
-    told = {
+    shown_filters |= {name: value for name, value in times.items() if value is not None}
+    context = {
         "page": page,
-        "asked": asked,
+        "filters": shown_filters,
         "extra": {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)},
         "sort": sort,
         "sorts": SORTS,
@@ -59,14 +59,14 @@ def failures(
         "facets": views.facets(services, filters),
         "newest": newest(services),
         "saved": saved(services, reader.name),
-        "said": said,
+        "notice": notice,
         "taken": taken,
         "left": left,
-        "judges": reader.may("act") and reader.visible is None,
+        "may_label": reader.may("act") and reader.visible is None,
         "ticked": bool(ticked),
         "symptoms": symptoms(),
     }
-    return render(request, "failures.html", told)
+    return render(request, "failures.html", context)
 
 
 def saved(services: Services, who: str) -> tuple[SavedView, ...]:

@@ -14,12 +14,12 @@ from service.feedback.service import FeedbackInput
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, Saved
 from service.web.auth import ACT, READ
-from service.web.group_actions import word_of
-from service.web.pages.causes import by_side, categories, chosen, symptoms
+from service.web.group_actions import feedback_input
+from service.web.pages.causes import by_side, categories, cause_choice, symptoms
 from service.web.pages.failure.log_excerpt import excerpts
-from service.web.pages.forms import Acting, Speaking, Text, then
+from service.web.pages.forms import ActForm, Text, UserForm, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
@@ -31,21 +31,21 @@ Code = Annotated[str, Form(max_length=40)]
 
 
 @router.get("/feedback", dependencies=[READ])
-def queue(request: Request, services: Given, cursor: Text = None, said: Text = None) -> HTMLResponse:
+def queue(request: Request, services: InjectedServices, cursor: Text = None, notice: Text = None) -> HTMLResponse:
     """What people disagree about, what owners contest, and the weekly samples."""
     page = group_views.queue(services, cursor=cursor or None)
-    told = {
+    context = {
         "page": page,
         "cursor": cursor,
         "audits": group_views.audits(services),
         "causes": by_side(),
-        "said": said,
+        "notice": notice,
     }
-    return render(request, "feedback.html", told)
+    return render(request, "feedback.html", context)
 
 
 @router.get("/feedback/audit/{week}/{failure_id}", dependencies=[ACT])
-def audit(request: Request, services: Given, week: Week, failure_id: Id) -> HTMLResponse:
+def audit(request: Request, services: InjectedServices, week: Week, failure_id: Id) -> HTMLResponse:
     """One failure of the sample: its logs and its job, nothing of the verdict.
 
     Raises:
@@ -57,7 +57,7 @@ def audit(request: Request, services: Given, week: Week, failure_id: Id) -> HTML
         raise NotFound(f"failure {failure_id} is not of the sample of {week}")
     detail = views.failure(services, failure_id)
     shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=60)
-    told = {
+    context = {
         "row": detail.row,
         "week": week,
         "done": sample[failure_id].feedback_id is not None,
@@ -68,12 +68,12 @@ def audit(request: Request, services: Given, week: Week, failure_id: Id) -> HTML
         "categories": categories(),
         "symptoms": symptoms(),
     }
-    return render(request, "audit.html", told)
+    return render(request, "audit.html", context)
 
 
 @router.post("/feedback/audit/{week}/{failure_id}")
 def judge(
-    asked: Acting,
+    form: ActForm,
     week: Week,
     failure_id: Id,
     cause: Code = "",
@@ -84,13 +84,13 @@ def judge(
     """Keep the judgement; then on to what the service had said."""
     side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
-    asked.services.feedback.audit(week, failure_id, asked.who, FeedbackInput("audit", labels, note or None))
-    return then(f"/failures/{failure_id}?said=audit")
+    form.services.feedback.audit(week, failure_id, form.actor, FeedbackInput("audit", labels, note or None))
+    return redirect(f"/failures/{failure_id}?notice=audit")
 
 
 @router.post("/failures/{failure_id}/feedback")
 def say(
-    asked: Speaking,
+    form: UserForm,
     failure_id: Id,
     kind: Annotated[Literal["confirm", "correct", "contest"], Form()] = "contest",
     cause: Code = "",
@@ -103,31 +103,31 @@ def say(
 ) -> RedirectResponse:
     """Confirm, correct or contest one verdict."""
     if kind != "contest":
-        asked.by.must("act")
-    views.failure(asked.services, failure_id)  # of those the speaker may see
+        form.principal.require("act")
+    views.failure(form.services, failure_id)  # of those the principal may see
     given = FeedbackGiven(
         kind=kind,
-        **chosen(cause),
+        **cause_choice(cause),
         category=category or None,
         symptom=symptom or None,
         retry=retry or None,
         note=note or None,
         version=version,
     )
-    asked.services.feedback.add(failure_id, asked.who, word_of(given))
-    return then(f"{back or f'/failures/{failure_id}'}?said={kind}")
+    form.services.feedback.add(failure_id, form.actor, feedback_input(given))
+    return redirect(f"{back or f'/failures/{failure_id}'}?notice={kind}")
 
 
 @router.post("/failures/{failure_id}/fixed")
-def fixed(asked: Acting, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
+def fixed(form: ActForm, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
     """Say what mended it."""
-    fix_service.report(asked.services.store, failure_id, asked.who, fixed_by)
-    return then(f"/failures/{failure_id}?said=fixed")
+    fix_service.report(form.services.store, failure_id, form.actor, fixed_by)
+    return redirect(f"/failures/{failure_id}?notice=fixed")
 
 
 @router.post("/feedback")
 def say_of_many(
-    asked: Acting,
+    form: ActForm,
     kind: Annotated[Literal["confirm", "correct"], Form()] = "confirm",
     failure: Annotated[list[Ticked] | None, Form()] = None,
     cause: Code = "",
@@ -143,20 +143,20 @@ def say_of_many(
     if not failure:
         raise InvalidInput("no failure was ticked", (FieldError("failure", "one or more failures"),))
     right = kind == "confirm"
-    labels = {} if right else {**chosen(cause), "symptom": symptom or None}
-    word = word_of(FeedbackGiven(kind=kind, note=note or None, **labels))
+    labels = {} if right else {**cause_choice(cause), "symptom": symptom or None}
+    word = feedback_input(FeedbackGiven(kind=kind, note=note or None, **labels))
     ticked = [tuple(int(part) for part in one.split(".")) for one in failure]
-    taken = asked.services.feedback.add_to_many(
-        [number for number, _ in ticked], asked.who, word, [version for _, version in ticked]
+    taken = form.services.feedback.add_to_many(
+        [number for number, _ in ticked], form.actor, word, [version for _, version in ticked]
     )
     query = back.lstrip("?") if back.isprintable() else ""
-    told = urlencode({"said": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
-    return then(f"/failures?{query}{'&' if query else ''}{told}")
+    told = urlencode({"notice": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
+    return redirect(f"/failures?{query}{'&' if query else ''}{told}")
 
 
 @router.post("/views")
 def save(
-    asked: Speaking,
+    form: UserForm,
     name: Annotated[str, Form(max_length=200)] = "",
     query: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
@@ -166,17 +166,17 @@ def save(
     except ValidationError:
         expected = "1 to 100 characters, none of them a control character"
         raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected, name[:40]),)) from None
-    with asked.services.store.unit_of_work() as work:
-        work.feedback.save_view(asked.who, SavedView(view.name, view.page, view.query))
-    return then(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'said': 'view'})}")
+    with form.services.store.unit_of_work() as work:
+        work.feedback.save_view(form.actor, SavedView(view.name, view.page, view.query))
+    return redirect(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'notice': 'view'})}")
 
 
 @router.post("/views/drop")
-def drop(asked: Speaking, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
+def drop(form: UserForm, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
     """Forget saved filters."""
-    with asked.services.store.unit_of_work() as work:
-        work.feedback.drop_view(asked.who, name)
-    return then("/failures?said=drop")
+    with form.services.store.unit_of_work() as work:
+        work.feedback.drop_view(form.actor, name)
+    return redirect("/failures?notice=drop")
 
 
 def facts(event: object) -> list[tuple[str, str]]:

@@ -7,48 +7,52 @@ from fastapi import Depends, Form, Query, Request
 from fastapi.responses import RedirectResponse
 
 from service.errors import FieldError, InvalidInput
-from service.web.action_request import Asked
+from service.web.action_request import ActionRequest
 from service.web.auth import ACT, OWN, Principal, check_form
-from service.web.services import Given
-from service.web.views import Narrowed
+from service.web.services import InjectedServices
+from service.web.views import FailureQuery
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 FormToken = Annotated[str, Form(max_length=200)]
 YES_NO = {"true": True, "false": False}
 
 
-def acting(request: Request, services: Given, by: Annotated[Principal, ACT], form_token: FormToken = "") -> Asked:
+def act_form(
+    request: Request, services: InjectedServices, principal: Annotated[Principal, ACT], form_token: FormToken = ""
+) -> ActionRequest:
     """A form of ours, sent by somebody who may act."""
     check_form(request, form_token)
-    return Asked(services, by)
+    return ActionRequest(services, principal)
 
 
-def speaking(request: Request, services: Given, by: Annotated[Principal, OWN], form_token: FormToken = "") -> Asked:
+def user_form(
+    request: Request, services: InjectedServices, principal: Annotated[Principal, OWN], form_token: FormToken = ""
+) -> ActionRequest:
     """A form of ours, sent by anybody who sees failures."""
     check_form(request, form_token)
-    return Asked(services, by)
+    return ActionRequest(services, principal)
 
 
-Acting = Annotated[Asked, Depends(acting)]
-Speaking = Annotated[Asked, Depends(speaking)]
+ActForm = Annotated[ActionRequest, Depends(act_form)]
+UserForm = Annotated[ActionRequest, Depends(user_form)]
 
 
-def deciding(asked: Acting, comment: Annotated[str, Form(max_length=2_000)] = "") -> Asked:
+def comment_form(form: ActForm, comment: Annotated[str, Form(max_length=2_000)] = "") -> ActionRequest:
     """The same with the comment that they gave."""
-    return replace(asked, comment=comment.strip() or None)
+    return replace(form, comment=comment.strip() or None)
 
 
-Deciding = Annotated[Asked, Depends(deciding)]
+CommentForm = Annotated[ActionRequest, Depends(comment_form)]
 
 
-def then(address: str) -> RedirectResponse:
+def redirect(address: str) -> RedirectResponse:
     """On to a page after a form was taken: loading that page again does nothing twice."""
     return RedirectResponse(address, 303)
 
 
 @dataclass(frozen=True, slots=True)
-class Scoped:
-    """What an overview is narrowed to."""
+class OverviewScope:
+    """What an overview is failure_query to."""
 
     since: str | None = None
     until: str | None = None
@@ -61,14 +65,14 @@ class Scoped:
         return {"cluster": self.cluster, "queue": self.queue, "team": self.team}
 
 
-def scoped(
+def overview_scope(
     since: Text = None, until: Text = None, cluster: Text = None, queue: Text = None, team: Text = None
-) -> Scoped:
+) -> OverviewScope:
     """From the URL."""
-    return Scoped(since or None, until or None, cluster or None, queue or None, team or None)
+    return OverviewScope(since or None, until or None, cluster or None, queue or None, team or None)
 
 
-def narrowed(
+def failure_query(
     side: Text = None,
     cause: Text = None,
     symptom: Text = None,
@@ -84,7 +88,7 @@ def narrowed(
     abstained: Text = None,
     since: Text = None,
     until: Text = None,
-) -> Narrowed:
+) -> FailureQuery:
     """The filters of the failures list, from the URL.
 
     Raises:
@@ -107,7 +111,7 @@ def narrowed(
     if abstained and abstained not in YES_NO:
         expected = "true or false"
         raise InvalidInput(f"abstained: expected {expected}", (FieldError("abstained", expected, abstained[:40]),))
-    return Narrowed(
+    return FailureQuery(
         {name: text.strip() for name, text in values.items() if text and text.strip()},
         YES_NO.get(abstained or ""),
         since or None,

@@ -13,12 +13,12 @@ from service.groups.records import GroupDetail, GroupFilter, GroupHour, GroupSor
 from service.web import group_views, views
 from service.web.api.group_models import FeedbackGiven, GroupAction
 from service.web.auth import READ, Principal
-from service.web.group_actions import act, word_of
-from service.web.pages.causes import by_side, chosen, mitigations
-from service.web.pages.forms import Acting, Text, then
+from service.web.group_actions import act, feedback_input
+from service.web.pages.causes import by_side, cause_choice, mitigations
+from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given, Services
-from service.web.views import Narrowed
+from service.web.services import InjectedServices, Services
+from service.web.views import FailureQuery
 
 router = APIRouter()
 SORTS: dict[GroupSort, str] = {"-last_at": "last failure first", "-gpu_hours_lost": "most GPU-hours lost first"}
@@ -31,7 +31,7 @@ DAYS = 28
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
-def asked(
+def group_filters(
     state: Text = None,
     side: Text = None,
     cause: Text = None,
@@ -62,7 +62,7 @@ def asked(
 
 
 def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
-    """The same for the store; what one muted for oneself is left out unless it is asked for."""
+    """The same for the store; what one muted for oneself is left out unless it is group_filters for."""
     values: dict[str, Any] = {name: filters.get(name) for name in (*FILTERS, "state")}
     hidden = None if filters.get("muted_by_me") else who
     return GroupFilter(**values, novel=bool(filters.get("novel")), hidden_from=hidden)
@@ -71,21 +71,21 @@ def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
 @router.get("/groups")
 def groups(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     reader: Annotated[Principal, READ],
-    filters: Annotated[dict[str, str], Depends(asked)],
+    filters: Annotated[dict[str, str], Depends(group_filters)],
     cursor: Text = None,
     sort: GroupSort = "-last_at",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    said: Text = None,
+    notice: Text = None,
 ) -> HTMLResponse:
     """One page of the list."""
     page = group_views.groups(services, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort)
     with services.store.reading() as reading:
         counts = reading.groups.counts()
-    told = {
+    context = {
         "page": page,
-        "asked": filters,
+        "filters": filters,
         "extra": {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)},
         "sort": sort,
         "sorts": SORTS,
@@ -94,23 +94,27 @@ def groups(
         "causes": by_side(),
         "more": FILTERS[2:],
         "spans": SPANS,
-        "said": said,
+        "notice": notice,
     }
-    return render(request, "groups.html", told)
+    return render(request, "groups.html", context)
 
 
 @router.get("/groups/{group_id}")
 def group(
-    request: Request, services: Given, reader: Annotated[Principal, READ], group_id: GroupId, said: Text = None
+    request: Request,
+    services: InjectedServices,
+    reader: Annotated[Principal, READ],
+    group_id: GroupId,
+    notice: Text = None,
 ) -> HTMLResponse:
     """One group."""
     detail = group_views.group(services, group_id, reader.name)
-    latest = views.failures(services, Narrowed({"group": str(group_id)}), limit=LATEST)
+    latest = views.failures(services, FailureQuery({"group": str(group_id)}), limit=LATEST)
     last = None
     if latest.items:
         last = views.failure(services, latest.items[0].id).verdict
     signatures = [line["signature"] for line in (last or {}).get("evidence") or () if line.get("signature")]
-    told = {
+    context = {
         "detail": detail,
         "row": detail.row,
         "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures))),
@@ -126,14 +130,14 @@ def group(
         "causes": by_side(),
         "mitigations": mitigations(),
         "spans": SPANS,
-        "said": said,
+        "notice": notice,
     }
-    return render(request, "group.html", told)
+    return render(request, "group.html", context)
 
 
 @router.post("/groups/act")
 def act_on_many(
-    asked_by: Acting,
+    form: ActForm,
     action: Annotated[Literal["resolve", "reopen", "mute", "assign", "merge"], Form()],
     group: Annotated[list[int] | None, Form()] = None,
     span: Annotated[str, Form(max_length=10)] = "1w",
@@ -144,15 +148,15 @@ def act_on_many(
     chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= views.LONGEST_ID]
     if not chosen:
         raise InvalidInput("no group was ticked", (FieldError("group", "one or more groups"),))
-    given = _action(asked_by.services, action, span=span, to=to)
-    act(asked_by.services, chosen, asked_by.who, given)
+    given = _action(form.services, action, span=span, to=to)
+    act(form.services, chosen, form.actor, given)
     query = back.lstrip("?") if back.isprintable() else ""
-    return then(f"/groups?{query}{'&' if query else ''}said={action}")
+    return redirect(f"/groups?{query}{'&' if query else ''}notice={action}")
 
 
 @router.post("/groups/{group_id}/act")
 def act_on_one(
-    asked_by: Acting,
+    form: ActForm,
     group_id: GroupId,
     action: Annotated[str, Form(max_length=20)],
     span: Annotated[str, Form(max_length=10)] = "",
@@ -170,7 +174,7 @@ def act_on_one(
     """Do one thing to one group; `value` of a split is "field: value"."""
     field, _, named = value.partition(":")
     given = _action(
-        asked_by.services,
+        form.services,
         action,
         span=span,
         failures=failures.strip() or None,
@@ -185,13 +189,13 @@ def act_on_one(
         value=named.strip(),
         fixed_by=fixed_by or None,
     )
-    act(asked_by.services, [group_id], asked_by.who, given)
-    return then(f"/groups/{group_id}?said={given.action}")
+    act(form.services, [group_id], form.actor, given)
+    return redirect(f"/groups/{group_id}?notice={given.action}")
 
 
 @router.post("/groups/{group_id}/feedback")
 def say(
-    asked_by: Acting,
+    form: ActForm,
     group_id: GroupId,
     kind: Annotated[Literal["confirm", "correct"], Form()],
     cause: Annotated[str, Form(max_length=40)] = "",
@@ -199,9 +203,9 @@ def say(
     back: Annotated[Literal["", "/model"], Form()] = "",
 ) -> RedirectResponse:
     """Label the whole group."""
-    word = word_of(FeedbackGiven(kind=kind, **chosen(cause), note=note or None))
-    asked_by.services.feedback.add_to_group(group_id, asked_by.who, word)
-    return then(f"{back or f'/groups/{group_id}'}?said={kind}")
+    word = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
+    form.services.feedback.add_to_group(group_id, form.actor, word)
+    return redirect(f"{back or f'/groups/{group_id}'}?notice={kind}")
 
 
 def _action(services: Services, action: str, *, span: str = "", **given: Any) -> GroupAction:

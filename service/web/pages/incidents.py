@@ -9,9 +9,9 @@ from service.incidents.records import IncidentKind
 from service.web import automation_views as views
 from service.web.auth import READ
 from service.web.pages.automation_banner import message
-from service.web.pages.forms import Deciding, Text, then
+from service.web.pages.forms import CommentForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID
 
 router = APIRouter()
@@ -22,14 +22,14 @@ KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 @router.get("/incidents", dependencies=[READ])
 def incidents(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     cluster: Text = None,
     cursor: Text = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    said: Text = None,
+    notice: Text = None,
 ) -> HTMLResponse:
     """The open ones first, then all, newest first."""
-    told = {
+    context = {
         "open": views.incidents(services, still_open=True, cluster=cluster or None, limit=100).items,
         "page": views.incidents(
             services, still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
@@ -38,47 +38,47 @@ def incidents(
         "cluster": cluster or None,
         "cursor": cursor,
         "limit": limit if limit != 50 else None,  # noqa: PLR2004 - the default
-        "message": message(said),
+        "message": message(notice),
     }
-    return render(request, "incidents.html", told)
+    return render(request, "incidents.html", context)
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ])
-def incident(request: Request, services: Given, incident_id: Id, said: Text = None) -> HTMLResponse:
+def incident(request: Request, services: InjectedServices, incident_id: Id, notice: Text = None) -> HTMLResponse:
     """One incident."""
     found = views.incident(services, incident_id)
-    told = {"detail": found, "incident": found.incident, "message": message(said)}
-    return render(request, "incident.html", told)
+    context = {"detail": found, "incident": found.incident, "message": message(notice)}
+    return render(request, "incident.html", context)
 
 
 @router.post("/incidents/open")
 def open_incident(
-    asked: Deciding,
+    form: CommentForm,
     cluster: Annotated[str, Form(min_length=1, max_length=200)],
     kind: Annotated[IncidentKind, Form()],
     value: Annotated[str, Form(min_length=1, max_length=200)],
 ) -> RedirectResponse:
     """Open an incident manually."""
-    opened = views.open_incident(asked.services, cluster.strip(), kind, value.strip(), asked.who, asked.comment)
-    return then(f"/incidents/{opened.id}?said=opened")
+    opened = views.open_incident(form.services, cluster.strip(), kind, value.strip(), form.actor, form.comment)
+    return redirect(f"/incidents/{opened.id}?notice=opened")
 
 
 @router.post("/incidents/{incident_id}/close")
-def close(incident_id: Id, asked: Deciding) -> RedirectResponse:
+def close(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """Close it and let its jobs go."""
-    views.close_incident(asked.services, incident_id, asked.who, asked.comment)
-    return then(f"/incidents/{incident_id}?said=close")
+    views.close_incident(form.services, incident_id, form.actor, form.comment)
+    return redirect(f"/incidents/{incident_id}?notice=close")
 
 
 @router.post("/incidents/{incident_id}/hold")
-def hold(incident_id: Id, asked: Deciding) -> RedirectResponse:
+def hold(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """No probe until a person says so."""
-    views.hold_incident(asked.services, incident_id, asked.who, asked.comment)
-    return then(f"/incidents/{incident_id}?said=hold_incident")
+    views.hold_incident(form.services, incident_id, form.actor, form.comment)
+    return redirect(f"/incidents/{incident_id}?notice=hold_incident")
 
 
 @router.post("/incidents/{incident_id}/release")
-def release(incident_id: Id, asked: Deciding) -> RedirectResponse:
+def release(incident_id: Id, form: CommentForm) -> RedirectResponse:
     """A probe next."""
-    views.release_incident(asked.services, incident_id, asked.who, asked.comment)
-    return then(f"/incidents/{incident_id}?said=release")
+    views.release_incident(form.services, incident_id, form.actor, form.comment)
+    return redirect(f"/incidents/{incident_id}?notice=release")

@@ -16,45 +16,45 @@ from service.failures.records import FailureFilter
 from service.web import automation_views, views
 from service.web.auth import OWN, READ
 from service.web.pages.failure.page import Id
-from service.web.services import Given, Services
+from service.web.services import InjectedServices, Services
 
 router = APIRouter()
-EVERY_S = 2.0
+INTERVAL_S = 2.0
 PING_S = 15
-MOST_LISTENING = 200
-LASTS_S = 900.0  # then the browser asks again, and whether it may is looked at anew
-_COUNTED = 500
+MAX_LISTENERS = 200
+MAX_DURATION_S = 900.0  # then the browser asks again, and whether it may is looked at anew
+MAX_COUNTED = 500
 
 
-class Newest:
+class NewestFailure:
     """The newest failure's number, asked of the database once for all who listen, every two seconds at most."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = Lock()
-        self._asked = float("-inf")
+        self._read_at = float("-inf")
         self._newest = 0
-        self.listening = 0
+        self.listeners = 0
 
     def now(self) -> int:
         """The number."""
         with self._lock:
-            if time.monotonic() - self._asked >= EVERY_S / 2:
+            if time.monotonic() - self._read_at >= INTERVAL_S / 2:
                 with self._store.reading() as reading:
                     self._newest = reading.failures.newest()
-                self._asked = time.monotonic()
+                self._read_at = time.monotonic()
             return self._newest
 
     def since(self, number: int) -> int:
         """How many of the newest failures came after one; 500 at most are counted."""
         with self._store.reading() as reading:
-            rows = reading.failures.page(FailureFilter(), limit=_COUNTED).items
+            rows = reading.failures.page(FailureFilter(), limit=MAX_COUNTED).items
         return sum(row.id > number for row in rows)
 
 
 @router.get("/live", dependencies=[READ])
 async def live(
-    request: Request, services: Given, after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0
+    request: Request, services: InjectedServices, after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0
 ) -> EventSourceResponse:
     """Says `failures` with {"new": how many} whenever more have come after failure `after`.
 
@@ -62,12 +62,12 @@ async def live(
         Unavailable: too many listen already.
     """
     newest = _newest(request, services)
-    return _answer(told(newest, after))
+    return _answer(failure_events(newest, after))
 
 
 @router.get("/failures/{failure_id}/live", dependencies=[OWN])
 async def live_of_failure(
-    request: Request, services: Given, failure_id: Id, stands: Annotated[str, Query(max_length=40)] = ""
+    request: Request, services: InjectedServices, failure_id: Id, stands: Annotated[str, Query(max_length=40)] = ""
 ) -> EventSourceResponse:
     """Says `automation` with {"stands": name} whenever what automation does about a failure is not `stands` any more.
 
@@ -79,12 +79,12 @@ async def live_of_failure(
     row = (await to_thread.run_sync(views.failure, services, failure_id)).row
 
     def now() -> str:
-        return automation_views.of_failure(services, failure_id, row.cluster, row.job_id).stands
+        return automation_views.failure_automation(services, failure_id, row.cluster, row.job_id).state_digest
 
-    return _answer(changed(newest, now, stands))
+    return _answer(automation_events(newest, now, stands))
 
 
-def _newest(request: Request, services: Services) -> Newest:
+def _newest(request: Request, services: Services) -> NewestFailure:
     """What all who listen share.
 
     Raises:
@@ -92,9 +92,9 @@ def _newest(request: Request, services: Services) -> Newest:
     """
     state = request.app.state
     if not hasattr(state, "newest"):
-        state.newest = Newest(services.store)
-    newest = cast("Newest", state.newest)
-    if newest.listening >= MOST_LISTENING:
+        state.newest = NewestFailure(services.store)
+    newest = cast("NewestFailure", state.newest)
+    if newest.listeners >= MAX_LISTENERS:
         raise Unavailable("too many pages are live already; this one is shown as it is")
     return newest
 
@@ -103,27 +103,27 @@ def _answer(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
     return EventSourceResponse(events, ping=PING_S, headers={"X-Accel-Buffering": "no"})
 
 
-async def changed(newest: Newest, now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent]:
-    """An event each time `now` is not what was seen last; ends as `told` does."""
-    newest.listening += 1
-    until = time.monotonic() + LASTS_S
+async def automation_events(newest: NewestFailure, now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent]:
+    """An event each time `now` is not what was seen last; ends as `failure_events` does."""
+    newest.listeners += 1
+    until = time.monotonic() + MAX_DURATION_S
     try:
         while time.monotonic() < until:
             found = await to_thread.run_sync(now)
             if found != seen:
                 seen = found
                 yield ServerSentEvent(orjson.dumps({"stands": seen}).decode(), event="automation")
-            await sleep(EVERY_S)
+            await sleep(INTERVAL_S)
     except Unavailable:
         return
     finally:
-        newest.listening -= 1
+        newest.listeners -= 1
 
 
-async def told(newest: Newest, after: int) -> AsyncIterator[ServerSentEvent]:
+async def failure_events(newest: NewestFailure, after: int) -> AsyncIterator[ServerSentEvent]:
     """The events; ends by itself after a quarter of an hour, or when the database goes away."""
-    newest.listening += 1
-    last, until = after, time.monotonic() + LASTS_S
+    newest.listeners += 1
+    last, until = after, time.monotonic() + MAX_DURATION_S
     try:
         while time.monotonic() < until:
             number = await to_thread.run_sync(newest.now)
@@ -131,8 +131,8 @@ async def told(newest: Newest, after: int) -> AsyncIterator[ServerSentEvent]:
                 last = number
                 count = await to_thread.run_sync(newest.since, after)
                 yield ServerSentEvent(orjson.dumps({"new": count, "newest": number}).decode(), event="failures")
-            await sleep(EVERY_S)
+            await sleep(INTERVAL_S)
     except Unavailable:
         return
     finally:
-        newest.listening -= 1
+        newest.listeners -= 1

@@ -8,26 +8,26 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.people import passwords
 from service.people.attempts import RETRY_AFTER_S
-from service.web.auth import check_form, find, tokens_required
-from service.web.pages.forms import FormToken, Text, then
+from service.web.auth import check_form, find_token, tokens_required
+from service.web.pages.forms import FormToken, Text, redirect
 from service.web.pages.templating import render, set_cookie
-from service.web.services import Given, Services
-from service.web.sessions import COOKIE, LASTS
+from service.web.services import InjectedServices, Services
+from service.web.sessions import COOKIE, LIFETIME
 
 router = APIRouter()
 _Answer = TypeVar("_Answer", RedirectResponse, HTMLResponse)
 
 
 @router.get("/login")
-def login(request: Request, services: Given, next: Text = None) -> HTMLResponse:  # noqa: A002 - the name in the URL
+def login(request: Request, services: InjectedServices, next: Text = None) -> HTMLResponse:  # noqa: A002 - the name in the URL
     """The form."""
-    return _form(request, services, here(next))
+    return _form(request, services, local_path(next))
 
 
 @router.post("/login", response_model=None)
 def log_in(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     token: Annotated[str, Form(max_length=1_000)] = "",
     name: Annotated[str, Form(max_length=200)] = "",
     password: Annotated[str, Form(max_length=1_000)] = "",
@@ -39,36 +39,36 @@ def log_in(
     address, name = request.client.host if request.client else "", name.strip()
     attempts = services.people.attempts
     if not attempts.allowed(address, name):
-        return _form(request, services, here(next), "too_many", 429)
+        return _form(request, services, local_path(next), "too_many", 429)
     session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name, password)
     if session is None:
         attempts.failed(address, name)
-        return _form(request, services, here(next), "token" if token.strip() else "password", 401)
-    return entered(request, services, session, then(here(next)))
+        return _form(request, services, local_path(next), "token" if token.strip() else "password", 401)
+    return start_session(request, services, session, redirect(local_path(next)))
 
 
 @router.post("/logout")
-def log_out(request: Request, services: Given, form_token: FormToken = "") -> RedirectResponse:
+def log_out(request: Request, services: InjectedServices, form_token: FormToken = "") -> RedirectResponse:
     """End the session."""
     check_form(request, form_token)
     with services.store.unit_of_work() as work:
         work.accounts.log_out(request.cookies.get(COOKIE, ""))
-    response = then("/login")
+    response = redirect("/login")
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return response
 
 
-def entered(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
+def start_session(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
     """An answer that carries the new session; the browser's old one ends."""
     old = request.cookies.get(COOKIE)
     if old:
         with services.store.unit_of_work() as work:
             work.accounts.log_out(old)
-    set_cookie(request, response, COOKIE, session, seconds=int(LASTS.total_seconds()))
+    set_cookie(request, response, COOKIE, session, seconds=int(LIFETIME.total_seconds()))
     return response
 
 
-def here(where: str | None) -> str:
+def local_path(where: str | None) -> str:
     """A path of this server, whatever was asked for: never another site's address."""
     wanted = where or "/"
     if not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted or not wanted.isprintable():
@@ -78,11 +78,11 @@ def here(where: str | None) -> str:
 
 
 def _by_token(services: Services, secret: str) -> str | None:
-    token = find(services, secret)
+    token = find_token(services, secret)
     if token is None:
         return None
     with services.store.unit_of_work() as work:
-        return work.accounts.log_in(token_id=token.id, lasts=LASTS)
+        return work.accounts.log_in(token_id=token.id, lasts=LIFETIME)
 
 
 def _by_password(services: Services, name: str, password: str) -> str | None:
@@ -91,7 +91,7 @@ def _by_password(services: Services, name: str, password: str) -> str | None:
     if not passwords.verify(stored, password):
         return None
     with services.store.unit_of_work() as work:
-        return work.accounts.log_in(account_id=work.accounts.named(name).id, lasts=LASTS)
+        return work.accounts.log_in(account_id=work.accounts.named(name).id, lasts=LIFETIME)
 
 
 def _form(
@@ -99,7 +99,7 @@ def _form(
 ) -> HTMLResponse:
     with services.store.reading() as reading:
         local = any(account.source == "local" for account in reading.accounts.list())
-    told = {
+    context = {
         "next": wanted,
         "wrong": wrong,
         "needed": wrong is not None or tokens_required(services),
@@ -107,4 +107,4 @@ def _form(
         "provider": services.people.provider is not None,
     }
     headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 429 else None  # noqa: PLR2004 - too many requests
-    return render(request, "login.html", told, status=status, headers=headers)
+    return render(request, "login.html", context, status=status, headers=headers)

@@ -17,7 +17,7 @@ from service.web.pages.causes import by_side
 from service.web.pages.forms import Text
 from service.web.pages.model_figures import SIDE, Figures, figures, wilson
 from service.web.pages.templating import render
-from service.web.services import Given, Services
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[READ])
 DEEPEST = 4
@@ -33,12 +33,12 @@ def measured() -> Figures:
 
 
 @router.get("/model")
-def model(request: Request, services: Given, said: Text = None) -> HTMLResponse:
+def model(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
     """The classifier in use, its figures, and the novelty queue."""
     manifest = services.model.manifest if services.model is not None else {}
     known = measured()
     novel = group_views.groups(services, GroupFilter(novel=True), limit=NOVEL, sort="-gpu_hours_lost")
-    told = {
+    context = {
         "model": services.model,
         "manifest": list(flat(manifest)),
         "versions": model_views.versions(services),
@@ -49,9 +49,9 @@ def model(request: Request, services: Given, said: Text = None) -> HTMLResponse:
         "audited": audited(services),
         "contested": contested(services),
         "causes": by_side(),
-        "said": said,
+        "notice": notice,
     }
-    return render(request, "model.html", told)
+    return render(request, "model.html", context)
 
 
 def audited(services: Services) -> dict[str, Any]:

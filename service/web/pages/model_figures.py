@@ -76,8 +76,8 @@ def figures(measured: Mapping[str, Any]) -> Figures:
     edges = measured["bins"]
     shares, rights = [0.0] * (len(edges) - 1), [0.0] * (len(edges) - 1)
     for code, one in causes.items():
-        said = one["cause"]
-        wrong = next(((name, share) for name, share in said.items() if name != code), (None, 0.0))
+        predicted = one["cause"]
+        wrong = next(((name, share) for name, share in predicted.items() if name != code), (None, 0.0))
         classes.append(
             ClassFigures(
                 code,
@@ -85,7 +85,7 @@ def figures(measured: Mapping[str, Any]) -> Figures:
                 one["kinds"],
                 one["weak"],
                 one["right"],
-                said.get(code, 0.0),
+                predicted.get(code, 0.0),
                 one["abstained"],
                 wrong[0],
                 wrong[1],

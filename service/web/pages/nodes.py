@@ -8,16 +8,16 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.nodes.records import NodeSort
 from service.web import fleet_views
 from service.web.auth import READ
-from service.web.pages.forms import Acting, Text, then
+from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 SORTS: dict[NodeSort, str] = {"-suspicion": "most suspected first", "node": "by name"}
 MESSAGES = {
-    "yes": "The node begins anew: what was before counts no longer against it.",
-    "no": "A later repair is known already; nothing changed.",
+    "yes": "The repair is recorded. Failures before it no longer count against the node.",
+    "no": "A later repair is already recorded; nothing changed.",
 }
 Cluster = Annotated[str, Path(max_length=200)]
 Node = Annotated[str, Path(max_length=200)]
@@ -26,7 +26,7 @@ Node = Annotated[str, Path(max_length=200)]
 @router.get("/nodes", dependencies=[READ])
 def nodes(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     cluster: Text = None,
     cursor: Text = None,
     sort: NodeSort = "-suspicion",
@@ -34,23 +34,23 @@ def nodes(
 ) -> HTMLResponse:
     """One page of the list."""
     page = fleet_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
-    told = {
+    context = {
         "page": page,
         "cluster": cluster,
         "cursor": cursor,
         "limit": limit,
         "sort": sort,
         "sorts": SORTS,
-        "standing": fleet_views.standing,
-        "suspects": sum(fleet_views.standing(row) == "suspect" for row in page.items),
+        "node_status": fleet_views.node_status,
+        "suspects": sum(fleet_views.node_status(row) == "suspect" for row in page.items),
     }
-    return render(request, "nodes.html", told)
+    return render(request, "nodes.html", context)
 
 
 @router.get("/nodes/{cluster}/{node:path}", dependencies=[READ])
 def node(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     cluster: Cluster,
     node: Node,
     cursor: Text = None,
@@ -58,21 +58,21 @@ def node(
 ) -> HTMLResponse:
     """One node."""
     found = fleet_views.node(services, cluster, node, cursor=cursor or None)
-    told = {
+    context = {
         "found": found,
         "row": found.node,
-        "standing": fleet_views.standing(found.node),
+        "node_status": fleet_views.node_status(found.node),
         "cursor": cursor,
         "kind_title": fleet_views.kind_title,
         "message": MESSAGES.get(repaired or ""),
     }
-    return render(request, "node.html", told)
+    return render(request, "node.html", context)
 
 
 @router.post("/nodes/{cluster}/{node:path}/repaired")
 def repaired(
-    asked: Acting, cluster: Cluster, node: Node, note: Annotated[str, Form(max_length=500)] = ""
+    form: ActForm, cluster: Cluster, node: Node, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
     """Say that it was repaired, then show it."""
-    done = asked.services.nodes_say.repaired(cluster, node, by=asked.who, note=note.strip() or None)
-    return then(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")
+    done = form.services.node_event_intake.repaired(cluster, node, by=form.actor, note=note.strip() or None)
+    return redirect(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")

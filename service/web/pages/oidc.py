@@ -11,22 +11,22 @@ from service.errors import Forbidden, InvalidInput, NotFound
 from service.people.config import Provider
 from service.people.identity import log_in_identity
 from service.web.pages.forms import Text
-from service.web.pages.login import entered, here
+from service.web.pages.login import local_path, start_session
 from service.web.pages.templating import render
-from service.web.services import Given, Services
-from service.web.sessions import LASTS, OIDC_COOKIE
+from service.web.services import InjectedServices, Services
+from service.web.sessions import LIFETIME, OIDC_COOKIE
 
 router = APIRouter(prefix="/login/oidc")
 MINUTES = 10
 
 
 @router.get("")
-def start(request: Request, services: Given, next: Text = None) -> RedirectResponse:  # noqa: A002 - the name in the URL
+def start(request: Request, services: InjectedServices, next: Text = None) -> RedirectResponse:  # noqa: A002 - the name in the URL
     """Off to the provider; what must come back stays in a cookie that no script reads."""
-    begun = _provider(services).start()
-    response = RedirectResponse(begun.url, 303)
-    kept = orjson.dumps([begun.state, begun.nonce, begun.verifier, here(next)]).hex()
-    # Lax: the provider's site leads back here, and a strict cookie would not come along.
+    login = _provider(services).start()
+    response = RedirectResponse(login.url, 303)
+    kept = orjson.dumps([login.state, login.nonce, login.verifier, local_path(next)]).hex()
+    # Lax: the provider's site leads back local_path, and a strict cookie would not come along.
     response.set_cookie(
         OIDC_COOKIE,
         kept,
@@ -42,7 +42,7 @@ def start(request: Request, services: Given, next: Text = None) -> RedirectRespo
 @router.get("/callback")
 def callback(
     request: Request,
-    services: Given,
+    services: InjectedServices,
     code: Annotated[str, Query(max_length=4_000)] = "",
     state: Annotated[str, Query(max_length=1_000)] = "",
     error: Annotated[str, Query(max_length=200)] = "",
@@ -63,9 +63,11 @@ def callback(
     claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
         account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
-        session = work.accounts.log_in(account_id=account.id, lasts=LASTS)
+        session = work.accounts.log_in(account_id=account.id, lasts=LIFETIME)
     # A page and not a redirect: the browser sends a strict cookie only with a step that began on this site.
-    response = entered(request, services, session, render(request, "entered.html", {"next": here(str(wanted))}))
+    response = start_session(
+        request, services, session, render(request, "logged_in.html", {"next": local_path(str(wanted))})
+    )
     response.delete_cookie(OIDC_COOKIE, path="/login/oidc", httponly=True, samesite="lax")
     return response
 

@@ -12,10 +12,10 @@ from service.statistics.records import HourCount, Share
 from service.web import automation_views, group_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.failures import newest
-from service.web.pages.forms import Scoped, scoped
+from service.web.pages.forms import OverviewScope, overview_scope
 from service.web.pages.templating import render
-from service.web.services import Given, Services
-from service.web.views import DEFAULT_RANGE, Narrowed
+from service.web.services import InjectedServices, Services
+from service.web.views import DEFAULT_RANGE, FailureQuery
 
 router = APIRouter()
 RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
@@ -23,36 +23,39 @@ LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
 INCIDENTS = 5
-LOOK = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown of each state
+ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown of each state
 CHART = (480, 56)  # width and height of the hourly chart in its own units
 
 
 @router.get("/", response_model=None)
 def overview(
-    request: Request, services: Given, who: Annotated[Principal, OWN], scope: Annotated[Scoped, Depends(scoped)]
+    request: Request,
+    services: InjectedServices,
+    reader: Annotated[Principal, OWN],
+    scope: Annotated[OverviewScope, Depends(overview_scope)],
 ) -> HTMLResponse | RedirectResponse:
     """The overview; who sees some failures only goes on to these."""
-    if not who.may("read"):
+    if not reader.may("read"):
         return RedirectResponse("/failures", 303)
     since = scope.since or DEFAULT_RANGE
     stats = views.stats(services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
     values = {name: value for name, value in scope.where().items() if value}
-    narrowed = Narrowed(values, since=since, until=scope.until)
+    failure_query = FailureQuery(values, since=since, until=scope.until)
     chart = bars(stats.hours)
-    look = needs_a_look(services, scope)
-    told = {
-        "look": look,
+    attention = groups_needing_attention(services, scope)
+    context = {
+        "attention": attention,
         "incidents": automation_views.incidents(
             services, still_open=True, cluster=scope.cluster, limit=INCIDENTS
         ).items,
-        "acted": automation_views.overview(services, rates=False),
+        "automation": automation_views.overview(services, rates=False),
         "newest": newest(services),
         "ranges": RANGES,
         "since": since,
         "scope": scope.where(),
         "span": {"since": since, "until": scope.until},
         "stats": stats,
-        "sides": in_order(stats.by_side),
+        "sides": sides_in_order(stats.by_side),
         "others": {
             status: count
             for status, count in stats.by_status.items()
@@ -63,26 +66,26 @@ def overview(
         "bars": chart,
         "chart": CHART,
         "pipeline": views.pipeline(services),
-        "latest": views.failures(services, narrowed, limit=LATEST).items,
+        "latest": views.failures(services, failure_query, limit=LATEST).items,
         "costliest": [
             row
-            for row in views.failures(services, narrowed, limit=COSTLIEST, sort="-gpu_hours_lost").items
+            for row in views.failures(services, failure_query, limit=COSTLIEST, sort="-gpu_hours_lost").items
             if row.gpu_hours_lost > 0
         ],
     }
-    return render(request, "overview.html", told)
+    return render(request, "overview.html", context)
 
 
-def needs_a_look(services: Services, scope: Scoped) -> list[GroupRow]:
+def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:
     """The groups that are escalating, regressed or new in this scope, those that cost most first in each state."""
     found: list[GroupRow] = []
-    for state, most in LOOK.items():
+    for state, most in ATTENTION_LIMITS.items():
         filters = GroupFilter(state=state, cluster=scope.cluster, queue=scope.queue, team=scope.team)
         found.extend(group_views.groups(services, filters, limit=most, sort="-gpu_hours_lost").items)
     return found
 
 
-def in_order(shares: tuple[Share, ...]) -> list[Share]:
+def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
     """The sides always in the same order, those without a failure too, so that the table stands still."""
     found = {share.key: share for share in shares}
     sides = [*taxonomy.load().sides, *(key for key in found if key not in taxonomy.load().sides)]

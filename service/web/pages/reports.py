@@ -10,9 +10,9 @@ from service import weeks
 from service.reports import html, markdown, pdf
 from service.web import views
 from service.web.auth import READ
-from service.web.pages.forms import Acting, Text, then
+from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter()
 Version = Annotated[int | None, Query(ge=1, le=1_000_000)]
@@ -20,58 +20,58 @@ RECENT = 8  # weeks that are offered whether they were published or not
 
 
 @router.get("/reports", dependencies=[READ])
-def reports(request: Request, services: Given, cursor: Text = None) -> HTMLResponse:
+def reports(request: Request, services: InjectedServices, cursor: Text = None) -> HTMLResponse:
     """The list."""
     now = weeks.of(services.clock.now(), services.zone)
-    told = {
+    context = {
         "page": views.reports(services, limit=50, cursor=cursor or None),
         "recent": [str(now.earlier(back)) for back in range(RECENT)],
         "this": str(now),
         "cursor": cursor,
     }
-    return render(request, "reports.html", told)
+    return render(request, "reports.html", context)
 
 
 @router.get("/reports/{week}.pdf", dependencies=[READ])
-def report_pdf(services: Given, week: str, version: Version = None) -> Response:
+def report_pdf(services: InjectedServices, week: str, version: Version = None) -> Response:
     """In print."""
     report = services.reports.read(weeks.parse(week), version)
     now = services.clock.monotonic()
-    printed = services.prints.get(
+    printed = services.printed_reports.get(
         blake2b(repr(report).encode("utf-8", "replace")).digest(), lambda: pdf.render(report), now, cacheable=bool
     )
     return Response(printed, media_type="application/pdf", headers=_named(report.week, "pdf"))
 
 
 @router.get("/reports/{week}.md", dependencies=[READ])
-def report_markdown(services: Given, week: str, version: Version = None) -> Response:
+def report_markdown(services: InjectedServices, week: str, version: Version = None) -> Response:
     """For a chat or a wiki."""
     report = services.reports.read(weeks.parse(week), version)
     return Response(markdown.render(report), media_type="text/markdown", headers=_named(report.week, "md"))
 
 
 @router.get("/reports/{week}", dependencies=[READ])
-def report(request: Request, services: Given, week: str, version: Version = None) -> HTMLResponse:
+def report(request: Request, services: InjectedServices, week: str, version: Version = None) -> HTMLResponse:
     """One week."""
     wanted = weeks.parse(week)
     found = services.reports.read(wanted, version)
-    over = services.clock.now() >= wanted.span(services.zone)[1]
+    week_ended = services.clock.now() >= wanted.span(services.zone)[1]
     versions = views.report_versions(services, wanted)
-    told = {
+    context = {
         **html.template_context(found),
-        "over": over,
+        "week_ended": week_ended,
         "versions": versions,
         "earlier": str(wanted.earlier(1)),
-        "asked": version,
+        "requested_version": version,
     }
-    return render(request, "report.html", told)
+    return render(request, "report.html", context)
 
 
 @router.post("/reports/{week}/publish")
-def publish(asked: Acting, week: str) -> RedirectResponse:
+def publish(form: ActForm, week: str) -> RedirectResponse:
     """Freeze the week as it is now."""
-    made = asked.services.reports.publish(weeks.parse(week), asked.who)
-    return then(f"/reports/{made.week}")
+    made = form.services.reports.publish(weeks.parse(week), form.actor)
+    return redirect(f"/reports/{made.week}")
 
 
 def _named(week: str, ending: str) -> dict[str, str]:

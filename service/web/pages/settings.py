@@ -5,13 +5,13 @@ from fastapi.responses import HTMLResponse
 
 from service.web.auth import ADMIN, tokens_required
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(dependencies=[ADMIN])
 
 
 @router.get("/settings")
-def settings(request: Request, services: Given) -> HTMLResponse:
+def settings(request: Request, services: InjectedServices) -> HTMLResponse:
     """The settings in force, and the API tokens without their secrets."""
     with services.store.reading() as reading:
         tokens = reading.tokens.list()

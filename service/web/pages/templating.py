@@ -16,8 +16,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from service import formatting
 from service.web.pages import display_names
-from service.web.pages.automation_banner import standing
-from service.web.pages.failure.relative_time import beside
+from service.web.pages.automation_banner import automation_banner
+from service.web.pages.failure.relative_time import relative_time
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 
@@ -51,7 +51,7 @@ def environment() -> Environment:
         "definition": display_names.definition,
         "confidence": display_names.confidence,
         "query": query,
-        "beside": beside,
+        "relative_time": relative_time,
         "version": version("faultline"),
         "style": _static("faultline.css"),
         "script": _static("faultline.js"),
@@ -82,7 +82,7 @@ def _static(name: str) -> str:
 def render(
     request: Request,
     template: str,
-    told: Mapping[str, Any] | None = None,
+    context: Mapping[str, Any] | None = None,
     *,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
@@ -100,7 +100,7 @@ def render(
         .get_template(template)
         .render(
             {
-                **(told or {}),
+                **(context or {}),
                 "principal": getattr(request.state, "principal", None),
                 "form_token": form,
                 "path": request.url.path,
@@ -108,7 +108,7 @@ def render(
                 "zone": services.timezone,
                 "when": when,
                 "ago": lambda at: formatting.time_ago(at, now),
-                "automation_stands": lambda: standing(services),
+                "automation_banner": lambda: automation_banner(services),
             }
         )
     )

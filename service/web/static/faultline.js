@@ -29,8 +29,8 @@
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
-      const term = document.createElement("dt"), told = document.createElement("dd"), kbd = document.createElement("kbd");
-      kbd.textContent = key; term.append(kbd); told.textContent = what; list.append(term, told);
+      const term = document.createElement("dt"), label = document.createElement("dd"), kbd = document.createElement("kbd");
+      kbd.textContent = key; term.append(kbd); label.textContent = what; list.append(term, label);
     }
     const change = document.createElement("button");
     change.textContent = off ? "Switch j and k on" : "Switch j and k off";
@@ -53,13 +53,13 @@
   });
 
   // Boxes of a list: how many are ticked, and all of them at once.
-  for (const told of document.querySelectorAll("[data-ticked]")) {
-    const form = told.dataset.ticked;
+  for (const label of document.querySelectorAll("[data-ticked]")) {
+    const form = label.dataset.ticked;
     const boxes = [...document.querySelectorAll("input[type=checkbox]")].filter((box) => box.getAttribute("form") === form);
     const all = document.querySelector("[data-tick=" + form + "]");
     const count = () => {
       const ticked = boxes.filter((box) => box.checked).length;
-      told.textContent = ticked + " ticked:";
+      label.textContent = ticked + " selected:";
       if (all) all.textContent = ticked === boxes.length ? "select none" : "select all " + boxes.length;
       return ticked;
     };

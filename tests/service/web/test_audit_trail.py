@@ -8,7 +8,7 @@ from tests.service.web.world import World, event, lines
 def test_every_kind_of_change_is_written_down(world: World, client: TestClient) -> None:
     client.post("/api/v1/events", content=lines(event("1")))
     failure = client.get("/api/v1/failures").json()["items"][0]["id"]
-    world.services.fold()
+    world.services.group_counts()
     group = client.get("/api/v1/groups").json()["items"][0]["id"]
     correction = {"kind": "correct", "side": "hardware", "cause": "HW.GPU.1"}
     for path, body in (

@@ -48,14 +48,17 @@ def test_what_another_verdict_stands_on_meanwhile_is_left_and_said(stocked: Test
     number = ticked[0].split(".")[0]
     stocked.post(f"/api/v1/failures/{number}/feedback", json={"kind": "correct", "cause": "SYS.5"})
     page = post(stocked, "/feedback", kind="correct", failure=ticked[:3], cause="USER.4")
-    assert "2 verdicts corrected; 1 unchanged because it was modified or removed in the meantime. Check them again." in words(page)
+    assert (
+        "2 verdicts corrected; 1 unchanged because it was modified or removed in the meantime. Check them again."
+        in words(page)
+    )
     assert stocked.get(f"/api/v1/failures/{number}").json()["failure"]["cause"] == "SYS.5"
 
 
 def test_all_boxes_are_ticked_by_a_link(stocked: TestClient) -> None:
     page = stocked.get("/failures?side=user")
     assert " checked>" not in page.text
-    link = re.search(r'href="([^"]+)">tick all 5<', page.text)
+    link = re.search(r'href="([^"]+)">select all 5<', page.text)
     assert link is not None
     assert stocked.get(link[1].replace("&amp;", "&")).text.count(" checked>") == 5
 
@@ -83,7 +86,7 @@ def test_a_form_that_says_nothing_sensible_is_told_so(stocked: TestClient, form:
 
 @pytest.mark.parametrize("query", ["taken=x", "left=-1", "ticked=<script>", "taken=501"])
 def test_a_message_is_not_made_of_what_the_address_says(stocked: TestClient, query: str) -> None:
-    answer = stocked.get(f"/failures?said=confirm&{query}")
+    answer = stocked.get(f"/failures?notice=confirm&{query}")
     assert answer.status_code == 422
     assert "<script>alert" not in answer.text
 

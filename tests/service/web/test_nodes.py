@@ -128,7 +128,7 @@ def test_the_pages_say_it_in_words_and_the_form_repairs(world: World) -> None:
     done = client.post("/nodes/orion/gpu018/repaired", data=form, headers={"origin": "http://127.0.0.1:8080"})
     assert done.status_code == 303
     after = client.get(done.headers["location"]).text
-    assert "begins anew" in after
+    assert "The repair is recorded" in after
     assert "new GPU &lt;b&gt;" in after
     assert client.post("/nodes/orion/gpu018/repaired", data={"form_token": "x"}).status_code == 403
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
-from service.web.request_body import MOST
+from service.web.request_body import MAX_BYTES
 from tests.service.web.world import event, lines
 
 EVENTS = "/api/v1/events"
 
 
 def test_a_body_of_a_length_too_large_is_refused(client: TestClient) -> None:
-    answer = client.post(EVENTS, content=b" " * (MOST + 1))
+    answer = client.post(EVENTS, content=b" " * (MAX_BYTES + 1))
     assert answer.status_code == 413
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["errors"][0]["expected"] == f"at most {MOST} bytes"
+    assert answer.json()["errors"][0]["expected"] == f"at most {MAX_BYTES} bytes"
 
 
 def test_a_chunked_body_is_measured_while_it_comes(client: TestClient) -> None:
@@ -30,7 +30,7 @@ def test_a_chunked_body_is_measured_while_it_comes(client: TestClient) -> None:
 
 def test_the_largest_body_is_taken(client: TestClient) -> None:
     padded = lines(event()) + b"\n"
-    answer = client.post(EVENTS, content=padded + b" " * (MOST - len(padded)))
+    answer = client.post(EVENTS, content=padded + b" " * (MAX_BYTES - len(padded)))
     assert answer.status_code == 200
     assert answer.json()["accepted"] == 1
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from classifiers.contracts import LogStream
 
-AROUND = 3  # lines before and after one that speaks
+CONTEXT_LINES = 3  # lines before and after one that speaks
 END = 6  # lines of the end
 STREAMS = 32  # streams with an excerpt
 
@@ -82,7 +82,7 @@ def excerpt(
         role = role or by_text.get(text.strip())
         if role is not None:
             roles[position] = role
-    wanted = {near for at in roles for near in range(at - AROUND, at + AROUND + 1)}
+    wanted = {near for at in roles for near in range(at - CONTEXT_LINES, at + CONTEXT_LINES + 1)}
     wanted |= set(range(len(lines) - end, len(lines)))
     rows: list[Line | Gap] = []
     last = -1

@@ -15,7 +15,7 @@ LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OwnerMessage:
     """`text` can be sent as it is; `differs` names what differs between local and platform, None where nothing may."""
 
     text: str
@@ -30,7 +30,7 @@ def _differences() -> dict[str, Any]:
     return {name: entry for name, entry in tomllib.loads(text).items() if isinstance(entry, dict)}
 
 
-def told(detail: FailureDetail) -> Told | None:
+def compose(detail: FailureDetail) -> OwnerMessage | None:
     """For a user-side failure; None for any other, and where retention removed the verdict."""
     row, verdict = detail.row, detail.verdict
     if row.side != "user" or row.abstained or verdict is None:
@@ -39,8 +39,8 @@ def told(detail: FailureDetail) -> Told | None:
     first = next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None)
     name = f' "{row.name}"' if row.name else ""
     parts = [f"Your job {row.cluster} / {row.job_id}{name} {display_names.word('status', row.status)}."]
-    said = str(verdict.get("explanation") or "").partition(" It began with:")[0]
-    parts.append(said)
+    explanation = str(verdict.get("explanation") or "").partition(" It began with:")[0]
+    parts.append(explanation)
     if first is not None:
         parts.append(f"It began with this line: {strip_colour(str(first['text']))[:LINE]}")
     if entry is not None:
@@ -51,7 +51,7 @@ def told(detail: FailureDetail) -> Told | None:
         parts.append("Possible mitigations: " + " ".join(advice))
     title = taxonomy.load().causes[row.cause].title if row.cause in taxonomy.load().causes else row.cause
     parts.append(f"(Found by Faultline: {title}, {percent(row.confidence, 0)} sure. Contest it if it is wrong.)")
-    return Told(
+    return OwnerMessage(
         "\n".join(str(escape_invisible(part)) for part in parts),
         None if entry is None else str(entry["differs"]),
         "" if entry is None else str(entry["says"]),

@@ -18,7 +18,7 @@ from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.templating import render
-from service.web.services import Given
+from service.web.services import InjectedServices
 
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence what else was thought of is said beside the cause
@@ -29,15 +29,15 @@ Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 @router.get("/failures/{failure_id}")
 def failure(
-    request: Request, services: Given, reader: Annotated[Principal, OWN], failure_id: Id, said: Text = None
+    request: Request, services: InjectedServices, reader: Annotated[Principal, OWN], failure_id: Id, notice: Text = None
 ) -> HTMLResponse:
     """One failure."""
     detail = views.failure(services, failure_id)
     verdict = detail.verdict or {}
     shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ())
     reasons = verdict.get("reasons") or ()
-    told = {
-        "automation": automation_views.of_failure(services, failure_id, detail.row.cluster, detail.row.job_id),
+    context = {
+        "automation": automation_views.failure_automation(services, failure_id, detail.row.cluster, detail.row.job_id),
         "automation_message": message(request.query_params.get("done")),
         "detail": detail,
         "row": detail.row,
@@ -45,7 +45,7 @@ def failure(
         "answer": answer(detail),
         "suspect": suspect(verdict.get("suspect")),
         "applies": applying(verdict),
-        "asked": reasons,
+        "reasons": reasons,
         "excerpts": shown,
         "left_out": left_out,
         "events": [
@@ -58,22 +58,22 @@ def failure(
         "close": close(verdict),
         "spread": spread(verdict),
         "timeline": timeline(detail),
-        "around": related_failures.of(services, detail, everything=reader.may("read")),
-        "words": related_failures.said(services, failure_id),
-        "owner": owner_message.told(detail),
+        "related": related_failures.find(services, detail, all_failures=reader.may("read")),
+        "feedback": related_failures.feedback_of(services, failure_id),
+        "owner": owner_message.compose(detail),
         "causes": by_side(),
         "categories": categories(),
         "symptoms": symptoms(),
         "mitigations": mitigations(),
-        "said": said,
+        "notice": notice,
         "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
     }
-    return render(request, "failure/page.html", told)
+    return render(request, "failure/page.html", context)
 
 
 @router.get("/failures/{failure_id}/logs/{attempt_id}/{index}")
 def log(
-    services: Given,
+    services: InjectedServices,
     failure_id: Id,
     attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     index: Annotated[int, Path(ge=0, le=100_000)],
@@ -91,19 +91,19 @@ def log(
 
 def answer(detail: FailureDetail) -> str:
     """The first line: what happened, in words. The line it began with is left to the evidence below it."""
-    said = (detail.verdict or {}).get("explanation") or detail.row.headline
+    explanation = (detail.verdict or {}).get("explanation") or detail.row.headline
     first = next((e["text"] for e in (detail.verdict or {}).get("evidence") or () if e["role"] == "initiating"), None)
     if first:
         # The owner's sentence ends with "It began with: <line>"; here that line stands right below.
-        head, found, _ = str(said).rpartition(str(first)[:40])
+        head, found, _ = str(explanation).rpartition(str(first)[:40])
         before, colon, _ = head.rstrip().rpartition(". ")
         if found and head.rstrip().endswith(":") and colon:
             return f"{before}."
-    return str(said)
+    return str(explanation)
 
 
 def applying(verdict: Mapping[str, Any]) -> list[str]:
-    """The reasons that apply, the one that decided first, then what it would gain and cost."""
+    """The reasons that apply, the one that commented_action first, then what it would gain and cost."""
     found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_ASKED)]
     first = [f"{verdict.get('rule')}:", "cost:"]
 

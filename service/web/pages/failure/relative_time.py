@@ -5,7 +5,7 @@ from datetime import datetime
 from service.formatting import duration
 
 
-def beside(at: str | None, end: datetime) -> str:
+def relative_time(at: str | None, end: datetime) -> str:
     """`40 s before the end`; empty where no time is known."""
     if at is None:
         return ""

@@ -66,10 +66,10 @@ def timeline(detail: FailureDetail) -> Timeline | None:
         if (at := _instant(line.get("at"))) is not None
     )
     try:
-        told, hours = _of_logs(detail, kept.streams if kept is not None else ())
+        log_marks, hours = _of_logs(detail, kept.streams if kept is not None else ())
     except OverflowError:
-        told, hours = [], 0.0
-    marks += told
+        log_marks, hours = [], 0.0
+    marks += log_marks
     if len(marks) < 2:  # noqa: PLR2004 - a single mark says nothing
         return None
     try:
@@ -143,9 +143,9 @@ def _lane(rank: int | None, stream: str | None) -> str:
 def _in_year(seconds: float | None, ended: datetime) -> datetime | None:
     if seconds is None:
         return None
-    told = datetime(2023, 12, 31, tzinfo=UTC) + timedelta(seconds=seconds)  # months are counted as in a leap year
+    instant = datetime(2023, 12, 31, tzinfo=UTC) + timedelta(seconds=seconds)  # months are counted as in a leap year
     try:
-        at = told.replace(year=ended.year)
+        at = instant.replace(year=ended.year)
         return at.replace(year=ended.year - 1) if at - ended > timedelta(days=180) else at
     except ValueError:
         return None

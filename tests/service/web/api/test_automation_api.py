@@ -35,7 +35,9 @@ def acting(tmp_path: Path) -> Iterator[World]:
         plain.services,
         ingest=Diagnose(store, LogFetcher(()), ByWord(), policy, clock, Telemetry(), automation=automation),
         automation=automation,
-        says=Feedback(store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")),
+        feedback_service=Feedback(
+            store, clock, Advisor(policy, clock), automation.withdraw_unsupported, zone=ZoneInfo("UTC")
+        ),
     )
     yield World(store, clock, services, create_app(services))
     store.close()

@@ -13,7 +13,7 @@ from schemathesis import GenerationMode
 from schemathesis.python import asgi
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
-from service.web.sessions import COOKIE, LASTS
+from service.web.sessions import COOKIE, LIFETIME
 from tests.service.web.test_app import PUBLIC, WANTED
 from tests.service.web.world import World, event, lines, make_world
 
@@ -54,7 +54,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
     with world.store.unit_of_work() as work:
         for role in ROLES:
             made = work.accounts.create(role, role, password=None, users=("orion/ana",) if role == "owner" else ())
-            who[role] = {"Cookie": f"{COOKIE}={work.accounts.log_in(account_id=made.id, lasts=LASTS)}"}
+            who[role] = {"Cookie": f"{COOKIE}={work.accounts.log_in(account_id=made.id, lasts=LIFETIME)}"}
     api = schemathesis.openapi.from_asgi("/api/v1/openapi.json", world.app)
     api.config.generation.update(with_security_parameters=False)  # who asks is handed over: it is never what is wrong
     with asgi.get_client(world.app) as asking:  # type: ignore[arg-type]  # Starlette's own type says the same in other words
