@@ -98,7 +98,7 @@ def test_lists_of_the_api_show_what_was_stored(client: TestClient) -> None:
     found = client.get(f"{API}/failures", params={"q": "stale file handle", "limit": 100}).json()["items"]
     assert {one["job_id"] for one in found} == {f"88413{n}" for n in range(6)}
     stats = client.get(f"{API}/stats", params={"since": "2026-11-01T00:00:00Z", "until": "2026-11-20T00:00:00Z"}).json()
-    assert (stats["succeeded"], stats["preempted"]) == (4, 1)
+    assert (stats["stats"]["succeeded"], stats["stats"]["preempted"]) == (4, 1)
 
 
 def test_details_of_the_api_show_what_was_stored(client: TestClient) -> None:
