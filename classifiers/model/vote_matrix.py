@@ -34,7 +34,10 @@ class VoteMatrix:
     def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]]) -> None:
         self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
         self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
-        self._speaks = {axis: rows.any(axis=1).tolist() for axis, rows in self._statements.items()}
+        self._labelling = {
+            axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
+            for axis, rows in self._statements.items()
+        }
 
     def indexed(self, inputs: Sequence[FusionInput]) -> IndexedVotes:
         """The votes of some samples as arrays; those of entries that the catalogue lacks are left out."""
@@ -61,12 +64,11 @@ class VoteMatrix:
 
     def strongest(self, inputs: Sequence[FusionInput], axis: str, coefficients: Sequence[float]) -> list[float | None]:
         """Of each sample the greatest coefficient of an entry that says something of the axis, None without one."""
-        speaks, numbers = self._speaks[axis], self._numbers
-        found = []
-        for one in inputs:
-            votes = [vote for vote in one.votes if vote.entry in numbers and speaks[numbers[vote.entry]]]
-            found.append(max((coefficients[vote.group] for vote in votes), default=None))
-        return found
+        entries = self._labelling[axis]
+        return [
+            max((coefficients[vote.group] for vote in one.votes if vote.entry in entries), default=None)
+            for one in inputs
+        ]
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
         statements = self._statements[axis]

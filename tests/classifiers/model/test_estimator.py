@@ -14,7 +14,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator] # scikit-learn has no types
     [TextClassifier(tolerance=1e-3, max_passes=2_000)], expected_failed_checks=lambda _: EXPECTED_FAILURES
 )
 def test_the_estimator_follows_the_contract_of_scikit_learn(estimator: TextClassifier, check: object) -> None:

@@ -108,7 +108,7 @@ def test_a_file_that_is_not_there_is_wrong_usage(
 
 def test_models_are_listed_and_shown(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["model", "list", str(folder.parent)]) == 0
-    assert "faultline-text 1" in capsys.readouterr().out
+    assert "faultline-text 2" in capsys.readouterr().out
     assert main(["model", "show", str(folder)]) == 0
     assert '"cases": 70' in capsys.readouterr().out
     (folder.parent / "broken").mkdir()
