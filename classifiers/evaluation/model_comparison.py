@@ -253,21 +253,23 @@ class _Comparison:
 
     def add_fold(self, fold: _Fold, cases: Sequence[LabelledCase], catalogue: Catalogue) -> None:
         """Fit and evaluate every predictor on one fold."""
-        asked = [fold.table.samples[row].case for row in fold.outside]
+        outside_cases = [fold.table.samples[row].case for row in fold.outside]
         learned = [fold.table.samples[row].case for row in fold.inside]
-        self._add_answers("majority", asked, baselines.majority(learned)[:1] * len(asked))
-        self._add_answers("signatures alone", asked, baselines.signatures_only([one.raw for one in asked], catalogue))
+        self._add_answers("majority", outside_cases, baselines.majority(learned)[:1] * len(outside_cases))
+        self._add_answers(
+            "signatures alone", outside_cases, baselines.signatures_only([one.raw for one in outside_cases], catalogue)
+        )
         for axis in AXES:
             fitted: dict[str, Fitted] = {}
             for name, family in FAMILIES.items():
                 began = time.monotonic()
                 fitted[name] = family(fold, axis)
                 self._seconds[name] += time.monotonic() - began
-                self._add(name, axis, asked, _named(fitted[name]))
-            self._add(_STACKED, axis, asked, _stacked(*(fitted[name] for name in STACK)))
+                self._add(name, axis, outside_cases, _named(fitted[name]))
+            self._add(_STACKED, axis, outside_cases, _stacked(*(fitted[name] for name in STACK)))
         began = time.monotonic()
         for axis, labels in _product(fold, cases, catalogue).items():
-            self._add(_PRODUCT, axis, asked, labels)
+            self._add(_PRODUCT, axis, outside_cases, labels)
         self._seconds[_PRODUCT] += time.monotonic() - began
 
     def rows(self) -> list[Row]:
@@ -276,13 +278,13 @@ class _Comparison:
         names = ("majority", "signatures alone", *FAMILIES, _STACKED, _PRODUCT)
         return [Row(name, self._sums.right(name), self._seconds[name] / FOLDS) for name in names]
 
-    def _add(self, name: str, axis: str, asked: Sequence[LabelledCase], labels: Sequence[str]) -> None:
-        for case, label in zip(asked, labels, strict=True):
+    def _add(self, name: str, axis: str, outside_cases: Sequence[LabelledCase], labels: Sequence[str]) -> None:
+        for case, label in zip(outside_cases, labels, strict=True):
             self._sums.add(name, axis, case, label)
 
-    def _add_answers(self, name: str, asked: Sequence[LabelledCase], answers: Sequence[Answer]) -> None:
+    def _add_answers(self, name: str, outside_cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> None:
         for axis in AXES:
-            self._add(name, axis, asked, [one.labels[axis] for one in answers])
+            self._add(name, axis, outside_cases, [one.labels[axis] for one in answers])
 
 
 def markdown(rows: Sequence[Row]) -> str:

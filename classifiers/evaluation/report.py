@@ -117,7 +117,7 @@ def page(evaluations: Sequence[Evaluation], *, source: str, model: str) -> str:
     ]
     parts += [
         _plot(
-            [(told, right) for told, right, _ in first.reliability],
+            [(confidence, right) for confidence, right, _ in first.reliability],
             "Reliability of the side",
             "confidence",
             "right",

@@ -58,7 +58,7 @@ class SecondStage:
 
 
 def held_out_stage(table: TrainingTable, seed: int, progress: Callable[[str], None]) -> HeldOutStage:
-    """First stages of all folds, and what they say of the fold that each has not seen; examples are not asked about."""
+    """First stages of all folds, and their probabilities for the fold that each has not seen. Examples are left out."""
     masked_matrix = _masked(table, seed)
     rows = table.rows(lambda sample: not sample.is_example)
     place = {row: number for number, row in enumerate(rows)}

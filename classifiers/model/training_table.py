@@ -19,7 +19,7 @@ from classifiers.signatures import Catalogue
 Mask = NDArray[np.bool_]
 # Axes of which a label is preferred to "none" where experts could defend both.
 _LABEL_BEFORE_NONE = frozenset({"category", "symptom"})
-# A symptom is seldom asked about with the job's final status: that a job failed says nothing of its symptom.
+# Reports of a symptom seldom give the job's final status, and "failed" is no evidence of a symptom.
 _FAILED_STATUS = ("e:status=failed", "w:status", "w:status failed")
 
 

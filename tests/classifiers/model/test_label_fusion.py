@@ -101,9 +101,9 @@ def test_a_path_that_the_platform_lacks_is_no_category_of_the_program(fusion: La
 
 
 def test_a_category_needs_a_cause_of_the_program(fusion: LabelFusion) -> None:
-    said = shares(0.02, 0.68, 0.3)
-    assert labels(fusion, shares(0.02, 0.04, 0.04, 0.9), category=said).category == "GC.3"
-    assert labels(fusion, shares(0.9, 0.04, 0.04, 0.02), category=said).category == "none"
+    text = shares(0.02, 0.68, 0.3)
+    assert labels(fusion, shares(0.02, 0.04, 0.04, 0.9), category=text).category == "GC.3"
+    assert labels(fusion, shares(0.9, 0.04, 0.04, 0.02), category=text).category == "none"
 
 
 def test_a_decisive_entry_on_the_first_line_changes_a_doubtful_cause(fusion: LabelFusion) -> None:
