@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from service.__main__ import main
-from service.cli.worker import TOO_MANY_DEAD_LETTERS
+from service.cli.exit_codes import TOO_MANY_DEAD_LETTERS
 from service.db.session import Store
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.producer import Producer
