@@ -1,4 +1,4 @@
-"""Who asks for a deed and what they say of it: what forms and calls come to before anything is done."""
+"""An authorised request for an action: the caller, their comment, and the services they may use."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from service.web.services import Services
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """Somebody who may asks for a deed; `services` sees what they see. `comment`: None where they gave none."""
+    """An action requested by an authorised principal. `services` is limited to the failures this principal may see."""
 
     services: Services
     principal: Principal
@@ -16,5 +16,5 @@ class ActionRequest:
 
     @property
     def actor(self) -> str:
-        """Their name, as records keep it."""
+        """The name of the principal, as stored in records."""
         return self.principal.name

@@ -1,4 +1,4 @@
-"""The web application: the API under /api/v1, the pages, and what protects both."""
+"""The web application: the API under /api/v1, the pages and their protection."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -50,8 +50,8 @@ from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
 PREFIX = "/api/v1"
-INGESTING_AT_ONCE = 4  # batches posted by HTTP that are handled side by side; others wait for their turn
-# Exports before failures: `export.csv` is no failure's number.
+MAX_CONCURRENT_INTAKE = 4  # request bodies handled concurrently; others wait
+# Exports before failures: otherwise `export.csv` would match the failure id.
 API = (
     events,
     export,
@@ -93,10 +93,10 @@ PAGES = (
 
 
 def create_app(services: Services) -> FastAPI:
-    """The application over the parts it is given; it owns none of them and closes none."""
+    """Build the application over the given services. It does not own or close them."""
     app = FastAPI(
         title="Faultline",
-        summary="Says why a deep-learning job failed and what to do next.",
+        summary="Explains why a deep-learning job failed and what to do next.",
         version=version("faultline"),
         docs_url=None,
         redoc_url=None,
@@ -106,7 +106,7 @@ def create_app(services: Services) -> FastAPI:
         generate_unique_id_function=_operation,
     )
     app.state.services = services
-    app.state.ingesting = CapacityLimiter(INGESTING_AT_ONCE)
+    app.state.ingesting = CapacityLimiter(MAX_CONCURRENT_INTAKE)
     api = APIRouter(dependencies=[Depends(reject_unknown_parameters)])
     for part in API:
         api.include_router(part.router)
@@ -128,7 +128,7 @@ def _operation(route: APIRoute) -> str:
 
 
 def _openapi(app: FastAPI) -> APIRouter:
-    """The API's own description; open to all, it holds no data."""
+    """The OpenAPI document; public, because it contains no data."""
     router = APIRouter()
     document: Callable[[], dict[str, object]] = app.openapi
 

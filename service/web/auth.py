@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: API tokens as Bearer or as a logged-in browser; nobody at all on a bare loopback."""
+"""Authentication and authorisation: bearer tokens, browser sessions, a trusted proxy, or open access on loopback."""
 
 import secrets
 from contextlib import suppress
@@ -21,7 +21,7 @@ from service.web.services import InjectedServices, Services
 from service.web.sessions import COOKIE, FORM_COOKIE
 
 PROXY_SECRET = "X-Faultline-Proxy-Secret"  # noqa: S105 - a header's name
-_USE_NOTED_EVERY = timedelta(minutes=1)
+_USE_RECORDED_EVERY = timedelta(minutes=1)
 _bearer = HTTPBearer(
     scheme_name="token",
     description="An API token: `faultline token create NAME --scope ...`. Not needed on loopback where none exists.",
@@ -31,9 +31,9 @@ _bearer = HTTPBearer(
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks. `via` open: a loopback server without tokens, where whoever reaches it may do everything.
+    """The authenticated caller. `via` open: a loopback server without tokens, where every caller may do everything.
 
-    `visible`: whose failures they see; None: everybody's.
+    `visible`: the failures the caller may see; None: all failures.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Principal:
     visible: Visibility | None = None
 
     def may(self, scope: str) -> bool:
-        """Whether a scope is granted; admin may do everything, and who reads everything reads their own."""
+        """Whether a scope is granted. `admin` includes all scopes, and `read` includes `own`."""
         return scope in self.scopes or "admin" in self.scopes or (scope == "own" and "read" in self.scopes)
 
     def require(self, scope: str) -> None:
-        """Return where a scope is granted.
+        """Require a scope.
 
         Raises:
-            Forbidden: it is not.
+            Forbidden: the scope is not granted.
         """
         if not self.may(scope):
             expected = f"a token with scope {scope}"
@@ -63,11 +63,11 @@ def authorise(
     wanted: SecurityScopes,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
 ) -> Principal:
-    """Who asks, if they may.
+    """Authenticate the caller and check the required scopes.
 
     Raises:
-        Unauthorized: no token, or none that is known.
-        Forbidden: the token lacks a scope, or another site's page made the request.
+        Unauthorized: no token, or an unknown one.
+        Forbidden: the token lacks a scope, or a page of another site made the request.
     """
     principal = identify(request, services, credentials.credentials if credentials is not None else None)
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
@@ -81,10 +81,10 @@ def authorise(
 
 
 def _check_visible(request: Request, services: Services, visible: Visibility) -> None:
-    """Return where what is acted on is a failure that a principal failure_query to some teams may see.
+    """Check that the target of the action is one failure that this principal may see.
 
     Raises:
-        Forbidden: it is no single failure, or not one of theirs.
+        Forbidden: the target is not a single failure, or is not visible to the principal.
     """
     number = str(request.path_params.get("failure_id", ""))
     if number.isascii() and number.isdigit() and int(number) < 2**63:
@@ -92,25 +92,25 @@ def _check_visible(request: Request, services: Services, visible: Visibility) ->
             row = reading.failures.get(int(number)).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
-    raise Forbidden("this account automation_service on the failures of its own teams only")
+    raise Forbidden("this account may act only on failures of its own teams")
 
 
 def identify(request: Request, services: Services, bearer: str | None) -> Principal:
-    """Who asks, whatever they may.
+    """Authenticate the caller without checking scopes.
 
     Raises:
-        Unauthorized: no token, or none that is known.
+        Unauthorized: no token, or an unknown one.
     """
     if bearer is not None:
         token = find_token(services, bearer)
         if token is None:
             raise Unauthorized(
-                "the token is not known, or was revoked", (FieldError("Authorization", "Bearer and a token in force"),)
+                "the token is unknown or has been revoked", (FieldError("Authorization", "Bearer and a valid token"),)
             )
         return Principal(token.name, token.scopes, "bearer")
-    vouched = proxy_account(request, services)
-    if vouched is not None:
-        return _account_principal(vouched, "proxy")
+    proxied = proxy_account(request, services)
+    if proxied is not None:
+        return _account_principal(proxied, "proxy")
     cookie = request.cookies.get(COOKIE)
     found = session_owner(services, cookie) if cookie else None
     if isinstance(found, Account):
@@ -119,11 +119,11 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
         return Principal(found.name, found.scopes, "cookie")
     if not tokens_required(services):
         return Principal("this machine", frozenset(get_args(Scope)), "open")
-    raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a token in force"),))
+    raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a valid token"),))
 
 
 def tokens_required(services: Services) -> bool:
-    """Whether a token or a login is needed: always beyond loopback, and there as soon as a token or account exists."""
+    """Whether authentication is required: always beyond loopback; on loopback once a token or an account exists."""
     if not services.loopback or services.people.logins:
         return True
     with services.store.reading() as reading:
@@ -131,28 +131,28 @@ def tokens_required(services: Services) -> bool:
 
 
 def session_owner(services: Services, cookie: str) -> Account | Token | None:
-    """Who is logged in by this cookie; None where the session ended, or what it stands for."""
+    """The account or token of a session cookie; None if the session or its owner no longer exists."""
     with services.store.reading() as reading:
         found = reading.accounts.session(cookie)
         return reading.tokens.get(found) if isinstance(found, int) else found
 
 
 def proxy_account(request: Request, services: Services) -> Account | None:
-    """Whom a trusted proxy in front vouches for; None where none is configured, or the request did not come through it.
+    """The account that a trusted proxy authenticated; None without a proxy, or for a request that bypassed it.
 
     Raises:
-        Forbidden: it vouches for somebody who may not come in.
+        Forbidden: the authenticated user has no role here.
     """
     proxy = services.people.proxy
     if proxy is None:
         return None
-    shown = request.headers.get(PROXY_SECRET, "")
-    if not secrets.compare_digest(shown.encode(), proxy.secret.encode()):
+    secret = request.headers.get(PROXY_SECRET, "")
+    if not secrets.compare_digest(secret.encode(), proxy.secret.encode()):
         return None
     claims = {name: request.headers.get(name) for name in (proxy.claims.user, proxy.claims.groups)}
     if proxy.claims.teams is not None:
         claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
-    with services.store.reading() as reading:  # a busy database must not refuse a reader
+    with services.store.reading() as reading:  # a busy database must not block readers
         known = unchanged_account(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
     if known is not None:
         return known
@@ -165,32 +165,32 @@ def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Pri
 
 
 def find_token(services: Services, secret: str) -> Token | None:
-    """The token with this secret; its use is remembered, to the minute."""
+    """The token with this secret; the time of use is recorded at most once a minute."""
     with services.store.reading() as reading:
         token = reading.tokens.find(secret)
     if token is None:
         return None
     now = services.clock.now()
-    if token.last_used_at is None or now - token.last_used_at >= _USE_NOTED_EVERY:
-        with suppress(Unavailable), services.store.unit_of_work() as work:  # a busy database must not refuse a reader
+    if token.last_used_at is None or now - token.last_used_at >= _USE_RECORDED_EVERY:
+        with suppress(Unavailable), services.store.unit_of_work() as work:  # a busy database must not block readers
             work.tokens.used(token)
     return token
 
 
 def check_form(request: Request, given: str) -> None:
-    """Return where a form was made by a page of ours for this browser.
+    """Check that a form was rendered by this server for this browser.
 
     Raises:
-        Forbidden: it was not, or the browser takes no cookies.
+        Forbidden: the form token does not match, or the browser rejects cookies.
     """
     check_origin(request.headers, from_form=True)
     expected = request.cookies.get(FORM_COOKIE, "")
     if not expected or not secrets.compare_digest(expected.encode(), given.encode()):
-        raise Forbidden("the form is too old or was not made by this server: load the page again and repeat")
+        raise Forbidden("the form has expired or was not created by this server: reload the page and try again")
 
 
 INGEST = Security(authorise, scopes=["ingest"])
 READ = Security(authorise, scopes=["read"])
-OWN = Security(authorise, scopes=["own"])  # failure_query to what the principal sees
+OWN = Security(authorise, scopes=["own"])  # limited to what the principal may see
 ACT = Security(authorise, scopes=["act"])
 ADMIN = Security(authorise, scopes=["admin"])

@@ -1,4 +1,4 @@
-"""What pages and API show of automation, and what they ask of it; both call these."""
+"""Queries and actions of automation, shared by pages and API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from service.requests.records import AckResult, Demotion, Lease, Rate, Request, 
 from service.web import views
 from service.web.services import Services, Tallies
 
-MANY = 5_000  # resubmits that are not counted for every page anew
+MANY = 5_000  # above this many resubmissions the counts are cached
 
 
 @dataclass(frozen=True, slots=True)
 class HeldStorm:
-    """A key that the brake holds."""
+    """A key held by the retry-storm limit."""
 
     key: str
     held_since: datetime
@@ -28,9 +28,9 @@ class HeldStorm:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The switch, the policy in force, what there is of each state, storms, and how resubmits ended.
+    """Kill switch, policy version, requests by state, held storms and outcomes of resubmissions.
 
-    `rates_at`: when these were counted.
+    `rates_at`: when the outcomes were counted.
     """
 
     switch: Switch
@@ -43,7 +43,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class FailureAutomation:
-    """What automation did about one failure: its requests (newest first), incidents, and whether a person spoke."""
+    """Automation of one failure: requests (newest first), incidents, and the mark (hold, never) set by a person."""
 
     requests: tuple[Request, ...]
     incidents: tuple[Incident, ...]
@@ -51,7 +51,7 @@ class FailureAutomation:
 
     @property
     def state_digest(self) -> str:
-        """A short name of all that a reader would see change: requests, their states and ends, marks, incidents."""
+        """A digest of everything shown about automation; it changes when the page would change."""
         states = [
             (
                 *(one.request_id, one.state, one.held_by, one.incident_id, one.leases, one.result, one.new_job_id),
@@ -64,7 +64,7 @@ class FailureAutomation:
 
 
 def overview(services: Services, *, rates: bool = True) -> Overview:
-    """All that the automation page shows but its lists; `rates`: with how resubmits ended."""
+    """The data of the automation page except its lists; `rates`: include outcomes of resubmissions."""
     with services.store.reading() as reading:
         switch = reading.kill_switch.get()
         counts = reading.requests.count_by_state()
@@ -77,7 +77,7 @@ def overview(services: Services, *, rates: bool = True) -> Overview:
 
 
 def _tallies(services: Services) -> Tallies:
-    """Outcomes of resubmissions; many are counted once a minute."""
+    """Outcomes of resubmissions; large counts are cached."""
 
     def count() -> Tallies:
         now = services.clock.now()
@@ -91,7 +91,7 @@ def _tallies(services: Services) -> Tallies:
 
 
 def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
-    """Counts with their rate and its interval."""
+    """Counts with their success rate and its interval."""
     ended = intervals.share(row.helped, row.helped + row.failed)
     return Rate(
         cluster=row.cluster,
@@ -116,12 +116,12 @@ def switch(services: Services) -> Switch:
 
 
 def stop(services: Services, by: str, reason: str | None) -> Switch:
-    """Stop everything."""
+    """Stop all automatic action."""
     return services.automation_service.set_stopped(stopped=True, by=by, reason=reason)
 
 
 def start(services: Services, by: str) -> Switch:
-    """Let it go on."""
+    """Start automation again."""
     return services.automation_service.set_stopped(stopped=False, by=by)
 
 
@@ -138,7 +138,7 @@ def requests(
     """One page of requests, newest first.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         return reading.requests.page(
@@ -157,7 +157,7 @@ def request(services: Services, request_id: str) -> Request:
 
 
 def failure_automation(services: Services, failure_id: int, cluster: str, job_id: str) -> FailureAutomation:
-    """What automation did about one failure, or would have."""
+    """Automation of one failure, shadow mode included."""
     with services.store.reading() as reading:
         return FailureAutomation(
             tuple(reversed(reading.requests.of_failures([failure_id]))),
@@ -167,7 +167,7 @@ def failure_automation(services: Services, failure_id: int, cluster: str, job_id
 
 
 def lease(services: Services, hook: str, cluster: str, *, limit: int, seconds: float) -> list[Lease]:
-    """Give a hook what may go now."""
+    """Lease requests that may be executed now to a hook."""
     return services.automation_service.lease(hook, cluster, limit=limit, seconds=seconds)
 
 
@@ -180,52 +180,52 @@ def ack(
     new_job_id: str | None = None,
     detail: str | None = None,
 ) -> Request:
-    """Take a hook's answer.
+    """Record the result that a hook reports.
 
     Raises:
         NotFound: no such request.
-        Conflict: it was withdrawn meanwhile, or another lease is in force.
+        Conflict: the request was withdrawn in the meantime, or another lease is active.
     """
     return services.automation_service.ack(request_id, token, result, new_job_id=new_job_id, detail=detail)
 
 
 def fail(services: Services, request_id: str, token: str, error: str, retry_after_s: float | None) -> Request:
-    """A hook could not act.
+    """Record that a hook could not execute a request.
 
     Raises:
         NotFound: no such request.
-        Conflict: it was withdrawn meanwhile, or another lease is in force.
+        Conflict: the request was withdrawn in the meantime, or another lease is active.
     """
     return services.automation_service.fail(request_id, token, error, retry_after_s)
 
 
 def resubmit(services: Services, failure_id: int, by: str, comment: str | None) -> Request:
-    """A person asks for a resubmit now.
+    """Request a resubmission on behalf of a person.
 
     Raises:
-        NotFound: no such failure, or not one that they may see.
-        Conflict: everything is stopped, a hook is at it, or it was done.
+        NotFound: no such failure, or it is not visible to the caller.
+        Conflict: automation is stopped, a hook is executing the request, or it is done.
     """
     views.failure(services, failure_id)
     return services.automation_service.resubmit(failure_id, by, comment)
 
 
 def hold(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
-    """A person holds a piece of work.
+    """Hold a job on behalf of a person.
 
     Raises:
-        NotFound: no such failure, or not one that they may see.
-        Conflict: a hook is at it.
+        NotFound: no such failure, or it is not visible to the caller.
+        Conflict: a hook is executing a request of this job.
     """
     views.failure(services, failure_id)
     return services.automation_service.hold(failure_id, by, comment)
 
 
 def never(services: Services, failure_id: int, by: str, comment: str | None) -> list[Request]:
-    """A person forbids a piece of work to automation.
+    """Exclude a job from automatic resubmission on behalf of a person.
 
     Raises:
-        NotFound: no such failure, or not one that they may see.
+        NotFound: no such failure, or it is not visible to the caller.
     """
     views.failure(services, failure_id)
     return services.automation_service.never(failure_id, by, comment)
@@ -242,7 +242,7 @@ def incidents(
     """One page of incidents, newest first.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         return reading.incidents.page(still_open=still_open, cluster=cluster, limit=limit, cursor=cursor)
@@ -264,36 +264,36 @@ def open_incident(
     """Open an incident manually.
 
     Raises:
-        Conflict: it is open already.
+        Conflict: it is already open.
     """
     return services.automation_service.open_incident(cluster, kind, value, by, comment)
 
 
 def close_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """Close one and let what it held go.
+    """Close an incident and release the requests it held.
 
     Raises:
         NotFound: no such incident.
-        Conflict: it is closed already.
+        Conflict: it is already closed.
     """
     return services.automation_service.close_incident(incident_id, by, comment)
 
 
 def hold_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """No probe goes until a person says so.
+    """Hold an incident: no probe until a person releases it.
 
     Raises:
         NotFound: no such incident.
-        Conflict: it is closed already.
+        Conflict: it is already closed.
     """
     return services.automation_service.hold_incident(incident_id, by, comment)
 
 
 def release_incident(services: Services, incident_id: int, by: str, comment: str | None) -> Incident:
-    """A probe goes next.
+    """Release an incident: a probe job runs next.
 
     Raises:
         NotFound: no such incident.
-        Conflict: it is closed already.
+        Conflict: it is already closed.
     """
     return services.automation_service.release_incident(incident_id, by, comment)

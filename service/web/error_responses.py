@@ -1,4 +1,4 @@
-"""Every error as one shape: RFC 9457 for programs, a page of the same words for people."""
+"""Error responses: RFC 9457 problem documents for the API, an error page for browsers."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from service.web.pages.templating import render
 
 MEDIA_TYPE = "application/problem+json"
 API_PATHS = ("/api/", "/health/", "/metrics")
-_GOT = 80  # characters shown of what was found
+_GOT = 80  # characters of an invalid value that are shown
 _log = logging.getLogger(__name__)
 
 
 class ProblemField(BaseModel):
-    """One place that is wrong."""
+    """One invalid field."""
 
     field: str
     expected: str
@@ -31,7 +31,7 @@ class ProblemField(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457). `errors` names each place that is wrong; empty where there is none to name."""
+    """A problem document (RFC 9457). `errors` lists the invalid fields, if any."""
 
     type: str = "about:blank"
     title: str
@@ -42,7 +42,7 @@ class Problem(BaseModel):
 
 
 def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route, for OpenAPI."""
+    """The error responses of a route, for OpenAPI."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,
@@ -54,12 +54,12 @@ def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def is_api_path(path: str) -> bool:
-    """Whether a path is answered in JSON and not as a page."""
+    """Whether a path returns JSON instead of a page."""
     return path.startswith(API_PATHS)
 
 
 def respond(request: Request, error: Exception) -> Response:
-    """The answer to any exception; what is news is logged, without what was sent in."""
+    """The response to an exception. Unexpected errors are logged, without the request's content."""
     headers: dict[str, str] = {}
     errors: Sequence[FieldError] = ()
     if isinstance(error, FaultlineError):
@@ -74,18 +74,18 @@ def respond(request: Request, error: Exception) -> Response:
         status, title, detail = error.status_code, HTTPStatus(error.status_code).phrase, error.detail
         headers = dict(error.headers or {})
         if status == HTTPStatus.NOT_FOUND:
-            detail = f"there is nothing at {request.url.path}"
-        elif status == HTTPStatus.BAD_REQUEST:  # a body that is no text, which the framework tells apart
+            detail = f"{request.url.path} does not exist"
+        elif status == HTTPStatus.BAD_REQUEST:  # the framework reports an undecodable body this way
             status, title = HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid input"
-            detail = "the body can't be read: expected JSON in UTF-8"
+            detail = "the body cannot be read: expected JSON in UTF-8"
             errors = (FieldError("(body)", "JSON in UTF-8"),)
         elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-            detail = f"{request.method} is not answered at {request.url.path}"
+            detail = f"{request.method} is not supported at {request.url.path}"
             allowed = headers.get("Allow", "another method")
             errors = (FieldError("method", allowed, request.method[:_GOT]),)
     else:
         status, title = HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error"
-        detail = "something went wrong here; it is in the service's log"
+        detail = "an internal error occurred; details are in the service's log"
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="faultline"'

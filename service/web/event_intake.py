@@ -1,4 +1,4 @@
-"""What comes in by HTTP → events and dead letters → the same use case that the topic's batches go through."""
+"""Intake of events by HTTP: request bodies become events and dead letters, handled like batches from Kafka."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from service.web.services import Services
 
 _log = logging.getLogger(__name__)
 
-BATCH = 500  # events handed over at once
+BATCH = 500  # events per transaction
 # Each line is an event or a rejection with a dead letter; 16 MiB of empty objects would be millions.
 MAX_LINES = 100_000
 PLACE = "POST /api/v1/events"
@@ -27,7 +27,7 @@ NODE_PLACE = "POST /api/v1/node-events"
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line that is no event: the first field that is wrong, what was expected there, what was found."""
+    """A rejected line: the first invalid field, the expected value and the value found."""
 
     line: int
     field: str
@@ -37,10 +37,10 @@ class Rejection:
 
 @dataclass(slots=True)
 class Submitted:
-    """What became of a body. `ids`: the event id of each event, in order, duplicates included.
+    """Result of a request body. `ids`: the event id of each event, in order, duplicates included.
 
-    `duplicates` counts what was stored before; `conflicts` those among them whose content differs from what is stored
-    (the first stays). `skipped` counts records that are no job's end. `failures` are the ids of the failures that the
+    `duplicates` counts events stored before; `conflicts` those among them with different content (the first one is
+    kept). `skipped` counts records that are not the end of a job. `failures` are the ids of the failures that the
     events belong to.
     """
 
@@ -55,7 +55,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """What became of a dead letter that was sent again."""
+    """Result of resending a dead letter."""
 
     id: int
     outcome: str
@@ -65,10 +65,10 @@ class Resent:
 
 
 def lines_of(body: bytes) -> list[tuple[int, bytes]]:
-    """The records of a body with their line numbers: one object however it is laid out, or JSON lines.
+    """The records of a body with their line numbers: one JSON object in any layout, or JSON lines.
 
     Raises:
-        TooLarge: more lines than are taken at once.
+        TooLarge: too many lines.
     """
     if body.count(b"\n") > MAX_LINES:
         if _is_object(body):
@@ -95,17 +95,17 @@ def _is_object(text: bytes) -> bool:
 def submit(
     services: Services, body: bytes, headers: Mapping[str, str] | None = None, *, cluster: str | None = None
 ) -> Submitted:
-    """Store and diagnose what a body holds; returns after the commit. A bad line rejects only itself.
+    """Store and diagnose the events of a body; returns after the commit. An invalid line rejects only itself.
 
     Args:
-        services: what does it.
-        body: one object or JSON lines, of any format the service knows.
-        headers: the request's; they matter for a CloudEvent in binary mode.
-        cluster: the name for records that carry none.
+        services: the services of the application.
+        body: one object or JSON lines, in any supported format.
+        headers: headers of the request; used for CloudEvents in binary mode.
+        cluster: the cluster of records that name none.
 
     Raises:
-        TooLarge: more lines than are taken at once; nothing was stored.
-        Unavailable: the database does not answer; the same body may be sent again.
+        TooLarge: too many lines; nothing was stored.
+        Unavailable: the database does not answer; the same body can be sent again.
     """
     done = Submitted()
     attributes = cloud_event_headers(headers or {})
@@ -145,7 +145,7 @@ def _batch(
 def _store(
     services: Services, events: Sequence[tuple[int, bytes, JobCompletion]], dead: Sequence[DeadLetter], done: Submitted
 ) -> None:
-    """Store them; an event that nothing can handle becomes a dead letter, found by halving, and hurts no other."""
+    """Store events and dead letters. An event that cannot be handled (found by bisection) is a dead letter."""
     try:
         _count(services.ingest([event for _, _, event in events], dead), done)
     except FaultlineError:
@@ -160,10 +160,10 @@ def _store(
                     _store(services, part, letters, done)
             return
         [(number, raw, _)] = events
-        _log.exception("line %d of a request can't be handled", number)
+        _log.exception("line %d of a request cannot be handled", number)
         reason = UnreadableRecord(f"could not be handled: {type(error).__name__}")
         services.ingest([], [dead_letter(raw, f"{PLACE} line {number}", reason, services.clock.now())])
-        done.rejected.append(Rejection(number, "(whole record)", "something that this version can handle"))
+        done.rejected.append(Rejection(number, "(whole record)", "a record that this version can handle"))
 
 
 def _count(outcome: BatchOutcome, done: Submitted) -> None:
@@ -179,7 +179,7 @@ def _count(outcome: BatchOutcome, done: Submitted) -> None:
 
 
 def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
-    """The headers that make a request a CloudEvent in binary mode (HTTP protocol binding 1.0), none for any other."""
+    """The headers of a CloudEvent in binary mode (HTTP protocol binding 1.0); empty for other requests."""
     if "ce-specversion" not in headers:
         return []
     return [
@@ -190,7 +190,7 @@ def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
 
 
 def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]]:
-    """The current verdict/1 of each failure, with its `failure_id`; one whose body retention removed is left out."""
+    """The current verdict/1 of each failure with its `failure_id`; omitted if retention removed the verdict."""
     found = []
     with services.store.reading() as reading:
         for failure_id in failures:
@@ -201,16 +201,16 @@ def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]
 
 
 def resend(services: Services, letter_id: int, *, cluster: str | None = None) -> Resent:
-    """Read a dead letter's stored text again and handle it like any event.
+    """Parse the stored text of a dead letter again and handle it as an event.
 
     Args:
-        services: what does it.
-        letter_id: which one.
-        cluster: the name for a record that carries none; default: the topic it came from.
+        services: the services of the application.
+        letter_id: id of the dead letter.
+        cluster: the cluster of a record that names none; default: the topic it came from.
 
     Raises:
         NotFound: no such letter.
-        Conflict: the stored text (redacted, and cut where it was long) still can't be read; nothing changed.
+        Conflict: the stored text (redacted and truncated) still cannot be read; nothing changed.
         Unavailable: the database does not answer.
     """
     with services.store.reading() as reading:
@@ -233,14 +233,14 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
 
 def _still_unreadable(error: UnreadableRecord) -> Conflict:
     return Conflict(
-        f"what is stored of this letter still can't be read: {error.reason}. Only redacted text is stored; "
-        "send the original again from where it came",
+        f"the stored text of this dead letter still cannot be read: {error.reason}. Only redacted text is stored; "
+        "send the original record again from its source",
         error.errors,
     )
 
 
 def _of_node(services: Services, place: str) -> bool:
-    """Whether a letter came where nodes speak."""
+    """Whether a dead letter came from the intake of node events."""
     topic = services.settings.get("node_event_topic", "").partition("=")[0].strip()
     return place.startswith(NODE_PLACE) or (topic != "" and _topic(place) == topic)
 
@@ -262,6 +262,6 @@ def _resend_node_event(services: Services, letter_id: int, letter: StoredDeadLet
 
 
 def _topic(place: str) -> str | None:
-    """The topic in a place such as "topic/partition/offset"; None where it was no topic."""
+    """The topic of a place such as "topic/partition/offset"; None for other places."""
     parts = place.rsplit("/", 2)
-    return parts[0] if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit() else None  # noqa: PLR2004 - its parts
+    return parts[0] if len(parts) == 3 and parts[1].isdigit() and parts[2].isdigit() else None  # noqa: PLR2004 - the three parts

@@ -1,4 +1,4 @@
-"""The failures that fit, as CSV or JSON lines of a file, made while it is sent: memory does not grow with it."""
+"""Streamed export of matching failures as CSV or JSON; memory use does not grow with the number of rows."""
 
 import csv
 import io
@@ -15,15 +15,15 @@ from service.web.services import Services
 from service.web.url_times import instant
 from service.web.views import FailureQuery
 
-MAX_ROWS = 200_000  # rows of one export; what is older is had by `until`
+MAX_ROWS = 200_000  # rows of one export; use `until` for older rows
 _PAGE_SIZE = 500
 COLUMNS = tuple(field.name for field in fields(FailureRow))
-# What a spreadsheet would take for a formula (OWASP, "CSV Injection").
+# First characters of spreadsheet formulas (OWASP, "CSV Injection").
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Iterator[Page[FailureRow]]:
-    """Page after page. The first is read at once, so that what is wrong with the question is said before any byte.
+    """The matching failures in pages. The first page is read at once, so that invalid filters raise before any output.
 
     Raises:
         InvalidInput: as `views.failures`.
@@ -33,7 +33,7 @@ def pages(services: Services, filters: FailureQuery, sort: FailureSort) -> Itera
 
 
 def as_csv(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
-    """RFC 4180 with a line of names; a value that a spreadsheet would reckon with begins with an apostrophe."""
+    """CSV (RFC 4180) with a header line. An apostrophe is put before values that look like spreadsheet formulas."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
@@ -46,7 +46,7 @@ def as_csv(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
 
 
 def as_json(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
-    """One JSON array, an object a failure."""
+    """One JSON array with one object per failure."""
     opened = False
     for part in parts:
         lines = [
@@ -60,7 +60,7 @@ def as_json(parts: Iterator[Page[FailureRow]]) -> Iterator[bytes]:
 
 
 def _fixed(services: Services, filters: FailureQuery) -> FailureQuery:
-    """The same with its times resolved: "24h" must not move while pages are read."""
+    """The query with resolved times: "24h" must not move between pages."""
     now, zone = services.clock.now(), services.zone
     times: dict[str, Any] = {
         name: instant(text, name, now, zone).isoformat().replace("+00:00", "Z")

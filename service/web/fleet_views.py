@@ -1,4 +1,4 @@
-"""What pages and API show of nodes; both call these, so that they cannot say different things."""
+"""Queries about nodes, shared by pages and API."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from service.web import views
 from service.web.services import Services
 
 FAILURES_SHOWN = 20
-SUSPECT_FROM = 1.0  # the interval lies above the fleet's own rate
+SUSPECT_FROM = 1.0  # the whole interval lies above the rate of the fleet
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDetail:
-    """One node: its suspicion, what it said (newest first), its windows of maintenance, and what failed on it."""
+    """One node: suspicion, events (newest first), maintenance windows and latest failures."""
 
     node: NodeRow
     events: Page[StoredNodeEvent]
@@ -34,18 +34,18 @@ def nodes(
     """One page of nodes.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         return reading.suspicion.page(cluster=cluster, limit=limit, cursor=cursor, sort=sort)
 
 
 def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor: str | None = None) -> NodeDetail:
-    """One node; `limit` and `cursor` are of its events.
+    """One node; `limit` and `cursor` page its events.
 
     Raises:
-        NotFound: nothing is known of it.
-        InvalidInput: a limit or cursor that is none.
+        NotFound: the node is unknown.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         row = reading.suspicion.get(cluster, name)
@@ -56,7 +56,7 @@ def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor
 
 
 def node_status(row: NodeRow) -> str:
-    """What the figures say, in a word: suspect, clear, as others, or unknown while little ran on it."""
+    """The status of a node: suspect, clear, as others, or unknown if too little ran on it."""
     if row.low > SUSPECT_FROM:
         return "suspect"
     if row.high < SUSPECT_FROM:
@@ -65,6 +65,6 @@ def node_status(row: NodeRow) -> str:
 
 
 def kind_title(code: str) -> str:
-    """A kind of event in words."""
+    """The title of a kind of node event."""
     kind = evidence_weights.load().kinds.get(code)
     return code if kind is None else kind.title

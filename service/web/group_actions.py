@@ -1,4 +1,4 @@
-"""From what a request asks to the use case's calls; pages and API share it."""
+"""Dispatch of group actions and feedback to their services, shared by pages and API."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from service.web.services import Services
 
 
 def act(services: Services, group_ids: Sequence[int], actor: str, action: GroupAction) -> None:
-    """Do to each of the groups what is action, all or nothing; some actions take one group only.
+    """Apply an action to all groups or to none. Some actions accept one group only.
 
     Raises:
         NotFound, Conflict, InvalidInput: see `service.groups.service.GroupService`.
@@ -49,13 +49,13 @@ def _one(services: Services, group_ids: Sequence[int], actor: str, action: Group
         group_service.take_out(group_id, action.fingerprint, actor)
     elif action.action == "split":
         group_service.split(group_id, action.field, action.value, actor)
-        services.group_counts()  # the page that follows shows what was moved
+        services.group_counts()  # the next page shows the moved failures
     else:
-        raise Conflict(f"{action.action} is no action on one group")
+        raise Conflict(f"{action.action} is not an action on one group")
 
 
 def feedback_input(given: FeedbackGiven) -> FeedbackInput:
-    """What was said, as the use case takes it."""
+    """The feedback of a request body, as input of the feedback service."""
     return FeedbackInput(
         given.kind,
         Labels(given.side, given.cause, given.category, given.symptom, given.retry),
@@ -67,7 +67,7 @@ def feedback_input(given: FeedbackGiven) -> FeedbackInput:
 
 
 def feedback_receipt(taken: FeedbackResult) -> FeedbackReceipt:
-    """What became of it, as the API tells it."""
+    """The result of feedback, as returned by the API."""
     return FeedbackReceipt(
         failure_id=taken.failure_id,
         feedback_id=taken.feedback_id,

@@ -1,4 +1,4 @@
-"""What pages and API show of groups and feedback; both call these, so that they cannot say different things."""
+"""Queries about groups and feedback, shared by pages and API."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ AUDITS = 12
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A failure that waits for somebody's judgement, with what was said of it."""
+    """A failure that waits for a decision, with its feedback."""
 
     failure: FailureRow
     label: Label
@@ -34,7 +34,7 @@ def groups(
     """One page of groups.
 
     Raises:
-        InvalidInput: a limit, sort, state or cursor that is none.
+        InvalidInput: the limit, sort, state or cursor is invalid.
     """
     with services.store.reading() as reading:
         return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
@@ -51,35 +51,35 @@ def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
 
 
 def why_together(detail: GroupDetail, signatures: Sequence[str] = ()) -> tuple[str, ...]:
-    """What the failures of a group share, in words; `signatures`: known lines in the evidence of its last failure."""
+    """Why the failures of a group belong together; `signatures`: those in the evidence of its latest failure."""
     row = detail.row
     axes = taxonomy.load()
     cause = axes.causes[row.cause].title if row.cause in axes.causes else row.cause
-    reasons = [f"They began with the same line once ids, paths, hosts and numbers are taken out: {row.title[:200]}"]
+    reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {row.title[:200]}"]
     if signatures:
-        reasons.append("That line is known to the catalogue as " + ", ".join(signatures[:3]) + ".")
-    reasons.append(f"They were given the same cause: {cause}.")
+        reasons.append("This line matches the signatures " + ", ".join(signatures[:3]) + ".")
+    reasons.append(f"They have the same cause: {cause}.")
     if len(detail.prints) > 1:
-        reasons.append(f"{len(detail.prints)} kinds were merged by hand.")
-    reasons.extend(f"Split off by hand: those with {split.field} {split.value}." for split in detail.splits)
+        reasons.append(f"{len(detail.prints)} kinds were merged manually.")
+    reasons.extend(f"Split off manually: failures with {split.field} {split.value}." for split in detail.splits)
     return tuple(reasons)
 
 
 def why_state(row: GroupRow) -> str:
-    """Why a group is in its state, with the figures that say so."""
+    """Why a group is in its state, with the figures behind it."""
     if row.state == "escalating" and row.expected is not None and row.chance is not None:
         given = levels()
         return (
-            f"{row.recent} failures in the last {given.window_h:g} hours where its own past leads one to expect "
-            f"{row.expected:.1f}; were its rate unchanged, as many or more would come with a chance of "
-            f"{_chance(row.chance)} (called escalating below {given.chance:g})"
+            f"{row.recent} failures in the last {given.window_h:g} hours; expected from its history: "
+            f"{row.expected:.1f}. At an unchanged rate this many or more would occur with a probability of "
+            f"{_chance(row.chance)} (escalating below {given.chance:g})"
         )
     if row.state == "new":
         return f"first seen less than {levels().new_for_h / 24:g} days ago"
     if row.state == "regressed":
-        return "it came back after it was resolved"
+        return "it occurred again after it was resolved"
     if row.state == "muted":
-        return "muted " + (" or ".join(_mute(row)) or "for good")
+        return "muted " + (" or ".join(_mute(row)) or "permanently")
     return ""
 
 
@@ -87,7 +87,7 @@ def queue(services: Services, *, limit: int = 50, cursor: str | None = None) -> 
     """Failures whose label is disputed or contested, latest first.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         page = reading.feedback.labelled(limit=limit, cursor=cursor, open_only=True)
@@ -113,9 +113,9 @@ def _mute(row: GroupRow) -> list[str]:
     if row.muted_failures is not None:
         parts.append(f"for {max(0, row.muted_failures - row.failures):,} more failures")
     if row.muted_users is not None:
-        parts.append(f"until {max(0, row.muted_users - row.users):,} more users are hit")
+        parts.append(f"until {max(0, row.muted_users - row.users):,} more users are affected")
     return parts
 
 
 def _chance(value: float) -> str:
-    return "less than one in a million" if value < 1e-6 else f"{value:.2g}"  # noqa: PLR2004 - said in words
+    return "less than one in a million" if value < 1e-6 else f"{value:.2g}"  # noqa: PLR2004 - smallest value shown as a number

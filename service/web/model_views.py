@@ -1,4 +1,4 @@
-"""The models that gave verdicts, as API and page tell them."""
+"""Models that produced verdicts, shared by page and API."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +9,9 @@ from service.web.services import Services
 
 @dataclass(frozen=True, slots=True)
 class ModelVersion:
-    """One model with one version of the rules. The times are None where it gave no verdict yet.
+    """One model with one version of the rules. The times are None if it has produced no verdict yet.
 
-    `person`: no model, but what people said in its place. `in_use`: what is loaded now.
+    `person`: verdicts set by people instead of a model. `in_use`: the model loaded now.
     """
 
     model: str
@@ -24,9 +24,9 @@ class ModelVersion:
 
 
 def versions(services: Services) -> tuple[ModelVersion, ...]:
-    """All that gave verdicts which this database ever held, the one that spoke last first; before them what is loaded.
+    """All models that produced verdicts, the loaded model first, then the most recently used.
 
-    Verdicts of each version count: one that was revised counts for each who gave a version of it.
+    Every version of a verdict counts for the model that produced it.
     """
     loaded = None if services.model is None else (services.model.name[:100], services.model.rules[:100])
     with services.store.reading() as reading:

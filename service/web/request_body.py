@@ -1,4 +1,4 @@
-"""A request's body, bounded while it comes in, whether its length is told, chunked or compressed."""
+"""Reading of request bodies with a size limit, also for chunked and compressed bodies."""
 
 import zlib
 from http import HTTPStatus
@@ -9,14 +9,14 @@ from service.contracts.event import MAX_EVENT_BYTES
 from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge
 
 MAX_BYTES = MAX_EVENT_BYTES
-# Of a body that is too large this much is still taken and thrown away, so that its sender gets to read the answer.
+# This much of an oversized body is still read and discarded, so that the client receives the error response.
 _MAX_DRAINED_BYTES = 256 * 1024 * 1024
-# Joined gzip files are one; millions of empty members would only keep the server busy.
+# Concatenated gzip members are valid; the limit stops bodies made of millions of empty members.
 _MAX_MEMBERS = 1_000
 
 
 class UnsupportedEncoding(FaultlineError):
-    """The body is compressed in a way that is not read here."""
+    """The content encoding of the body is not supported."""
 
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
     title = "Unsupported content encoding"
@@ -27,9 +27,9 @@ async def read(request: Request) -> bytes:
     """The whole body, decompressed, at most 16 MiB.
 
     Raises:
-        TooLarge: it is larger, as sent or decompressed.
+        TooLarge: the body is larger, compressed or decompressed.
         UnsupportedEncoding: a Content-Encoding other than gzip.
-        InvalidInput: broken gzip.
+        InvalidInput: the gzip data is invalid.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"identity", "", "gzip", "x-gzip"}:
@@ -58,7 +58,7 @@ async def read(request: Request) -> bytes:
 
 
 class _Gunzip:
-    """Decompresses one or more gzip members piece by piece, never beyond what is asked for."""
+    """Decompresses one or more gzip members incrementally, up to a given size."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(wbits=31)
@@ -88,5 +88,5 @@ class _Gunzip:
 
 def _broken(expected: str = "gzip") -> InvalidInput:
     return InvalidInput(
-        f"the body: expected {expected}, as its Content-Encoding says", (FieldError("(body)", expected),)
+        f"the body: expected {expected}, as declared by its Content-Encoding", (FieldError("(body)", expected),)
     )

@@ -1,7 +1,7 @@
-"""Who may talk to a server without tokens: only pages of its own. Against DNS rebinding and forged requests; pure.
+"""Same-origin checks against DNS rebinding and cross-site request forgery. Pure.
 
-On loopback any page in the operator's browser can reach the port. The Host header tells a rebound name apart, the
-Origin header (and Sec-Fetch-Site where the browser sends it) a request that another site's page makes.
+On loopback any page in the operator's browser can reach the port. The Host header reveals DNS rebinding; the Origin
+header (and Sec-Fetch-Site, if the browser sends it) reveals requests made by pages of other sites.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def check_host(host: str | None) -> None:
-    """Return where the Host header names this machine (any port: a tunnel may have another one).
+    """Check that the Host header names this machine. Any port is accepted, because a tunnel may use another one.
 
     Raises:
-        Forbidden: it names something else.
+        Forbidden: the header names another host.
     """
     try:
         parts = urlsplit(f"//{host or ''}")
@@ -30,13 +30,13 @@ def check_host(host: str | None) -> None:
 
 
 def check_origin(headers: Mapping[str, str], *, from_form: bool = False) -> None:
-    """Return where a request that changes something comes from a page of ours, or from no page at all.
+    """Check that a request that changes data comes from a page of this server, or from a program.
 
-    A form of ours sends `Origin: null`, because our pages send no referrer; `from_form` allows that, and the caller
-    checks the form's own token.
+    Forms of this server send `Origin: null`, because its pages send no referrer. `from_form` accepts that; the caller
+    must then check the form token.
 
     Raises:
-        Forbidden: another site's page made it.
+        Forbidden: a page of another site made the request.
     """
     origin, host = headers.get("origin"), headers.get("host", "")
     site = headers.get("sec-fetch-site")
@@ -45,10 +45,10 @@ def check_origin(headers: Mapping[str, str], *, from_form: bool = False) -> None
     if origin is None or (origin == "null" and from_form):
         return
     try:
-        ours = urlsplit(origin).netloc.lower() == host.lower() and host != ""
+        same = urlsplit(origin).netloc.lower() == host.lower() and host != ""
     except ValueError:
-        ours = False
-    if not ours:
+        same = False
+    if not same:
         raise _foreign(origin)
 
 

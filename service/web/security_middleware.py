@@ -1,4 +1,4 @@
-"""The outermost layer: which Host is answered, what browsers are told never to do, and the last resort for errors."""
+"""Security middleware: Host check, security headers and the last error handler."""
 
 import logging
 from collections.abc import MutableMapping
@@ -12,12 +12,12 @@ from service.errors import Forbidden
 from service.web.error_responses import respond
 from service.web.same_origin import check_host
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; script-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -32,8 +32,8 @@ class SecurityMiddleware:
     """Wraps the whole application.
 
     Args:
-        app: what is wrapped.
-        loopback: whether only names of this machine are answered.
+        app: the wrapped application.
+        loopback: accept only requests whose Host names this machine.
     """
 
     def __init__(self, app: ASGIApp, *, loopback: bool) -> None:
@@ -47,7 +47,7 @@ class SecurityMiddleware:
             return
         started = False
 
-        async def guarded(message: Message) -> None:
+        async def send_secured(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -58,13 +58,13 @@ class SecurityMiddleware:
         try:
             if self._loopback:
                 check_host(Headers(scope=scope).get("host"))
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_secured)
         except Forbidden as error:
-            await respond(request, error)(scope, receive, guarded)
+            await respond(request, error)(scope, receive, send_secured)
         except Exception as error:
             if started:
                 raise
-            await respond(request, error)(scope, receive, guarded)
+            await respond(request, error)(scope, receive, send_secured)
 
 
 def _add(message: MutableMapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the web part is given: plain values and the few objects it asks; built by the composition root."""
+"""Dependencies of the web application, built by the composition root."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ from service.telemetry import Telemetry
 
 
 class Parse(Protocol):
-    """Bytes of any known format → an event (service.formats.recognise.parse)."""
+    """Parser of records in any supported format (service.formats.recognise.parse)."""
 
     def __call__(
         self, value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
@@ -41,51 +41,51 @@ class Parse(Protocol):
         """Read one record.
 
         Raises:
-            UnreadableRecord: says which field is wrong.
+            UnreadableRecord: names the invalid field.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The classifier in use. `manifest` is what stands beside the trained model, shown as it is."""
+    """The classifier in use. `manifest` is the manifest of the trained model, shown unchanged."""
 
     name: str
     rules: str
     manifest: Mapping[str, Any] = field(default_factory=dict)
 
 
-Tallies = tuple[datetime, tuple[TallyRow, ...]]  # when they were counted
+Tallies = tuple[datetime, tuple[TallyRow, ...]]  # time of counting, and the counts
 
 
 def unrestricted() -> Visibility | None:
-    """No narrowing: everybody's failures are seen."""
+    """No restriction: all failures are visible."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything the API and the pages need.
+    """Dependencies of the API and the pages.
 
     Args:
         store: the database.
-        ingest: the one callable that batches of events are handed to; it returns after the commit.
-        clock: the present.
-        telemetry: counted here, shown at /metrics.
-        host: the address the server is bound to; anything but loopback makes API tokens compulsory.
-        timezone: IANA name; the zone in which pages show times and read dates.
-        settings: the settings in force as text, without secrets.
-        model: the classifier, None where none is loaded (then the service is not ready).
-        parse: how a record is read.
-        people: how people log in beside tokens and local accounts.
-        viewer: whose failures the one who asks may see; of the running request, set by `services_of`.
-        lag: records by topic not yet stored, None where this process does not consume; default: the metric's values.
-        feedback_service: takes what people say of verdicts; default: one that advises by the built-in policy.
-        node_events: takes what nodes say; default: one with the fleet's default settings.
-        automation: what is done by itself; default: one by the built-in policy.
-        report_drafts: reports of large weeks that nobody published, as they were up to minutes ago.
-        printed_reports: reports in print.
-        outcome_tallies: how resubmits ended, as counted up to minutes ago.
+        ingest: handles a batch of events; returns after the commit.
+        clock: source of the current time.
+        telemetry: metrics, served at /metrics.
+        host: the address the server is bound to; beyond loopback, API tokens are required.
+        timezone: IANA name of the zone in which pages show times and read dates.
+        settings: the effective settings as text, without secrets.
+        model: the classifier; None if none is loaded (the service is then not ready).
+        parse: parser of records.
+        people: login methods in addition to tokens and local accounts.
+        viewer: the failures visible to the caller of the current request; set by `services_of`.
+        lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
+        feedback_service: records feedback; default: one with the built-in policy.
+        node_events: records node events; default: one with default fleet settings.
+        automation: the automation service; default: one with the built-in policy.
+        report_drafts: cache of unpublished reports of large weeks.
+        printed_reports: cache of rendered PDF reports.
+        outcome_tallies: cache of outcomes of resubmissions.
     """
 
     store: Store
@@ -109,7 +109,7 @@ class Services:
 
     @property
     def automation_service(self) -> Automation:
-        """What is done by itself."""
+        """The automation service."""
         return self.automation or Automation(self.store, policy.built_in(), self.clock, self.telemetry)
 
     @property
@@ -124,24 +124,24 @@ class Services:
 
     @property
     def group_service(self) -> GroupService:
-        """What people do to groups of failures."""
+        """Actions on groups of failures."""
         return GroupService(self.store, self.clock)
 
     @property
     def group_counts(self) -> GroupCountUpdater:
-        """Keeps the groups up to date; called where a person waits to see what was just done."""
+        """Updates the counts of groups; called if a person waits to see the result of an action."""
         return GroupCountUpdater(self.store, self.clock)
 
     @property
     def feedback(self) -> Feedback:
-        """Takes what people say of verdicts."""
+        """Records feedback on verdicts."""
         if self.feedback_service is not None:
             return self.feedback_service
         return Feedback(self.store, self.clock, Advisor(policy.built_in(), self.clock), zone=self.zone)
 
     @property
     def node_event_intake(self) -> NodeEventIntake:
-        """Takes what nodes say, and what people do to them."""
+        """Records node events and repairs."""
         return self.node_events or NodeEventIntake(self.store, self.clock, FleetSettings())
 
     @property
@@ -150,7 +150,7 @@ class Services:
         return ReportService(self.store, self.zone, self.clock, self.report_drafts)
 
     def lag_by_topic(self) -> Mapping[str, int] | None:
-        """Records by topic that are not yet stored; None where this process does not know."""
+        """Records not yet stored, by topic; None if this process does not know."""
         if self.lag is not None:
             return self.lag()
         samples = [sample for metric in self.telemetry.lag.collect() for sample in metric.samples]
@@ -158,7 +158,7 @@ class Services:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to bind to is reachable from this machine only."""
+    """Whether a bind address is reachable from this machine only."""
     if host.lower() == "localhost":
         return True
     try:
@@ -168,7 +168,7 @@ def is_loopback(host: str) -> bool:
 
 
 async def services_of(request: Request) -> Services:
-    """The services of the running application, failure_query to what the one who asks may see (known once they are)."""
+    """The services of the application, limited to what the authenticated caller may see."""
 
     def viewer() -> Visibility | None:
         principal = getattr(request.state, "principal", None)

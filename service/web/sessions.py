@@ -1,4 +1,4 @@
-"""Logged-in browsers: a random cookie stands for an account or a token; the sessions lie in the store."""
+"""Names and lifetime of session cookies. A random cookie identifies a session in the store."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Instants as they stand in a URL: RFC 3339 with zone, a day of the service's zone, or a span back from now."""
+"""Times in URLs: RFC 3339 with zone, a day in the service's zone, or a span before now."""
 
 import re
 from datetime import UTC, datetime, time, timedelta
@@ -9,9 +9,7 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from service.errors import FieldError, InvalidInput
 
-EXPECTED = (
-    'a time with zone such as "2026-11-20T03:41:57Z", a day such as "2026-11-20", or a span back such as "24h" or "7d"'
-)
+EXPECTED = 'a time with zone such as "2026-11-20T03:41:57Z", a day such as "2026-11-20", or a span before now such as "24h" or "7d"'
 _SPAN = re.compile(r"(?P<count>[0-9]{1,4})(?P<unit>[hdw])", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _INSTANT = re.compile(
@@ -23,10 +21,10 @@ _ANY_ZONE = ZoneInfo("UTC")
 
 
 def instant(text: str, field: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """The instant that `text` names, UTC.
+    """The time that `text` denotes, in UTC.
 
     Raises:
-        InvalidInput: it names none; `field` says where it stood.
+        InvalidInput: `text` is not a time; the error names `field`.
     """
     found = _read(text.strip().replace(" ", "+") if "T" in text else text.strip(), now, zone)
     if found is None:
@@ -56,7 +54,7 @@ def _check_time(value: Any) -> Any:
     return value
 
 
-# A query parameter; resolved with `instant` where now and zone are known.
+# A query parameter; `instant` resolves it.
 When = Annotated[
     str,
     AfterValidator(_check_time),

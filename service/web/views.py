@@ -1,4 +1,4 @@
-"""What pages and API show; both call these, so that they cannot say different things."""
+"""Queries about failures, jobs, statistics, dead letters, deliveries and reports, shared by pages and API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ LONGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """How far the figures can be trusted. `lag`: records not yet stored, by topic; None where not known here."""
+    """Health of the pipeline. `lag`: records not yet stored, by topic; None if this process does not know."""
 
     lag: Mapping[str, int] | None
     health: Health
@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class FailureQuery:
-    """Filters as they stand in the URL: texts by name, times not yet resolved."""
+    """Filters of failures as given in the URL: texts by name, unresolved times."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     abstained: bool | None = None
@@ -63,7 +63,7 @@ def stats(
     """Counts and rates of jobs that ended in [since, until), the last 24 hours by default.
 
     Raises:
-        InvalidInput: a time that is none.
+        InvalidInput: a time is invalid.
     """
     now = services.clock.now()
     end = now if until is None else instant(until, "until", now, services.zone)
@@ -73,7 +73,7 @@ def stats(
 
 
 def pipeline(services: Services) -> Pipeline:
-    """The pipeline's own health over the last 24 hours."""
+    """Health of the pipeline over the last 24 hours."""
     with services.store.reading() as reading:
         health = reading.statistics.health(services.clock.now() - timedelta(hours=24))
     return Pipeline(services.lag_by_topic(), health)
@@ -90,7 +90,7 @@ def failures(
     """One page of failures.
 
     Raises:
-        InvalidInput: a time, limit, sort or cursor that is none.
+        InvalidInput: a time, the limit, sort or cursor is invalid.
     """
     filters = _filters(services, failure_query)
     with services.store.reading() as reading:
@@ -98,10 +98,10 @@ def failures(
 
 
 def facets(services: Services, failure_query: FailureQuery) -> FacetCounts:
-    """The commonest values of each filter among the newest failures that fit.
+    """The most common values of each filter among the newest matching failures.
 
     Raises:
-        InvalidInput: a time that is none.
+        InvalidInput: a time is invalid.
     """
     filters = _filters(services, failure_query)
     with services.store.reading() as reading:
@@ -121,10 +121,10 @@ def _filters(services: Services, failure_query: FailureQuery) -> FailureFilter:
 
 
 def failure(services: Services, failure_id: int) -> FailureDetail:
-    """All that is stored of one failure.
+    """One failure with all stored details.
 
     Raises:
-        NotFound: no such failure, or not one that the person who asks may see.
+        NotFound: no such failure, or it is not visible to the caller.
     """
     with services.store.reading() as reading:
         found = reading.failures.get(failure_id)
@@ -133,19 +133,19 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
         raise NotFound(f"no failure {failure_id}")
     if viewer is None:
         return found
-    # Where a scheduler gives a job's id again, another attempt may be somebody else's.
+    # If a scheduler reuses a job id, another attempt may belong to another user.
     attempts = tuple(
         one for one in found.attempts if one.user in {None, row.user} or sees(viewer, one.cluster, one.user, one.team)
     )
-    theirs = {one.id for one in found.attempts} - {one.id for one in attempts}
-    return replace(found, attempts=attempts, logs=tuple(one for one in found.logs if one.attempt_id not in theirs))
+    hidden = {one.id for one in found.attempts} - {one.id for one in attempts}
+    return replace(found, attempts=attempts, logs=tuple(one for one in found.logs if one.attempt_id not in hidden))
 
 
 def job(services: Services, cluster: str, job_id: str) -> Job:
-    """A job's attempts.
+    """The attempts of a job.
 
     Raises:
-        NotFound: no attempt of it is stored.
+        NotFound: no attempt is stored.
     """
     with services.store.reading() as reading:
         attempts = reading.jobs.attempts(cluster, job_id)
@@ -153,16 +153,16 @@ def job(services: Services, cluster: str, job_id: str) -> Job:
     if not attempts:
         raise NotFound(
             f"no attempt of job {job_id} on cluster {cluster} is stored",
-            (FieldError("job_id", "a job that ended and was told to this service", job_id[:80]),),
+            (FieldError("job_id", "a job whose end was reported to this service", job_id[:80]),),
         )
     return Job(cluster, job_id, attempts)
 
 
 def dead_letters(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[StoredDeadLetter]:
-    """What could not be read, newest first.
+    """Dead letters, newest first.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         return reading.dead_letters.page(limit=limit, cursor=cursor)
@@ -174,7 +174,7 @@ def statuses() -> tuple[str, ...]:
 
 
 def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -> Page[tuple[str, int, datetime, str]]:
-    """Published reports (week, version, when, by whom), newest week first."""
+    """Published reports (week, version, time, author), newest week first."""
     before = str(weeks.parse(cursor)) if cursor else None
     found = services.reports.listed(limit=limit + 1, before=before)
     items = found[:limit]
@@ -182,7 +182,7 @@ def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -
 
 
 def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime], ...]:
-    """The published versions of a week and when, newest first."""
+    """The published versions of a week with their times, newest first."""
     with services.store.reading() as reading:
         return reading.reports.versions(str(week))
 
@@ -190,10 +190,10 @@ def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime
 def deliveries(
     services: Services, *, state: DeliveryState = "given_up", limit: int = 50, cursor: str | None = None
 ) -> tuple[Page[StoredDelivery], tuple[EndpointState, ...]]:
-    """Deliveries in a state, newest first, and how each receiver fares.
+    """Deliveries in a state, newest first, and the state of each receiver.
 
     Raises:
-        InvalidInput: a limit or cursor that is none.
+        InvalidInput: the limit or cursor is invalid.
     """
     with services.store.reading() as reading:
         states = reading.endpoints.all()
@@ -201,10 +201,10 @@ def deliveries(
 
 
 def send_again(services: Services, message_id: int, endpoint: str) -> None:
-    """Make a delivery that ended due again.
+    """Make an ended delivery due again.
 
     Raises:
-        NotFound: there is none, or it still waits.
+        NotFound: no such delivery, or it is still pending.
     """
     with services.store.unit_of_work() as work:
         work.deliveries.send_again(message_id, endpoint)

@@ -1,4 +1,4 @@
-"""GET /automation and the kill switch: what is done by itself, how it ended, and stopping all of it."""
+"""GET /automation and the kill switch."""
 
 from fastapi import APIRouter
 
@@ -14,17 +14,17 @@ router = APIRouter(tags=["automation"])
 
 @router.get("/automation", dependencies=[READ], responses=answers(401, 403, 503))
 def get_automation(services: InjectedServices) -> AutomationAnswer:
-    """The switch, the requests by state, storms, and the success of each cause and plan with its interval."""
+    """Kill switch, requests by state, held storms, and success rates by cause and plan with their intervals."""
     return AutomationAnswer.model_validate(views.overview(services), from_attributes=True)
 
 
 @router.post("/automation:stop", responses=answers(401, 403, 422, 503))
 def stop_automation(services: InjectedServices, body: Stop | None = None, principal: Principal = ACT) -> Switch:
-    """Stop all automatic action at once: from now on nothing is leased to any hook, whatever waits."""
+    """Stop all automatic action immediately: no request is leased to a hook until automation is started again."""
     return views.stop(services, principal.name, body.reason if body is not None else None)
 
 
 @router.post("/automation:start", responses=answers(401, 403, 503))
 def start_automation(services: InjectedServices, principal: Principal = ACT) -> Switch:
-    """Let automatic action go on; what waited and has not expired goes on too."""
+    """Start automatic action again; waiting requests that have not expired continue."""
     return views.start(services, principal.name)

@@ -1,4 +1,4 @@
-"""The shapes of what hooks and people ask of the automation, and of what they are answered."""
+"""Request and response models of automation."""
 
 from datetime import datetime
 from typing import Annotated
@@ -18,16 +18,16 @@ class _RequestBody(BaseModel):
 
 
 class LeaseRequest(_RequestBody):
-    """What a hook may take. `hook` names it (kind and host), for people to see who holds a request."""
+    """A lease request. `hook` identifies the hook (kind and host) and is shown to people."""
 
     hook: Name
     cluster: Name
-    max: Annotated[int, Field(ge=1, le=100, strict=True, description="how many at most")] = 10
-    seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="how long the lease lasts")] = 60
+    max: Annotated[int, Field(ge=1, le=100, strict=True, description="maximum number of requests")] = 10
+    seconds: Annotated[int, Field(ge=1, le=3_600, strict=True, description="duration of the lease in seconds")] = 60
 
 
 class Ack(_RequestBody):
-    """What became of a leased request. `new_job_id`: of a submission; absent for a requeue of the same job."""
+    """Result of a leased request. `new_job_id`: for a submission; absent for a requeue of the same job."""
 
     lease_token: Token
     result: AckResult
@@ -36,7 +36,7 @@ class Ack(_RequestBody):
 
 
 class Fail(_RequestBody):
-    """The hook could not act. With `retry_after_s` the request waits so long and is leased again; without it ends."""
+    """Failure of a hook. With `retry_after_s` the request is leased again after that time; without it, it ends."""
 
     lease_token: Token
     error: Detail
@@ -44,19 +44,19 @@ class Fail(_RequestBody):
 
 
 class Stop(_RequestBody):
-    """Why everything is stopped."""
+    """The reason for stopping automation."""
 
     reason: Annotated[str, Field(max_length=500)] | None = None
 
 
 class Comment(_RequestBody):
-    """What a person says of what they do."""
+    """A comment on an action."""
 
     comment: Annotated[str, Field(max_length=2_000)] | None = None
 
 
 class IncidentRequest(_RequestBody):
-    """What is held: a kind of shared thing and its name, such as file_system and /scratch."""
+    """A new incident: a kind of shared resource and its name, such as file_system and /scratch."""
 
     cluster: Name
     kind: IncidentKind
@@ -87,16 +87,16 @@ class IncidentAnswer(BaseModel):
 
 
 class Storm(BaseModel):
-    """A key (cause, cluster, resource) whose resubmits the brake holds."""
+    """A key (cause, cluster, resource) whose resubmissions are held by the retry-storm limit."""
 
     key: str
     held_since: datetime
     reason: str
-    trial: bool = Field(description="one was let go since then, and its outcome is not known yet")
+    trial: bool = Field(description="one trial was released since then, and its outcome is not known yet")
 
 
 class AutomationAnswer(BaseModel):
-    """The switch, what waits, and how it ended."""
+    """Kill switch, requests by state, held storms and success rates."""
 
     switch: Switch
     policy: str

@@ -1,4 +1,4 @@
-"""GET /dead-letters and sending one again."""
+"""GET /dead-letters and resending a dead letter."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["dead letters"])
 
 @router.get("/dead-letters", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_dead_letters(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> DeadLettersPage:
-    """What could not be read, newest first; `text` is redacted and cut to 64 Ki characters."""
+    """Records that could not be read, newest first; `text` is redacted and truncated to 64 Ki characters."""
     page = views.dead_letters(services, limit=limit, cursor=cursor)
     return DeadLettersPage(items=list(page.items), next_cursor=page.next_cursor)
 
@@ -27,8 +27,8 @@ def resend_dead_letter(
     services: InjectedServices,
     letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     cluster: Annotated[
-        str | None, Query(min_length=1, max_length=200, description="the name for a record that carries none")
+        str | None, Query(min_length=1, max_length=200, description="the cluster of a record that names none")
     ] = None,
 ) -> Resent:
-    """Read the stored text again and handle it as an event; 409 where it still can't be read."""
+    """Parse the stored text again and handle it as an event; 409 if it still cannot be read."""
     return event_intake.resend(services, letter_id, cluster=cluster)

@@ -1,4 +1,4 @@
-"""GET /deliveries: what receivers were not told, and telling them again."""
+"""GET /deliveries: undelivered notifications, and resending them."""
 
 from datetime import datetime
 from typing import Annotated
@@ -18,7 +18,7 @@ router = APIRouter(tags=["deliveries"])
 
 
 class DeliveriesPage(BaseModel):
-    """One page of deliveries; `endpoints` tells which receivers are paused or want no more."""
+    """One page of deliveries; `endpoints` lists the receivers that are paused or disabled."""
 
     items: list[StoredDelivery]
     next_cursor: str | None
@@ -26,7 +26,7 @@ class DeliveriesPage(BaseModel):
 
 
 class EndpointAnswer(BaseModel):
-    """A receiver's circuit."""
+    """The circuit-breaker state of a receiver."""
 
     name: str
     failures: int
@@ -45,7 +45,7 @@ class SentAgain(BaseModel):
 @router.get("/deliveries", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_deliveries(
     services: InjectedServices,
-    state: Annotated[DeliveryState, Query(description="given_up: never tried again by itself")] = "given_up",
+    state: Annotated[DeliveryState, Query(description="given_up: not retried automatically")] = "given_up",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> DeliveriesPage:
@@ -64,7 +64,7 @@ def resend_delivery(
     message_id: Annotated[int, Path(ge=1, le=LONGEST_ID)],
     endpoint: Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_.-]+$")],
 ) -> SentAgain:
-    """Try a delivery that ended again, with its whole schedule before it."""
+    """Retry an ended delivery with a fresh retry schedule."""
     views.send_again(services, message_id, endpoint)
     return SentAgain(message_id=message_id, endpoint=endpoint)
 

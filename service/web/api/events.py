@@ -1,4 +1,4 @@
-"""POST /events: the way in for hooks, epilog scripts and people."""
+"""POST /events: intake of events from hooks, epilog scripts and people."""
 
 from typing import Annotated, Literal, cast
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["events"])
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "One record or JSON lines, at most 16 MiB (also decompressed), of any format the service reads: "
+        "description": "One record or JSON lines, at most 16 MiB (also decompressed), in any supported format: "
         "job-completion/1 (GET /api/v1/schemas/job-completion/1), CloudEvents, Slurm, Kubernetes, Ray.",
         "content": {"application/json": {"schema": {}}, "application/x-ndjson": {"schema": {"type": "string"}}},
     }
@@ -28,13 +28,13 @@ async def post_events(
     request: Request,
     services: InjectedServices,
     wait: Annotated[
-        Literal["verdict"] | None, Query(description="verdict: the answer holds the verdicts of these events")
+        Literal["verdict"] | None, Query(description="verdict: include the verdicts of these events in the response")
     ] = None,
     cluster: Annotated[
-        str | None, Query(min_length=1, max_length=200, description="the name for records that carry none")
+        str | None, Query(min_length=1, max_length=200, description="the cluster of records that name none")
     ] = None,
 ) -> EventsAnswer:
-    """Store and diagnose job completions; answers after the commit. A bad line rejects only itself.
+    """Store and diagnose job completions; responds after the commit. An invalid line rejects only itself.
 
     Sending the same events again changes nothing: they count as duplicates.
     """

@@ -1,4 +1,4 @@
-"""GET /failures/export.csv and .json: what fits, as a file that is made while it is sent."""
+"""GET /failures/export.csv and .json: streamed export of matching failures."""
 
 from typing import Annotated, Any
 
@@ -38,7 +38,7 @@ def get_failures_csv(
     filters: Annotated[FailureQuery, Depends(failure_query)],
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
-    """All failures that fit (200,000 at most), one a line; values that would act in a spreadsheet are made text."""
+    """All matching failures (200,000 at most), one per line; values that look like formulas are exported as text."""
     parts = export.pages(services, filters, sort)
     return CsvResponse(export.as_csv(parts), headers=_file("failures.csv"), media_type="text/csv; charset=utf-8")
 
@@ -54,6 +54,6 @@ def get_failures_json(
     filters: Annotated[FailureQuery, Depends(failure_query)],
     sort: FailureSort = "-ended_at",
 ) -> StreamingResponse:
-    """All failures that fit (200,000 at most), as one JSON array."""
+    """All matching failures (200,000 at most), as one JSON array."""
     parts = export.pages(services, filters, sort)
     return JsonResponse(export.as_json(parts), headers=_file("failures.json"))

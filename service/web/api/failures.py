@@ -1,4 +1,4 @@
-"""GET /failures, /failures/{id}, /jobs/{cluster}/{job_id}, /stats: what was diagnosed, and how often."""
+"""GET /failures, /facets, /failures/{id}, /jobs/{cluster}/{job_id} and /stats."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ def get_failures(
 
 @router.get("/facets", dependencies=[OWN], responses=answers(401, 403, 422, 503))
 def get_facets(services: InjectedServices, filters: Annotated[FailureQuery, Depends(failure_query)]) -> FacetCounts:
-    """The commonest values of each filter among the newest 2,000 failures that fit; `whole`: no more fit."""
+    """The most common values of each filter among the newest 2,000 matches; `whole`: there are no more."""
     return views.facets(services, filters)
 
 
@@ -41,7 +41,7 @@ def get_facets(services: InjectedServices, filters: Annotated[FailureQuery, Depe
 def get_failure(
     services: InjectedServices,
     failure_id: FailureId,
-    logs: Annotated[bool, Query(description="with the logs' text as read")] = False,  # noqa: FBT002 - a query parameter
+    logs: Annotated[bool, Query(description="include the text of the logs")] = False,  # noqa: FBT002 - a query parameter
 ) -> FailureAnswer:
     """One failure with its verdict, every version of it, its event, logs and attempts."""
     return answer(views.failure(services, failure_id), texts=logs)
@@ -51,7 +51,7 @@ def get_failure(
 def get_job(
     services: InjectedServices,
     cluster: Annotated[str, Path(max_length=200)],
-    job_id: Annotated[str, Path(max_length=200, description="slashes may stand in it")],
+    job_id: Annotated[str, Path(max_length=200, description="may contain slashes")],
 ) -> Job:
     """A job with every attempt, oldest first."""
     return views.job(services, cluster, job_id)
@@ -66,13 +66,13 @@ def get_stats(
     queue: Text = None,
     team: Text = None,
 ) -> StatsAnswer:
-    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; the pipeline's health."""
+    """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; health of the pipeline."""
     stats = views.stats(services, since, until, cluster=cluster or None, queue=queue or None, team=team or None)
     return StatsAnswer(stats=stats, pipeline=views.pipeline(services))
 
 
 def answer(detail: FailureDetail, *, texts: bool) -> FailureAnswer:
-    """A stored failure in the API's shape."""
+    """The API response of a stored failure."""
     return FailureAnswer.model_validate(
         {
             "failure": detail.row,

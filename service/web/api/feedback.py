@@ -1,4 +1,4 @@
-"""What people say of verdicts: one failure or many, the queue of what is disputed, the weekly audit, saved views."""
+"""Feedback on verdicts, the queue of disputed verdicts, weekly audits and saved views."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO 
 
 @router.get("/failures/{failure_id}/feedback", dependencies=[OWN], responses=answers(401, 403, 404, 422, 503))
 def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackAnswer:
-    """All that was said of one failure, and what stands of it."""
+    """All feedback on one failure, and the resulting label."""
     views.failure(services, failure_id)
     with services.store.reading() as reading:
         return FeedbackAnswer(
@@ -49,10 +49,10 @@ def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackA
 def post_feedback(
     services: InjectedServices, principal: Annotated[Principal, OWN], failure_id: FailureId, given: FeedbackGiven
 ) -> FeedbackReceipt:
-    """Confirm or correct (scope act), or contest (whoever sees it): a judgement is the verdict's next version."""
+    """Confirm or correct a verdict (scope act), or contest it (anybody who sees it). A correction is a new version."""
     if given.kind != "contest":
         principal.require("act")
-    views.failure(services, failure_id)  # of those the principal may see
+    views.failure(services, failure_id)  # raises if it is not visible to the caller
     return feedback_receipt(services.feedback.add(failure_id, principal.name, feedback_input(given)))
 
 
@@ -60,7 +60,7 @@ def post_feedback(
 def put_fixed_by(
     services: InjectedServices, principal: Annotated[Principal, ACT], failure_id: FailureId, given: FixedBy
 ) -> FixedBy:
-    """Say what mended a failure; later advice on failures of its cause counts it."""
+    """Record the fix of a failure; later advice on failures of this cause takes it into account."""
     fix_service.report(services.store, failure_id, principal.name, given.code)
     return given
 
@@ -69,21 +69,21 @@ def put_fixed_by(
 def post_feedback_of_many(
     services: InjectedServices, principal: Annotated[Principal, ACT], given: BulkFeedback
 ) -> BulkFeedbackResult:
-    """The same said of up to 500 failures."""
+    """The same feedback on up to 500 failures."""
     taken = services.feedback.add_to_many(given.failures, principal.name, feedback_input(given), given.versions)
     return BulkFeedbackResult(items=[feedback_receipt(one) for one in taken])
 
 
 @router.get("/feedback", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_feedback_queue(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> QueuePage:
-    """Failures that people disagree about, or whose owner contests the verdict, latest first."""
+    """Failures with a disputed or contested verdict, latest first."""
     page = group_views.queue(services, limit=limit, cursor=cursor)
     return QueuePage(items=list(page.items), next_cursor=page.next_cursor)
 
 
 @router.put("/failures/{failure_id}/golden", dependencies=[ADMIN], responses=answers(401, 403, 409, 422, 503))
 def put_golden(services: InjectedServices, failure_id: FailureId, wanted: Protected) -> Protected:
-    """Put a failure's label into the protected set that no later word changes, or take it out."""
+    """Add the label of a failure to the golden set, which later feedback does not change, or remove it."""
     label_export.protect(services.store, failure_id, golden=wanted.golden)
     return wanted
 
@@ -103,7 +103,7 @@ def post_audit(
     failure_id: FailureId,
     given: FeedbackGiven,
 ) -> FeedbackReceipt:
-    """Judge one of a week's sample: side and cause, as if the service had said nothing."""
+    """Label one failure of a weekly sample: side and cause, without seeing the verdict."""
     word = FeedbackInput(
         "audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note
     )
@@ -112,7 +112,7 @@ def post_audit(
 
 @router.get("/views", responses=answers(401, 403, 503))
 def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> SavedViews:
-    """The filters that you saved under names."""
+    """Your saved filters."""
     with services.store.reading() as reading:
         found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
     return SavedViews(items=[Saved.model_validate(view, from_attributes=True) for view in found])
@@ -120,7 +120,7 @@ def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> 
 
 @router.put("/views", responses=answers(401, 403, 422, 503))
 def put_view(services: InjectedServices, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
-    """Save filters under a name, in place of what had that name."""
+    """Save filters under a name; replaces filters of the same name."""
     with services.store.unit_of_work() as work:
         work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
     return view
@@ -132,6 +132,6 @@ def delete_view(
     reader: Annotated[Principal, OWN],
     name: Annotated[str, Path(min_length=1, max_length=100)],
 ) -> None:
-    """Forget saved filters; nothing happens where there are none of that name."""
+    """Delete saved filters; does nothing if the name does not exist."""
     with services.store.unit_of_work() as work:
         work.feedback.drop_view(reader.name, name)

@@ -1,4 +1,4 @@
-"""The shapes of answers and requests about groups, feedback and labels."""
+"""Request and response models of groups, feedback and labels."""
 
 from typing import Annotated, Literal
 
@@ -31,32 +31,32 @@ class GroupAnswer(BaseModel):
 
 
 class GroupAction(BaseModel):
-    """What to do to a group; which further fields are read depends on `action`."""
+    """An action on a group; `action` determines which other fields are used."""
 
     model_config = ConfigDict(extra="forbid")
 
     action: Action
-    fixed_by: str | None = Field(default=None, max_length=4, description="resolve: what mended it, M1 to M10")
-    until: AwareDatetime | None = Field(default=None, description="mute: until then")
-    failures: int | None = Field(default=None, ge=1, le=10**9, description="mute: for so many more failures")
-    users: int | None = Field(default=None, ge=1, le=10**9, description="mute: until so many more users are hit")
-    for_me: bool = Field(default=False, description="mute: hide it from you alone")
-    to: str | None = Field(default=None, max_length=200, description="assign: to whom; null: to nobody")
+    fixed_by: str | None = Field(
+        default=None, max_length=4, description="resolve: the mitigation that fixed it, M1 to M10"
+    )
+    until: AwareDatetime | None = Field(default=None, description="mute: end of the mute")
+    failures: int | None = Field(default=None, ge=1, le=10**9, description="mute: number of further failures")
+    users: int | None = Field(default=None, ge=1, le=10**9, description="mute: until this many more users are affected")
+    for_me: bool = Field(default=False, description="mute: hide the group only for you")
+    to: str | None = Field(default=None, max_length=200, description="assign: the assignee; null: nobody")
     ticket: str | None = Field(default=None, max_length=500, description="link: an http or https address")
     text: str = Field(default="", max_length=4_000, description="comment")
-    groups: list[FailureId] = Field(default=[], max_length=50, description="merge: the groups to take in")
-    fingerprint: str = Field(default="", max_length=200, description="take_out: which of the merged")
+    groups: list[FailureId] = Field(default=[], max_length=50, description="merge: groups to merge into this one")
+    fingerprint: str = Field(default="", max_length=200, description="take_out: the merged kind to remove")
     field: str = Field(default="", max_length=20, description="split: cluster, queue, team, user or node")
-    value: str = Field(
-        default="", max_length=200, description="split: what the field says in the failures to split off"
-    )
+    value: str = Field(default="", max_length=200, description="split: value of the field in the failures to split off")
 
 
 class FeedbackGiven(BaseModel):
-    """What a person says of a verdict.
+    """Feedback on a verdict.
 
-    `confirm`: it is right. `correct`: the axes given are so; the others follow from the cause or stay. `contest`: the
-    job's owner disagrees. `category` and `symptom` may be "none".
+    `confirm`: it is right. `correct`: the given axes are right; the others follow from the cause or stay. `contest`:
+    the owner of the job disagrees. `category` and `symptom` may be "none".
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -69,27 +69,29 @@ class FeedbackGiven(BaseModel):
     retry: str | None = None
     note: str | None = Field(default=None, max_length=4_000)
     version: int | None = Field(
-        default=None, ge=1, le=2**31 - 1, description="the version that was looked at; 409 where another stands"
+        default=None, ge=1, le=2**31 - 1, description="the version that was reviewed; 409 if another one is current"
     )
-    model_shown: bool = Field(default=True, description="whether the verdict was seen before judging")
+    model_shown: bool = Field(default=True, description="whether the verdict was visible to the person")
     fixed_by: str | None = Field(
-        default=None, max_length=4, description="with confirm or correct: what mended it, M1 to M10; none takes it back"
+        default=None,
+        max_length=4,
+        description="with confirm or correct: the mitigation that fixed it, M1 to M10; none removes it",
     )
 
 
 class BulkFeedback(FeedbackGiven):
-    """The same said of many failures."""
+    """The same feedback on many failures."""
 
     failures: list[FailureId] = Field(min_length=1, max_length=500)
     versions: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(
         default=[],
         max_length=500,
-        description="the version of each that was looked at, in their order; those at another meanwhile are left out",
+        description="version of each failure as reviewed, same order; skipped if another is current",
     )
 
 
 class FeedbackReceipt(BaseModel):
-    """What became of it. `changed`: the verdict says something else now, and hooks are told."""
+    """Result of feedback. `changed`: the verdict changed, and hooks are notified."""
 
     failure_id: int
     feedback_id: int
@@ -99,13 +101,13 @@ class FeedbackReceipt(BaseModel):
 
 
 class BulkFeedbackResult(BaseModel):
-    """What became of each; failures that are gone, or stand at another version than was looked at, are left out."""
+    """Results of bulk feedback; removed failures and failures with another current version are omitted."""
 
     items: list[FeedbackReceipt]
 
 
 class FixedBy(BaseModel):
-    """What mended a failure: one of the ten mitigations, M1 to M10; none takes it back."""
+    """The fix of a failure: one of the ten mitigations, M1 to M10; none removes it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -113,7 +115,7 @@ class FixedBy(BaseModel):
 
 
 class FeedbackAnswer(BaseModel):
-    """What was said of a failure, oldest first, what stands of it, and what people say mended it."""
+    """Feedback on a failure (oldest first), the resulting label and the recorded fix."""
 
     label: Label | None
     fixed_by: ReportedFix | None = None
@@ -128,14 +130,14 @@ class QueuePage(BaseModel):
 
 
 class AuditAnswer(BaseModel):
-    """A week's random sample; the verdicts are not told, so that nobody is led by them."""
+    """A random sample of a week. Verdicts are hidden to keep labels unbiased."""
 
     week: str
     items: list[Audit]
 
 
 class ImportAnswer(BaseModel):
-    """What became of imported labels."""
+    """Result of an import of labels."""
 
     taken: int
     elsewhere: list[str]
@@ -143,7 +145,7 @@ class ImportAnswer(BaseModel):
 
 
 class Saved(BaseModel):
-    """A list's filters under a name, for whoever asks."""
+    """Saved filters of a list."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -153,7 +155,7 @@ class Saved(BaseModel):
 
 
 class SavedViews(BaseModel):
-    """All that one saved."""
+    """All saved filters of the caller."""
 
     items: list[Saved]
 

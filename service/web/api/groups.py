@@ -1,4 +1,4 @@
-"""GET /groups, /groups/{id}, and what people do to them."""
+"""GET /groups, /groups/{id}, and actions on groups."""
 
 from typing import Annotated
 
@@ -37,13 +37,13 @@ def get_groups(
     user: Text = None,
     node: Text = None,
     assignee: Text = None,
-    novel: Annotated[bool, Query(description="only those whose verdict was left open")] = False,  # noqa: FBT002 - a query parameter
-    mine: Annotated[bool, Query(description="without those that you muted for yourself")] = False,  # noqa: FBT002 - as above
+    novel: Annotated[bool, Query(description="only groups with an undecided verdict")] = False,  # noqa: FBT002 - a query parameter
+    mine: Annotated[bool, Query(description="exclude groups that you muted for yourself")] = False,  # noqa: FBT002 - as above
     limit: Limit = 50,
     cursor: Cursor = None,
     sort: GroupSort = "-last_at",
 ) -> GroupsPage:
-    """Groups of failures of one kind, the one that failed last first; pages by cursor."""
+    """Groups of failures of one kind, latest failure first; pages by cursor."""
     filters = GroupFilter(
         state=state,
         side=side or None,
@@ -63,7 +63,7 @@ def get_groups(
 
 @router.get("/groups/{group_id}", responses=answers(401, 403, 404, 422, 503))
 def get_group(services: InjectedServices, reader: Annotated[Principal, READ], group_id: GroupId) -> GroupAnswer:
-    """One group: what it consists of, where and whom it hits, when, what was said and done."""
+    """One group: its kinds, affected clusters, users and nodes, times and history."""
     return _answer(services, group_id, reader.name)
 
 
@@ -71,7 +71,7 @@ def get_group(services: InjectedServices, reader: Annotated[Principal, READ], gr
 def post_group_action(
     services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, action: GroupAction
 ) -> GroupAnswer:
-    """Resolve, reopen, mute, assign, link, comment, merge, take out or split; the group afterwards."""
+    """Resolve, reopen, mute, assign, link, comment, merge, take out or split; returns the updated group."""
     act(services, [group_id], actor.name, action)
     return _answer(services, group_id, actor.name)
 
@@ -80,7 +80,7 @@ def post_group_action(
 def post_group_feedback(
     services: InjectedServices, actor: Annotated[Principal, ACT], group_id: GroupId, given: FeedbackGiven
 ) -> BulkFeedbackResult:
-    """Say the same of the group's newest failures (500 at most), and of the group."""
+    """Give the same feedback on the newest failures of a group (500 at most) and on the group."""
     taken = services.feedback.add_to_group(group_id, actor.name, feedback_input(given))
     return BulkFeedbackResult(items=[feedback_receipt(one) for one in taken])
 

@@ -1,4 +1,4 @@
-"""For probes and scrapers: alive, ready, metrics. Alive and ready are open to all, and say nothing but that."""
+"""Liveness, readiness and metrics. Liveness and readiness are public and contain no data."""
 
 from typing import Literal, cast
 
@@ -23,7 +23,7 @@ async def live() -> Alive:
 
 @router.get("/health/ready", responses=answers(503))
 def ready(services: InjectedServices) -> Ready:
-    """Whether events can be taken: the database answers with the right schema, and a model is loaded."""
+    """Whether events can be accepted: the database answers with the right schema, and a model is loaded."""
     try:
         services.store.check()
     except Unavailable:
@@ -38,5 +38,5 @@ def ready(services: InjectedServices) -> Ready:
 
 @router.get("/metrics", dependencies=[READ], response_class=PlainTextResponse, responses=answers(401, 403, 503))
 def metrics(services: InjectedServices) -> PlainTextResponse:
-    """What the service measures of itself, in the Prometheus text format."""
+    """Metrics of the service in the Prometheus text format."""
     return PlainTextResponse(services.telemetry.render(), media_type=METRICS_TYPE)

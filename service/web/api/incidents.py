@@ -1,4 +1,4 @@
-"""Incidents: many jobs over one shared thing; open by themselves, closed by a probe or by hand."""
+"""Incidents: many failures over one shared resource, opened automatically, closed by a probe or manually."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ IncidentId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
 @router.get("/incidents", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_incidents(
     services: InjectedServices,
-    open: Annotated[bool | None, Query(description="only those still open, or only closed ones")] = None,  # noqa: A002 - the parameter's public name
+    open: Annotated[bool | None, Query(description="true: only open incidents; false: only closed ones")] = None,  # noqa: A002 - the parameter's public name
     cluster: Text = None,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -38,23 +38,23 @@ def get_incident(services: InjectedServices, incident_id: IncidentId) -> Inciden
 
 @router.post("/incidents", status_code=201, responses=answers(401, 403, 409, 422, 503))
 def open_incident(services: InjectedServices, body: IncidentRequest, principal: Principal = ACT) -> Incident:
-    """Open an incident manually; failures over the resource are held from now on. 409: it is open already."""
+    """Open an incident manually; failures over the resource are held from now on. 409: it is already open."""
     return views.open_incident(services, body.cluster, body.kind, body.value, principal.name, comment=body.comment)
 
 
 @router.post("/incidents/{incident_id}:close", responses=answers(401, 403, 404, 409, 422, 503))
 def close_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
-    """The cause is mended: close it and let what it held go, paced."""
+    """Close an incident whose cause is fixed; the requests it held are released gradually."""
     return views.close_incident(action.services, incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
 def hold_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
-    """Hold everything of it until a person says otherwise: no probe is sent."""
+    """Hold all its requests until a person releases the incident: no probe is sent."""
     return views.hold_incident(action.services, incident_id, action.actor, action.comment)
 
 
 @router.post("/incidents/{incident_id}:release", responses=answers(401, 403, 404, 409, 422, 503))
 def release_incident(incident_id: IncidentId, action: CommentedAction) -> Incident:
-    """End a person's hold: a probe goes next, at once, and its outcome decides."""
+    """End a manual hold: a probe job runs next, and its outcome decides."""
     return views.release_incident(action.services, incident_id, action.actor, action.comment)

@@ -1,4 +1,4 @@
-"""GET and POST /labels: labelled-case/1 lines, what `faultline train --add` reads."""
+"""GET and POST /labels: labelled-case/1 lines, the input format of `faultline train --add`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -36,9 +36,9 @@ _BODY = {
 @router.get("/labels", dependencies=[READ], response_class=Lines, responses=answers(401, 403, 422, 503))
 def get_labels(
     services: InjectedServices,
-    golden: Annotated[bool | None, Query(description="only the protected set, or only the rest")] = None,
+    golden: Annotated[bool | None, Query(description="true: only the golden set; false: only other labels")] = None,
 ) -> Lines:
-    """Every label whose failure is still kept, redacted, newest first; disputed and contested ones are left out."""
+    """All labels of stored failures, redacted, newest first; disputed and contested labels are omitted."""
     found = label_export.cases(services.store, golden=golden)
     return Lines(
         (orjson.dumps(case) + b"\n" for case in found),
@@ -48,7 +48,7 @@ def get_labels(
 
 @router.post("/labels", dependencies=[ACT], openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_labels(request: Request, services: InjectedServices) -> ImportAnswer:
-    """Put labels made elsewhere to the failures of the same jobs here; a bad line rejects only itself."""
+    """Import labels for failures of the same jobs; an invalid line rejects only itself."""
     content = await request_body.read(request)
 
     def lines() -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""GET /models: which models gave verdicts, and which one speaks now."""
+"""GET /models: the models that produced verdicts, and the one in use."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ router = APIRouter(tags=["model"])
 
 
 class ModelsAnswer(BaseModel):
-    """All of them; there is never a further page."""
+    """All models; always one page."""
 
     items: list[ModelVersion]
     next_cursor: None = None
@@ -21,5 +21,5 @@ class ModelsAnswer(BaseModel):
 
 @router.get("/models", dependencies=[READ], responses=answers(401, 403, 503))
 def get_models(services: InjectedServices) -> ModelsAnswer:
-    """Every model that gave verdicts, with how many, since when and until when; the one in use first."""
+    """All models that produced verdicts, with counts and times; the one in use first."""
     return ModelsAnswer(items=list(model_views.versions(services)))

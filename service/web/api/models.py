@@ -1,4 +1,4 @@
-"""The shapes of answers that are not the store's own records."""
+"""Response models that are not stored records."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,18 +18,18 @@ Line = Annotated[int, Field(ge=1)]
 
 
 class VerdictOfFailure(VerdictBody):
-    """A verdict with the failure it is stored under."""
+    """A verdict with the id of its failure."""
 
     failure_id: int
 
 
 class EventsAnswer(BaseModel):
-    """What became of the events of one request, after the commit."""
+    """Result of the events of one request, after the commit."""
 
     accepted: int
-    duplicates: int = Field(description="stored before, whatever their content")
-    conflicts: int = Field(description="of the duplicates: same id, other content; what was stored first stays")
-    skipped: int = Field(description="records that are no job's end")
+    duplicates: int = Field(description="stored before, with any content")
+    conflicts: int = Field(description="duplicates with different content; the first one is kept")
+    skipped: int = Field(description="records that are not the end of a job")
     rejected: list[Rejection]
     ids: list[str] = Field(description="the event id of each event, in order, duplicates included")
     verdicts: list[VerdictOfFailure] | None = Field(default=None, description="with ?wait=verdict")
@@ -50,7 +50,7 @@ class DeadLettersPage(BaseModel):
 
 
 class Version(BaseModel):
-    """One version of a verdict; null `body`: removed by retention."""
+    """One version of a verdict; `body` is null if retention removed it."""
 
     version: int
     at: datetime
@@ -62,7 +62,7 @@ class Version(BaseModel):
 
 
 class Stream(BaseModel):
-    """One log stream as read; `text` only with ?logs=true."""
+    """One log stream; `text` only with ?logs=true."""
 
     rank: int | None
     node: str | None
@@ -74,7 +74,7 @@ class Stream(BaseModel):
 
 
 class Logs(BaseModel):
-    """What is kept of one diagnosed attempt: its event (job-completion/1 without tails) and its streams."""
+    """Stored data of one diagnosed attempt: its event (job-completion/1 without log tails) and its log streams."""
 
     attempt_id: int
     event: Mapping[str, Any]
@@ -82,7 +82,7 @@ class Logs(BaseModel):
 
 
 class FailureAnswer(BaseModel):
-    """One failure: the list's line, the current verdict, its versions (newest first), logs and attempts."""
+    """One failure: its row, the current verdict, all versions (newest first), logs and attempts."""
 
     failure: FailureRow
     verdict: VerdictBody | None
@@ -92,14 +92,14 @@ class FailureAnswer(BaseModel):
 
 
 class StatsAnswer(BaseModel):
-    """Counts and rates, and how far they can be trusted."""
+    """Counts and rates, and health of the pipeline."""
 
     stats: Stats
     pipeline: Pipeline
 
 
 class SchemaNames(BaseModel):
-    """The schemas that are published."""
+    """The published schemas."""
 
     items: list[str]
 
@@ -111,7 +111,7 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Events can be taken and pages shown."""
+    """Events are accepted and pages are served."""
 
     status: Literal["ready"] = "ready"
     database: Literal["sqlite", "postgresql"]

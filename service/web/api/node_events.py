@@ -1,4 +1,4 @@
-"""POST /node-events: what nodes, their devices and their agents say, and what people do to them."""
+"""POST /node-events: intake of events of nodes, devices and node agents."""
 
 from collections.abc import Mapping
 from typing import Annotated, cast
@@ -20,7 +20,7 @@ from service.web.event_intake import Rejection
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["nodes"])
-BATCH = 500  # lines stored at once
+BATCH = 500  # lines per transaction
 
 _BODY = {
     "requestBody": {
@@ -38,11 +38,11 @@ _BODY = {
 
 
 class NodeEventsAnswer(BaseModel):
-    """What became of the events of one request, after the commit. One record may hold several events."""
+    """Result of one request, after the commit. One record may contain several events."""
 
     accepted: int
     duplicates: int = Field(description="stored before")
-    skipped: int = Field(description="records that say nothing of a node")
+    skipped: int = Field(description="records that are not about a node")
     rejected: list[Rejection]
 
 
@@ -53,10 +53,10 @@ async def post_node_events(
     request: Request,
     services: InjectedServices,
     cluster: Annotated[
-        str | None, Query(min_length=1, max_length=200, description="the name for records that carry none")
+        str | None, Query(min_length=1, max_length=200, description="the cluster of records that name none")
     ] = None,
 ) -> NodeEventsAnswer:
-    """Store what nodes said; answers after the commit. A bad line rejects only itself; known ones change nothing."""
+    """Store node events; responds after the commit. An invalid line rejects only itself; duplicates change nothing."""
     content = await request_body.read(request)
     headers = dict(request.headers)
     limiter = cast("CapacityLimiter", request.app.state.ingesting)
@@ -66,11 +66,11 @@ async def post_node_events(
 def submit(
     services: Services, content: bytes, headers: Mapping[str, str], *, cluster: str | None = None
 ) -> NodeEventsAnswer:
-    """Store what a body holds.
+    """Store the node events of a body.
 
     Raises:
-        TooLarge: more lines than are taken at once; nothing was stored.
-        Unavailable: the database does not answer; the same body may be sent again.
+        TooLarge: too many lines; nothing was stored.
+        Unavailable: the database does not answer; the same body can be sent again.
     """
     attributes = event_intake.cloud_event_headers(headers)
     records = [(1, content)] if attributes else lines_of(content)
@@ -97,10 +97,10 @@ def submit(
 
 
 def lines_of(content: bytes) -> list[tuple[int, bytes]]:
-    """The records of a body with their line numbers: JSON as events have it, anything else line by line.
+    """The records of a body with their line numbers: JSON as in events, other text line by line.
 
     Raises:
-        TooLarge: more lines than are taken at once.
+        TooLarge: too many lines.
     """
     if content.lstrip()[:1] in {b"{", b""}:
         return event_intake.lines_of(content)

@@ -26,7 +26,7 @@ class NodesPage(BaseModel):
 
 
 class NodeAnswer(BaseModel):
-    """One node: suspicion, events (newest first; `next_cursor` pages them), maintenance to come, what failed on it."""
+    """One node: suspicion, events (newest first, paged by `next_cursor`), maintenance windows and failures."""
 
     node: NodeRow
     events: list[StoredNodeEvent]
@@ -36,7 +36,7 @@ class NodeAnswer(BaseModel):
 
 
 class Repaired(BaseModel):
-    """What was repaired, when; by default now."""
+    """A repair; `at` defaults to now."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,7 +45,7 @@ class Repaired(BaseModel):
 
 
 class RepairedAnswer(BaseModel):
-    """The node after the repair; `changed` false: a later repair was known already."""
+    """The node after the repair; `changed` is false if a later repair is already recorded."""
 
     changed: bool
     node: NodeRow
@@ -61,8 +61,8 @@ def get_nodes(
 ) -> NodesPage:
     """Nodes, most suspected first by default.
 
-    `rate_ratio` is how much more often than its exposure explains jobs fail on a node (1.0: as on the others), `low`
-    and `high` the 90 % interval; `exposure_h` node-hours and `blame` weighted failures, both decayed.
+    `rate_ratio` is the failure rate of a node relative to its exposure (1.0: as on other nodes), `low` and `high` its
+    90 % interval; `exposure_h` are node-hours and `blame` weighted failures, both with decay.
     """
     page = fleet_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor, sort=sort)
     return NodesPage(items=list(page.items), next_cursor=page.next_cursor)
@@ -73,7 +73,7 @@ def get_node(
     services: InjectedServices,
     cluster: Cluster,
     node: Node,
-    limit: Annotated[int, Query(ge=1, le=500, description="how many events at most")] = 50,
+    limit: Annotated[int, Query(ge=1, le=500, description="maximum number of events")] = 50,
     cursor: Cursor = None,
 ) -> NodeAnswer:
     """One node."""
@@ -93,7 +93,7 @@ def get_node(
 def repaired(
     request: Request, services: InjectedServices, cluster: Cluster, node: Node, body: Repaired | None = None
 ) -> RepairedAnswer:
-    """Say that a node was repaired: what was before counts no longer against it."""
+    """Record a repair: earlier failures no longer count against the node."""
     given = body or Repaired()
     changed = services.node_event_intake.repaired(
         cluster, node, by=request.state.principal.name, note=given.note, at=given.at

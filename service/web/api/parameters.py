@@ -1,4 +1,4 @@
-"""Query parameters that several lists share."""
+"""Query parameters shared by several routes."""
 
 from typing import Annotated, Literal
 
@@ -13,8 +13,8 @@ from service.web.services import InjectedServices
 from service.web.url_times import When
 from service.web.views import FailureQuery
 
-Limit = Annotated[int, Query(ge=1, le=500, description="how many at most")]
-Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the page before")]
+Limit = Annotated[int, Query(ge=1, le=500, description="maximum number of items")]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor` of the previous page")]
 Since = Annotated[When | None, Query(description="ended at or after")]
 Until = Annotated[When | None, Query(description="ended before")]
 Text = Annotated[str | None, Query(max_length=200)]
@@ -26,7 +26,7 @@ Names = Literal[
 def commented_action(
     services: InjectedServices, principal: Annotated[Principal, ACT], body: Comment | None = None
 ) -> ActionRequest:
-    """Somebody who may act decides, with or without a comment."""
+    """An action of a caller with scope act, with an optional comment."""
     return ActionRequest(services, principal, body.comment if body is not None else None)
 
 
@@ -34,10 +34,10 @@ CommentedAction = Annotated[ActionRequest, Depends(commented_action)]
 
 
 async def reject_unknown_parameters(request: Request) -> None:
-    """Return where every parameter is one of the route's, given once: a misspelt filter must not show everything.
+    """Reject unknown and repeated query parameters: a misspelt filter must not return everything.
 
     Raises:
-        InvalidInput: one is not; names it, and those that are known.
+        InvalidInput: a parameter is unknown or repeated; the error lists the known ones.
     """
     declared = get_flat_params(request.scope["route"].dependant)
     known = sorted({parameter.alias for parameter in declared if isinstance(parameter.field_info, params.Query)})
@@ -64,12 +64,14 @@ def failure_query(
     node: Text = None,
     group: Annotated[str | None, Query(max_length=200, description="a fingerprint")] = None,
     status: Text = None,
-    q: Annotated[str | None, Query(max_length=200, description="words that all stand in the evidence")] = None,
-    abstained: Annotated[bool | None, Query(description="whether the verdict was left open")] = None,
+    q: Annotated[
+        str | None, Query(max_length=200, description="words that the evidence contains (all of them)")
+    ] = None,
+    abstained: Annotated[bool | None, Query(description="whether the verdict is undecided")] = None,
     since: Since = None,
     until: Until = None,
 ) -> FailureQuery:
-    """The filters of the failures list; an empty one asks nothing, as in a form that was left blank."""
+    """The filters of failures; empty values are ignored, like blank form fields."""
     texts: dict[Names, str | None] = {
         "side": side,
         "cause": cause,

@@ -1,4 +1,4 @@
-"""POST /policy:replay: what another policy would have commented_action over the stored decisions."""
+"""POST /policy:replay: decisions of another policy over the stored history."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -19,9 +19,9 @@ SPAN = timedelta(days=28)
 
 
 class ReplayRequest(BaseModel):
-    """The policy as its file has it (TOML), laid over the built-in one, and how far back it is body.
+    """A policy file (TOML) that overrides the built-in policy, and the period to replay.
 
-    Of more than `failures` failures the newest are asked about; the command `faultline policy replay` takes them all.
+    At most the newest `failures` failures are replayed; the command `faultline policy replay` replays all of them.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -32,28 +32,28 @@ class ReplayRequest(BaseModel):
 
 
 class More(BaseModel):
-    """Resubmits more and fewer."""
+    """Additional and omitted resubmissions."""
 
     more: int
     fewer: int
 
 
 class GpuHours(BaseModel):
-    """GPU-hours of runs whose end was recorded: saved where they failed, lost where they helped."""
+    """GPU-hours of omitted resubmissions with a known outcome: saved if they failed, lost if they helped."""
 
     saved: float
     lost: float
 
 
 class Known(BaseModel):
-    """Resubmits fewer whose end was recorded."""
+    """Omitted resubmissions with a known outcome."""
 
     failed_avoided: int
     helped_lost: int
 
 
 class Kind(BaseModel):
-    """How often one decision becomes another."""
+    """How often one decision changes to another."""
 
     before: str
     after: str
@@ -61,7 +61,7 @@ class Kind(BaseModel):
 
 
 class OfCause(BaseModel):
-    """How many resubmits more or fewer a cause gets."""
+    """Additional or omitted resubmissions of a cause."""
 
     cause: str
     resubmits: Literal["more", "fewer"]
@@ -69,7 +69,7 @@ class OfCause(BaseModel):
 
 
 class ChangedDecision(BaseModel):
-    """One decision that changes, with the other policy's reasons."""
+    """One changed decision, with the reasons of the other policy."""
 
     failure_id: int
     at: datetime
@@ -83,7 +83,7 @@ class ChangedDecision(BaseModel):
 
 
 class ReplayAnswer(BaseModel):
-    """What changes. How resubmits that nobody made would have ended is unknown, and never guessed."""
+    """The changed decisions. Outcomes of resubmissions that never happened are unknown and are not estimated."""
 
     policy: str
     asked: int
@@ -101,7 +101,7 @@ class ReplayAnswer(BaseModel):
 
 @router.post("/policy:replay", dependencies=[ACT], responses=answers(401, 403, 422, 503))
 def replay_policy(services: InjectedServices, body: ReplayRequest) -> ReplayAnswer:
-    """Ask another policy about the decisions of the last weeks, with verdicts and facts as they were known then."""
+    """Replay recent decisions with another policy, using the verdicts and facts known at the time."""
     try:
         other = policy.parse(body.policy, NAME)
     except ConfigurationError as error:

@@ -34,7 +34,7 @@ class ReportsPage(BaseModel):
 
 
 class ReportBody(BaseModel):
-    """weekly-report/1: every figure as people read it, and the raw ones under `figures`."""
+    """weekly-report/1: formatted figures, and raw values under `figures`."""
 
     model_config = ConfigDict(extra="allow", title="weekly-report/1")
 
@@ -50,7 +50,7 @@ class ReportBody(BaseModel):
 
 @router.get("/reports", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_reports(services: InjectedServices, limit: Limit = 50, cursor: Cursor = None) -> ReportsPage:
-    """What was published, newest week first; `published_at` and `by` tell when and by whom."""
+    """Published reports, newest week first."""
     page = views.reports(services, limit=limit, cursor=cursor)
     return ReportsPage(
         items=[PublishedReport(week=one[0], version=one[1], published_at=one[2], by=one[3]) for one in page.items],
@@ -64,11 +64,11 @@ def get_report(
     week: WeekName,
     version: Annotated[int | None, Query(ge=1, le=1_000_000, description="default: the newest")] = None,
 ) -> ReportBody:
-    """A week's report: as published, or, where it never was, as the rows say now."""
+    """The report of a week: the published version, or a draft from current data if none is published."""
     return ReportBody.model_validate(services.reports.read(weeks.parse(week), version).to_wire())
 
 
 @router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))
 def publish_report(services: InjectedServices, principal: Annotated[Principal, ACT], week: WeekName) -> ReportBody:
-    """Freeze a week that is over as it is now; where nothing moved since, the version that is there is answered."""
+    """Publish the report of a finished week; returns the existing version if nothing has changed."""
     return ReportBody.model_validate(services.reports.publish(weeks.parse(week), principal.name).to_wire())

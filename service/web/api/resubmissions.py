@@ -1,4 +1,4 @@
-"""Resubmissions: hooks lease, acknowledge or fail them; people ask for one, hold one, or forbid it."""
+"""Resubmissions: leased, acknowledged or failed by hooks; requested, held or forbidden by people."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["resubmissions"])
-RequestId = Annotated[str, Path(max_length=40, description="as the lease said")]
+RequestId = Annotated[str, Path(max_length=40, description="as given in the lease")]
 
 
 @router.get("/resubmissions", dependencies=[READ], responses=answers(401, 403, 422, 503))
@@ -22,12 +22,14 @@ def get_resubmissions(
     services: InjectedServices,
     state: Annotated[RequestState | None, Query()] = None,
     cluster: Text = None,
-    failure: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="the failure it answers")] = None,
-    incident: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="the incident that holds it")] = None,
+    failure: Annotated[int | None, Query(ge=1, le=2**63 - 1, description="id of the failure")] = None,
+    incident: Annotated[
+        int | None, Query(ge=1, le=2**63 - 1, description="id of the incident that holds the request")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> RequestsPage:
-    """What was asked for, and (state shadow) what would have been; newest first."""
+    """Resubmission requests, newest first; state shadow: recorded but not executed."""
     page = views.requests(
         services,
         state=state,
@@ -48,19 +50,19 @@ def get_resubmission(services: InjectedServices, request_id: RequestId) -> Reque
 
 @router.post("/resubmissions:lease", dependencies=[ACT], responses=answers(401, 403, 422, 503))
 def lease_resubmissions(services: InjectedServices, body: LeaseRequest) -> list[Lease]:
-    """Take what may be done now on a cluster; each is yours alone until its lease expires.
+    """Lease requests of a cluster that may be executed now; each is exclusive until its lease expires.
 
-    The kill switch, incidents, storms and the pace are looked at in this very transaction; an expired request is
-    never leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again, with a higher `lease_count`.
+    Kill switch, incidents, storms and rate limits are checked in the same transaction; an expired request is never
+    leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again with a higher `lease_count`.
     """
     return views.lease(services, body.hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
 @router.post("/resubmissions/{request_id}:ack", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
 def ack_resubmission(services: InjectedServices, request_id: RequestId, body: Ack) -> Request:
-    """Say what became of it; the same answer twice is answered the same.
+    """Report the result of a leased request. Idempotent.
 
-    409: the request was withdrawn meanwhile (what was done is noted all the same), or the lease is no longer yours.
+    409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
     return views.ack(
         services,
@@ -80,17 +82,17 @@ def fail_resubmission(services: InjectedServices, request_id: RequestId, body: F
 
 @router.post("/failures/{failure_id}:resubmit", responses=answers(401, 403, 404, 409, 422, 503))
 def resubmit_failure(failure_id: FailureId, action: CommentedAction) -> Request:
-    """Resubmit this job now, by a person's decision; 409 where the switch is off or a hook is already at it."""
+    """Resubmit this job now, by a person's decision; 409 if automation is stopped or a hook is already executing it."""
     return views.resubmit(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:hold", responses=answers(401, 403, 404, 409, 422, 503))
 def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
-    """Keep this job and what comes of it from being resubmitted until somebody says `:resubmit`."""
+    """Hold this job and its resubmissions until somebody requests `:resubmit`."""
     return views.hold(action.services, failure_id, action.actor, action.comment)
 
 
 @router.post("/failures/{failure_id}:never", responses=answers(401, 403, 404, 409, 422, 503))
 def never_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
-    """Never resubmit this job or what comes of it automatically; what waits is withdrawn."""
+    """Never resubmit this job or its resubmissions automatically; waiting requests are withdrawn."""
     return views.never(action.services, failure_id, action.actor, action.comment)

@@ -1,4 +1,4 @@
-"""GET /schemas/{name}: the published shapes as JSON Schema (2020-12)."""
+"""GET /schemas/{name}: the published JSON Schemas (2020-12)."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -74,10 +74,10 @@ _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of a shape; `job-completion-1` is the same as `job-completion/1`.
+    """A JSON Schema by name; `job-completion-1` is the same as `job-completion/1`.
 
     Raises:
-        NotFound: no such shape.
+        NotFound: no such schema.
     """
     known = {key.replace("/", "-"): key for key in _SCHEMAS}
     plain = known.get(name.replace("/", "-"))

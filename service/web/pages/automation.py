@@ -1,4 +1,4 @@
-"""GET /automation: what is done by itself, how it ended, what would have been done; and the kill switch."""
+"""GET /automation: requests, outcomes, shadow mode and the kill switch."""
 
 from typing import Annotated, get_args
 
@@ -28,7 +28,7 @@ def automation(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     notice: Text = None,
 ) -> HTMLResponse:
-    """The switch, the figures, and one page of requests."""
+    """Kill switch, figures and one page of requests."""
     chosen = next((one for one in STATES if one == state), None)
     context = {
         "overview": views.overview(services),
@@ -44,34 +44,34 @@ def automation(
 
 @router.post("/automation/stop")
 def stop(form: ActForm, reason: Annotated[str, Form(max_length=2_000)] = "") -> RedirectResponse:
-    """Stop everything."""
+    """Stop all automatic action."""
     views.stop(form.services, form.actor, reason.strip()[:500] or None)
     return redirect("/automation?notice=stopped")
 
 
 @router.post("/automation/start")
 def start(form: ActForm) -> RedirectResponse:
-    """Let it go on."""
+    """Start automation again."""
     views.start(form.services, form.actor)
     return redirect("/automation?notice=started")
 
 
 @router.post("/failures/{failure_id}/resubmit")
 def resubmit(failure_id: Id, form: CommentForm) -> RedirectResponse:
-    """Ask for a resubmit now."""
+    """Request a resubmission."""
     views.resubmit(form.services, failure_id, form.actor, form.comment)
     return redirect(f"/failures/{failure_id}?done=resubmit#automation")
 
 
 @router.post("/failures/{failure_id}/hold")
 def hold(failure_id: Id, form: CommentForm) -> RedirectResponse:
-    """Hold this piece of work."""
+    """Hold the job of this failure."""
     views.hold(form.services, failure_id, form.actor, form.comment)
     return redirect(f"/failures/{failure_id}?done=hold#automation")
 
 
 @router.post("/failures/{failure_id}/never")
 def never(failure_id: Id, form: CommentForm) -> RedirectResponse:
-    """Forbid this piece of work to automation."""
+    """Exclude the job of this failure from automatic resubmission."""
     views.never(form.services, failure_id, form.actor, form.comment)
     return redirect(f"/failures/{failure_id}?done=never#automation")

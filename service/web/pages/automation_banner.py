@@ -1,4 +1,4 @@
-"""What the head of every page says of automation: on or stopped, and how much is held."""
+"""State of automation in the header of every page."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from service.web.services import Services
 
 @dataclass(frozen=True, slots=True)
 class AutomationBanner:
-    """The switch, requests held and waiting, and open incidents."""
+    """Kill switch, held and waiting requests, and open incidents."""
 
     switch: Switch
     held: int
@@ -19,7 +19,7 @@ class AutomationBanner:
 
 
 def automation_banner(services: Services) -> AutomationBanner | None:
-    """How automation stands; None where the database does not answer, since this must not break an error's page."""
+    """State of automation; None if the database does not answer, so that error pages still render."""
     try:
         with services.store.reading() as reading:
             counts = reading.requests.count_open()
@@ -34,6 +34,6 @@ def automation_banner(services: Services) -> AutomationBanner | None:
 
 
 def message(code: str | None) -> str | None:
-    """What a page says after a form of automation was sent; None for what no such form says."""
+    """The message shown after an automation form was submitted; None for an unknown code."""
     found = display_names.table()["automation_notice"].get(code or "")
     return None if found is None else str(found)

@@ -1,4 +1,4 @@
-"""The codes of the taxonomy for a form's choices."""
+"""Taxonomy entries for form choices."""
 
 from classifiers import taxonomy
 from service.recommend import ranking
@@ -11,7 +11,7 @@ def by_side() -> dict[str, list[taxonomy.Entry]]:
 
 
 def cause_choice(code: str) -> dict[str, str | None]:
-    """Side and cause as a form's one choice names them: a cause, or a side whose cause nobody knows; empty: neither."""
+    """Side and cause of a form choice: a cause, or a side with unknown cause; neither if empty."""
     if code in taxonomy.load().sides:
         return {"side": code, "cause": None}
     return {"side": None, "cause": code or None}
@@ -23,7 +23,7 @@ def categories() -> list[taxonomy.Entry]:
 
 
 def mitigations() -> list[taxonomy.Entry]:
-    """The ten mitigations that a person can name."""
+    """The ten mitigations that a person can select."""
     return [taxonomy.load().mitigations[code] for code in ranking.codes()]
 
 

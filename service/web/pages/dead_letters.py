@@ -1,4 +1,4 @@
-"""GET /dead-letters: what could not be read, and a button that reads it again."""
+"""GET /dead-letters: unreadable records, and resending them."""
 
 from typing import Annotated
 
@@ -15,9 +15,9 @@ from service.web.services import InjectedServices
 router = APIRouter()
 OUTCOMES = {
     "accepted": "it was read and stored.",
-    "duplicate": "it was read; the same event was stored before.",
-    "conflict": "it was read; another event with its id was stored before and stays.",
-    "unreadable": "it still can't be read. Only its redacted text is stored: send the original again.",
+    "duplicate": "it was read; the same event is already stored.",
+    "conflict": "it was read; another event with the same id is already stored and is kept.",
+    "unreadable": "it still cannot be read. Only its redacted text is stored: send the original again.",
     "skipped": "it was read; it is not the end of a job.",
 }
 
@@ -31,7 +31,7 @@ def dead_letters(
     resent: Text = None,
     outcome: Text = None,
 ) -> HTMLResponse:
-    """One page of the letters."""
+    """One page of dead letters."""
     page = views.dead_letters(services, limit=limit, cursor=cursor or None)
     result = OUTCOMES.get(outcome or "")
     context = {
@@ -45,7 +45,7 @@ def dead_letters(
 
 @router.post("/dead-letters/{letter_id}/resend")
 def resend(form: ActForm, letter_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)]) -> RedirectResponse:
-    """Read one again, then show the list."""
+    """Resend a dead letter, then show the list."""
     try:
         outcome = event_intake.resend(form.services, letter_id).outcome
     except Conflict:

@@ -1,4 +1,4 @@
-"""GET /deliveries: what receivers were not told, and a button that tells them again."""
+"""GET /deliveries: undelivered notifications, and resending them."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = APIRouter()
 
 @router.get("/deliveries", dependencies=[READ])
 def deliveries(request: Request, services: InjectedServices, cursor: Text = None, resent: Text = None) -> HTMLResponse:
-    """What was given up, newest first."""
+    """Abandoned deliveries, newest first."""
     page, endpoints = views.deliveries(services, cursor=cursor or None)
     context = {
         "page": page,
@@ -33,6 +33,6 @@ def resend(
     message_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     endpoint: Annotated[str, Path(max_length=100)],
 ) -> RedirectResponse:
-    """Make it due again, then show the list."""
+    """Make a delivery due again, then show the list."""
     views.send_again(form.services, message_id, endpoint)
     return redirect(f"/deliveries?resent={message_id}")

@@ -1,4 +1,4 @@
-"""Codes → words for people, from display_names.toml and the taxonomy."""
+"""Display names of codes, from display_names.toml and the taxonomy."""
 
 import tomllib
 from functools import cache
@@ -10,20 +10,20 @@ from classifiers import taxonomy
 
 @cache
 def table() -> dict[str, Any]:
-    """All words; read once."""
+    """All display names; read once."""
     text = files("service.web.pages").joinpath("display_names.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def confidence(value: float, *, abstained: bool) -> str:
-    """How sure a verdict is, in words."""
+    """The display name of a confidence."""
     if abstained:
         return "undecided"
     return next(str(band["says"]) for band in table()["confidence"] if value >= band["floor"])
 
 
 def word(kind: str, code: str | None, part: str | None = None) -> str:
-    """The word for a code; a code that has none is shown as it is, with spaces."""
+    """The display name of a code; without one, the code itself with spaces."""
     found = table()[kind].get(code)
     if found is None:
         return (code or "").replace("_", " ")
@@ -31,7 +31,7 @@ def word(kind: str, code: str | None, part: str | None = None) -> str:
 
 
 def title(code: str | None) -> str:
-    """A taxonomy code's title, of whichever axis; the code itself where it is not known."""
+    """The title of a taxonomy code of any axis; the code itself if it is unknown."""
     if code is None:
         return ""
     axes = taxonomy.load()
@@ -42,7 +42,7 @@ def title(code: str | None) -> str:
 
 
 def definition(code: str | None) -> str:
-    """A taxonomy code's definition, empty where it is not known."""
+    """The definition of a taxonomy code; empty if it is unknown."""
     axes = taxonomy.load()
     for axis in (axes.causes, axes.categories, axes.symptoms):
         if code is not None and code in axis:

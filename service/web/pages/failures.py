@@ -1,4 +1,4 @@
-"""GET /failures: the list, with filters that live in the URL."""
+"""GET /failures: the list of failures, with filters in the URL."""
 
 from typing import Annotated, Literal
 
@@ -39,7 +39,7 @@ def failures(
     taken: Many = 0,
     left: Many = 0,
 ) -> HTMLResponse:
-    """One page of the list; with `ticked` all its boxes are. `taken` and `left` count what a form was just about."""
+    """One page of the list. `ticked`: select all rows; `taken`, `left`: counts of the last bulk feedback."""
     page = views.failures(services, filters, limit=limit, cursor=cursor or None, sort=sort)
     shown_filters: dict[str, str] = dict(filters.values)
     if filters.abstained is not None:
@@ -70,12 +70,12 @@ def failures(
 
 
 def saved(services: Services, who: str) -> tuple[SavedView, ...]:
-    """The filters of this list that a person saved."""
+    """The saved filters of a person for this list."""
     with services.store.reading() as reading:
         return reading.feedback.views(who, "/failures")
 
 
 def newest(services: Services) -> int:
-    """The number of the failure that was stored last; live updates count from there."""
+    """The id of the newest failure; live updates count from there."""
     with services.store.reading() as reading:
         return reading.failures.newest()

@@ -1,4 +1,4 @@
-"""Feedback from pages: the queue of what people disagree about, the weekly audit, and every button that judges."""
+"""Feedback pages and forms: the queue of disputed verdicts, the weekly audit, feedback and saved views."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ from service.web.services import InjectedServices
 router = APIRouter()
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$")]
-# A failure as a list's box names it: its number and the version of the verdict that was shown.
+# A selected failure: its id and the version of the verdict that was shown.
 Ticked = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}\.[1-9][0-9]{0,8}$")]
 Note = Annotated[str, Form(max_length=4_000)]
 Code = Annotated[str, Form(max_length=40)]
@@ -32,7 +32,7 @@ Code = Annotated[str, Form(max_length=40)]
 
 @router.get("/feedback", dependencies=[READ])
 def queue(request: Request, services: InjectedServices, cursor: Text = None, notice: Text = None) -> HTMLResponse:
-    """What people disagree about, what owners contest, and the weekly samples."""
+    """Disputed and contested verdicts, and the weekly samples."""
     page = group_views.queue(services, cursor=cursor or None)
     context = {
         "page": page,
@@ -46,15 +46,15 @@ def queue(request: Request, services: InjectedServices, cursor: Text = None, not
 
 @router.get("/feedback/audit/{week}/{failure_id}", dependencies=[ACT])
 def audit(request: Request, services: InjectedServices, week: Week, failure_id: Id) -> HTMLResponse:
-    """One failure of the sample: its logs and its job, nothing of the verdict.
+    """One failure of a weekly sample: its logs and job, without the verdict.
 
     Raises:
-        NotFound: it is not of that sample.
+        NotFound: the failure is not in this sample.
     """
     with services.store.reading() as reading:
         sample = {one.failure_id: one for one in reading.feedback.audit(week)}
     if failure_id not in sample:
-        raise NotFound(f"failure {failure_id} is not of the sample of {week}")
+        raise NotFound(f"failure {failure_id} is not in the sample of {week}")
     detail = views.failure(services, failure_id)
     shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=60)
     context = {
@@ -72,7 +72,7 @@ def audit(request: Request, services: InjectedServices, week: Week, failure_id: 
 
 
 @router.post("/feedback/audit/{week}/{failure_id}")
-def judge(
+def save_audit(
     form: ActForm,
     week: Week,
     failure_id: Id,
@@ -81,7 +81,7 @@ def judge(
     symptom: Code = "",
     note: Note = "",
 ) -> RedirectResponse:
-    """Keep the judgement; then on to what the service had said."""
+    """Save the audit label, then show the verdict."""
     side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
     form.services.feedback.audit(week, failure_id, form.actor, FeedbackInput("audit", labels, note or None))
@@ -89,7 +89,7 @@ def judge(
 
 
 @router.post("/failures/{failure_id}/feedback")
-def say(
+def give_feedback(
     form: UserForm,
     failure_id: Id,
     kind: Annotated[Literal["confirm", "correct", "contest"], Form()] = "contest",
@@ -104,7 +104,7 @@ def say(
     """Confirm, correct or contest one verdict."""
     if kind != "contest":
         form.principal.require("act")
-    views.failure(form.services, failure_id)  # of those the principal may see
+    views.failure(form.services, failure_id)  # raises if it is not visible to the caller
     given = FeedbackGiven(
         kind=kind,
         **cause_choice(cause),
@@ -119,14 +119,14 @@ def say(
 
 
 @router.post("/failures/{failure_id}/fixed")
-def fixed(form: ActForm, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
-    """Say what mended it."""
+def record_fix(form: ActForm, failure_id: Id, fixed_by: Annotated[str, Form(max_length=10)]) -> RedirectResponse:
+    """Record the fix of a failure."""
     fix_service.report(form.services.store, failure_id, form.actor, fixed_by)
     return redirect(f"/failures/{failure_id}?notice=fixed")
 
 
 @router.post("/feedback")
-def say_of_many(
+def give_bulk_feedback(
     form: ActForm,
     kind: Annotated[Literal["confirm", "correct"], Form()] = "confirm",
     failure: Annotated[list[Ticked] | None, Form()] = None,
@@ -135,23 +135,23 @@ def say_of_many(
     note: Note = "",
     back: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
-    """The same said of every failure that was ticked, where the verdict is still the one that was looked at.
+    """Give the same feedback on all selected failures whose verdict is still the one that was shown.
 
     Raises:
-        InvalidInput: none was ticked, or nothing was chosen that a correction could say.
+        InvalidInput: no failure is selected, or a correction has no label.
     """
     if not failure:
-        raise InvalidInput("no failure was ticked", (FieldError("failure", "one or more failures"),))
+        raise InvalidInput("no failure is selected", (FieldError("failure", "one or more failures"),))
     right = kind == "confirm"
     labels = {} if right else {**cause_choice(cause), "symptom": symptom or None}
-    word = feedback_input(FeedbackGiven(kind=kind, note=note or None, **labels))
+    feedback = feedback_input(FeedbackGiven(kind=kind, note=note or None, **labels))
     ticked = [tuple(int(part) for part in one.split(".")) for one in failure]
     taken = form.services.feedback.add_to_many(
-        [number for number, _ in ticked], form.actor, word, [version for _, version in ticked]
+        [number for number, _ in ticked], form.actor, feedback, [version for _, version in ticked]
     )
     query = back.lstrip("?") if back.isprintable() else ""
-    told = urlencode({"notice": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
-    return redirect(f"/failures?{query}{'&' if query else ''}{told}")
+    notice = urlencode({"notice": kind, "taken": len(taken), "left": len({*ticked}) - len(taken)})
+    return redirect(f"/failures?{query}{'&' if query else ''}{notice}")
 
 
 @router.post("/views")
@@ -160,7 +160,7 @@ def save(
     name: Annotated[str, Form(max_length=200)] = "",
     query: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
-    """Keep the filters of the failures list under a name."""
+    """Save the filters of the failures list under a name."""
     try:
         view = Saved(name=name.strip(), query=query.lstrip("?"))
     except ValidationError:
@@ -173,14 +173,14 @@ def save(
 
 @router.post("/views/drop")
 def drop(form: UserForm, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
-    """Forget saved filters."""
+    """Delete saved filters."""
     with form.services.store.unit_of_work() as work:
         work.feedback.drop_view(form.actor, name)
     return redirect("/failures?notice=drop")
 
 
 def facts(event: object) -> list[tuple[str, str]]:
-    """What the scheduler says of a job, for somebody who must not see the verdict."""
+    """What the scheduler reported about a job, for an audit without the verdict."""
     if not isinstance(event, dict):
         return []
     names = ("status", "exit_code", "signal", "scheduler", "reason", "message", "framework", "command", "image")

@@ -1,4 +1,4 @@
-"""What forms and links send: everything is optional text, and an empty field asks nothing."""
+"""Parameters of forms and links: optional texts; empty values are ignored."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -20,7 +20,7 @@ YES_NO = {"true": True, "false": False}
 def act_form(
     request: Request, services: InjectedServices, principal: Annotated[Principal, ACT], form_token: FormToken = ""
 ) -> ActionRequest:
-    """A form of ours, sent by somebody who may act."""
+    """A form submitted by a user with scope act."""
     check_form(request, form_token)
     return ActionRequest(services, principal)
 
@@ -28,7 +28,7 @@ def act_form(
 def user_form(
     request: Request, services: InjectedServices, principal: Annotated[Principal, OWN], form_token: FormToken = ""
 ) -> ActionRequest:
-    """A form of ours, sent by anybody who sees failures."""
+    """A form submitted by a user who may see failures."""
     check_form(request, form_token)
     return ActionRequest(services, principal)
 
@@ -38,7 +38,7 @@ UserForm = Annotated[ActionRequest, Depends(user_form)]
 
 
 def comment_form(form: ActForm, comment: Annotated[str, Form(max_length=2_000)] = "") -> ActionRequest:
-    """The same with the comment that they gave."""
+    """A form of a user with scope act, with an optional comment."""
     return replace(form, comment=comment.strip() or None)
 
 
@@ -46,13 +46,13 @@ CommentForm = Annotated[ActionRequest, Depends(comment_form)]
 
 
 def redirect(address: str) -> RedirectResponse:
-    """On to a page after a form was taken: loading that page again does nothing twice."""
+    """Redirect to a page after a form was handled, so that reloading does not submit it again."""
     return RedirectResponse(address, 303)
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewScope:
-    """What an overview is failure_query to."""
+    """The filters of the overview."""
 
     since: str | None = None
     until: str | None = None
@@ -68,7 +68,7 @@ class OverviewScope:
 def overview_scope(
     since: Text = None, until: Text = None, cluster: Text = None, queue: Text = None, team: Text = None
 ) -> OverviewScope:
-    """From the URL."""
+    """The filters of the overview, from the URL."""
     return OverviewScope(since or None, until or None, cluster or None, queue or None, team or None)
 
 

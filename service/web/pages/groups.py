@@ -1,4 +1,4 @@
-"""GET /groups and /groups/{id}: failures of one kind together, and what people do to them."""
+"""GET /groups and /groups/{id}: groups of failures, and actions on them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -26,7 +26,7 @@ FILTERS = ("side", "cause", "cluster", "queue", "team", "user", "node", "assigne
 SPANS = {"1d": timedelta(days=1), "1w": timedelta(weeks=1), "4w": timedelta(weeks=4)}
 OPEN = ("new", "escalating", "regressed", "ongoing")
 LATEST = 12
-CHART = (600, 56)  # width and height of the chart in its own units
+CHART = (600, 56)  # width and height of the chart in chart units
 DAYS = 28
 GroupId = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
@@ -62,7 +62,7 @@ def group_filters(
 
 
 def filter_of(filters: dict[str, str], who: str) -> GroupFilter:
-    """The same for the store; what one muted for oneself is left out unless it is group_filters for."""
+    """The filters for the store. Groups that the user muted are excluded unless requested."""
     values: dict[str, Any] = {name: filters.get(name) for name in (*FILTERS, "state")}
     hidden = None if filters.get("muted_by_me") else who
     return GroupFilter(**values, novel=bool(filters.get("novel")), hidden_from=hidden)
@@ -144,10 +144,10 @@ def act_on_many(
     to: Annotated[str, Form(max_length=200)] = "",
     back: Annotated[str, Form(max_length=2_000)] = "",
 ) -> RedirectResponse:
-    """Do the same to every group that was ticked."""
+    """Apply one action to all selected groups."""
     chosen = [number for number in dict.fromkeys(group or ()) if 1 <= number <= views.LONGEST_ID]
     if not chosen:
-        raise InvalidInput("no group was ticked", (FieldError("group", "one or more groups"),))
+        raise InvalidInput("no group is selected", (FieldError("group", "one or more groups"),))
     given = _action(form.services, action, span=span, to=to)
     act(form.services, chosen, form.actor, given)
     query = back.lstrip("?") if back.isprintable() else ""
@@ -171,7 +171,7 @@ def act_on_one(
     value: Annotated[str, Form(max_length=300)] = "",
     fixed_by: Annotated[str, Form(max_length=10)] = "",
 ) -> RedirectResponse:
-    """Do one thing to one group; `value` of a split is "field: value"."""
+    """Apply one action to one group; `value` of a split is "field: value"."""
     field, _, named = value.partition(":")
     given = _action(
         form.services,
@@ -194,7 +194,7 @@ def act_on_one(
 
 
 @router.post("/groups/{group_id}/feedback")
-def say(
+def give_feedback(
     form: ActForm,
     group_id: GroupId,
     kind: Annotated[Literal["confirm", "correct"], Form()],
@@ -203,8 +203,8 @@ def say(
     back: Annotated[Literal["", "/model"], Form()] = "",
 ) -> RedirectResponse:
     """Label the whole group."""
-    word = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
-    form.services.feedback.add_to_group(group_id, form.actor, word)
+    feedback = feedback_input(FeedbackGiven(kind=kind, **cause_choice(cause), note=note or None))
+    form.services.feedback.add_to_group(group_id, form.actor, feedback)
     return redirect(f"{back or f'/groups/{group_id}'}?notice={kind}")
 
 
@@ -224,7 +224,7 @@ def _action(services: Services, action: str, *, span: str = "", **given: Any) ->
 
 
 def bars(detail: GroupDetail) -> list[dict[str, object]]:
-    """The failures a day of the last four weeks that the group was seen in, as bars in the chart's own units."""
+    """Failures per day in the last four weeks of the group, as bars in chart units."""
     days: dict[str, int] = {}
     end = detail.row.last_at
     for number in range(DAYS - 1, -1, -1):

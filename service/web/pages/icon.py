@@ -1,4 +1,4 @@
-"""GET /favicon.ico: browsers ask for it wherever a page can't name the icon (a log as plain text)."""
+"""GET /favicon.ico: requested by browsers for responses that cannot link to it (plain-text logs)."""
 
 from importlib.resources import files
 

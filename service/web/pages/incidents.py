@@ -1,4 +1,4 @@
-"""GET /incidents and /incidents/{id}: what many jobs failed over, what is held for it, and what to do about it."""
+"""GET /incidents and /incidents/{id}: incidents, the jobs they hold, and actions on them."""
 
 from typing import Annotated, get_args
 
@@ -28,7 +28,7 @@ def incidents(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     notice: Text = None,
 ) -> HTMLResponse:
-    """The open ones first, then all, newest first."""
+    """Open incidents, then closed ones, newest first."""
     context = {
         "open": views.incidents(services, still_open=True, cluster=cluster or None, limit=100).items,
         "page": views.incidents(
@@ -65,20 +65,20 @@ def open_incident(
 
 @router.post("/incidents/{incident_id}/close")
 def close(incident_id: Id, form: CommentForm) -> RedirectResponse:
-    """Close it and let its jobs go."""
+    """Close an incident and release its jobs."""
     views.close_incident(form.services, incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=close")
 
 
 @router.post("/incidents/{incident_id}/hold")
 def hold(incident_id: Id, form: CommentForm) -> RedirectResponse:
-    """No probe until a person says so."""
+    """Hold an incident: no probe until a person releases it."""
     views.hold_incident(form.services, incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=hold_incident")
 
 
 @router.post("/incidents/{incident_id}/release")
 def release(incident_id: Id, form: CommentForm) -> RedirectResponse:
-    """A probe next."""
+    """Release an incident: a probe job runs next."""
     views.release_incident(form.services, incident_id, form.actor, form.comment)
     return redirect(f"/incidents/{incident_id}?notice=release")

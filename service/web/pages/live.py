@@ -1,4 +1,4 @@
-"""Server-sent events: how many failures have come (GET /live), what becomes of one (GET /failures/{id}/live)."""
+"""Server-sent events: new failures (GET /live), and automation of one failure (GET /failures/{id}/live)."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,12 +22,12 @@ router = APIRouter()
 INTERVAL_S = 2.0
 PING_S = 15
 MAX_LISTENERS = 200
-MAX_DURATION_S = 900.0  # then the browser asks again, and whether it may is looked at anew
+MAX_DURATION_S = 900.0  # then the browser reconnects and is authorised again
 MAX_COUNTED = 500
 
 
 class NewestFailure:
-    """The newest failure's number, asked of the database once for all who listen, every two seconds at most."""
+    """The id of the newest failure, read at most every two seconds for all listeners."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class NewestFailure:
         self.listeners = 0
 
     def now(self) -> int:
-        """The number."""
+        """The id of the newest failure."""
         with self._lock:
             if time.monotonic() - self._read_at >= INTERVAL_S / 2:
                 with self._store.reading() as reading:
@@ -46,7 +46,7 @@ class NewestFailure:
             return self._newest
 
     def since(self, number: int) -> int:
-        """How many of the newest failures came after one; 500 at most are counted."""
+        """The number of failures after an id, at most 500."""
         with self._store.reading() as reading:
             rows = reading.failures.page(FailureFilter(), limit=MAX_COUNTED).items
         return sum(row.id > number for row in rows)
@@ -56,10 +56,10 @@ class NewestFailure:
 async def live(
     request: Request, services: InjectedServices, after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0
 ) -> EventSourceResponse:
-    """Says `failures` with {"new": how many} whenever more have come after failure `after`.
+    """Sends `failures` with {"new": count} when there are new failures after id `after`.
 
     Raises:
-        Unavailable: too many listen already.
+        Unavailable: too many listeners.
     """
     newest = _newest(request, services)
     return _answer(failure_events(newest, after))
@@ -69,11 +69,11 @@ async def live(
 async def live_of_failure(
     request: Request, services: InjectedServices, failure_id: Id, stands: Annotated[str, Query(max_length=40)] = ""
 ) -> EventSourceResponse:
-    """Says `automation` with {"stands": name} whenever what automation does about a failure is not `stands` any more.
+    """Sends `automation` with {"stands": digest} when the automation state of a failure differs from `stands`.
 
     Raises:
-        NotFound: no such failure, or not one that they may see.
-        Unavailable: too many listen already.
+        NotFound: no such failure, or it is not visible to the caller.
+        Unavailable: too many listeners.
     """
     newest = _newest(request, services)
     row = (await to_thread.run_sync(views.failure, services, failure_id)).row
@@ -85,17 +85,17 @@ async def live_of_failure(
 
 
 def _newest(request: Request, services: Services) -> NewestFailure:
-    """What all who listen share.
+    """The state shared by all listeners.
 
     Raises:
-        Unavailable: too many do.
+        Unavailable: too many listeners.
     """
     state = request.app.state
     if not hasattr(state, "newest"):
         state.newest = NewestFailure(services.store)
     newest = cast("NewestFailure", state.newest)
     if newest.listeners >= MAX_LISTENERS:
-        raise Unavailable("too many pages are live already; this one is shown as it is")
+        raise Unavailable("too many pages receive live updates; this page does not update itself")
     return newest
 
 
@@ -104,7 +104,7 @@ def _answer(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
 
 
 async def automation_events(newest: NewestFailure, now: Callable[[], str], seen: str) -> AsyncIterator[ServerSentEvent]:
-    """An event each time `now` is not what was seen last; ends as `failure_events` does."""
+    """An event whenever the result of `now` changes; ends as `failure_events` does."""
     newest.listeners += 1
     until = time.monotonic() + MAX_DURATION_S
     try:
@@ -121,7 +121,7 @@ async def automation_events(newest: NewestFailure, now: Callable[[], str], seen:
 
 
 async def failure_events(newest: NewestFailure, after: int) -> AsyncIterator[ServerSentEvent]:
-    """The events; ends by itself after a quarter of an hour, or when the database goes away."""
+    """Events about new failures; ends after 15 minutes, or when the database does not answer."""
     newest.listeners += 1
     last, until = after, time.monotonic() + MAX_DURATION_S
     try:

@@ -1,4 +1,4 @@
-"""GET and POST /login, POST /logout: a name and password, or an API token pasted once, become a session."""
+"""GET and POST /login, POST /logout: sessions by name and password, or by API token."""
 
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ _Answer = TypeVar("_Answer", RedirectResponse, HTMLResponse)
 
 @router.get("/login")
 def login(request: Request, services: InjectedServices, next: Text = None) -> HTMLResponse:  # noqa: A002 - the name in the URL
-    """The form."""
+    """The login form."""
     return _form(request, services, local_path(next))
 
 
@@ -34,7 +34,7 @@ def log_in(
     form_token: FormToken = "",
     next: Annotated[str, Form(max_length=2_000)] = "/",  # noqa: A002 - the name in the form
 ) -> HTMLResponse | RedirectResponse:
-    """Check who it is; then on to the page that was wanted."""
+    """Check the credentials, start a session and redirect to the requested page."""
     check_form(request, form_token)
     address, name = request.client.host if request.client else "", name.strip()
     attempts = services.people.attempts
@@ -59,7 +59,7 @@ def log_out(request: Request, services: InjectedServices, form_token: FormToken 
 
 
 def start_session(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
-    """An answer that carries the new session; the browser's old one ends."""
+    """Set the cookie of a new session on a response and end the old session of the browser."""
     old = request.cookies.get(COOKIE)
     if old:
         with services.store.unit_of_work() as work:
@@ -69,7 +69,7 @@ def start_session(request: Request, services: Services, session: str, response: 
 
 
 def local_path(where: str | None) -> str:
-    """A path of this server, whatever was asked for: never another site's address."""
+    """The requested path if it is a path of this server, otherwise "/"."""
     wanted = where or "/"
     if not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted or not wanted.isprintable():
         return "/"

@@ -1,4 +1,4 @@
-"""GET /model: which classifier speaks, how right it is, and what it does not know yet."""
+"""GET /model: the classifier in use, its accuracy, and undecided groups."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -20,15 +20,15 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[READ])
-DEEPEST = 4
-LONGEST_LIST = 30
+MAX_DEPTH = 4
+MAX_LIST_ITEMS = 30
 NOVEL = 20
-LOOKED_BACK = "28d"
+CONTEST_PERIOD = "28d"
 
 
 @cache
 def measured() -> Figures:
-    """The figures of the packaged model, on held-out kinds of the packaged corpus."""
+    """Figures of the packaged model, measured on held-out kinds of the packaged corpus."""
     return figures(orjson.loads(files("service.recommend").joinpath("measured.json").read_bytes()))
 
 
@@ -55,19 +55,19 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
 
 
 def audited(services: Services) -> dict[str, Any]:
-    """How many of the weekly samples were judged, how many as the service had said, with the 95 % interval."""
+    """Audited failures, those that agree with the verdict, and the 95 % interval of the share."""
     judged = [one for sample in group_views.audits(services).values() for one in sample if one.right is not None]
     right = sum(bool(one.right) for one in judged)
     return {"judged": len(judged), "right": right, "interval": wilson(right, len(judged))}
 
 
 def contested(services: Services) -> list[dict[str, Any]]:
-    """By cause: failures of the last four weeks, and how many of them their owners contested."""
+    """Failures and contested failures of the last four weeks, by cause."""
     with services.store.reading() as reading:
         contests = reading.feedback.contests(services.clock.now() - timedelta(days=28))
     if not contests:
         return []
-    seen = {share.key: share.failures for share in views.stats(services, LOOKED_BACK).by_cause}
+    seen = {share.key: share.failures for share in views.stats(services, CONTEST_PERIOD).by_cause}
     return [
         {"cause": cause, "contested": count, "failures": max(seen.get(cause, 0), count)}
         for cause, count in sorted(contests.items(), key=lambda item: (-item[1], item[0]))
@@ -75,12 +75,12 @@ def contested(services: Services) -> list[dict[str, Any]]:
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """A manifest as names and values, nested ones with dots."""
+    """A manifest as names and values; nested names are joined with dots."""
     for name, value in tree.items():
-        if isinstance(value, Mapping) and depth < DEEPEST:
+        if isinstance(value, Mapping) and depth < MAX_DEPTH:
             yield from flat(value, f"{prefix}{name}.", depth + 1)
         elif isinstance(value, list | tuple):
-            more = f" … {len(value) - LONGEST_LIST} more" if len(value) > LONGEST_LIST else ""
-            yield f"{prefix}{name}", ", ".join(str(one) for one in value[:LONGEST_LIST]) + more
+            more = f" … {len(value) - MAX_LIST_ITEMS} more" if len(value) > MAX_LIST_ITEMS else ""
+            yield f"{prefix}{name}", ", ".join(str(one) for one in value[:MAX_LIST_ITEMS]) + more
         else:
             yield f"{prefix}{name}", f"{value:.4g}" if isinstance(value, float) else str(value)

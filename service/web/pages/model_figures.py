@@ -7,16 +7,16 @@ from typing import Any
 
 from classifiers import taxonomy
 
-SIDE = 240  # of a picture, in its own units
+SIDE = 240  # width and height of a chart in chart units
 EDGE = 4
 _Z95 = 1.959964  # the normal distribution's 97.5th percentile
 
 
 @dataclass(frozen=True, slots=True)
 class ClassFigures:
-    """One true cause: cases and kinds it was measured on, whether those are few, and what the verdicts said.
+    """Figures of one true cause: measured cases and kinds, whether they are few, and the verdicts.
 
-    `right` is the share whose side was right, `named` whose cause was; `instead` the cause most often said wrongly.
+    `right` is the share with the right side, `named` with the right cause; `instead` is the most common wrong cause.
     """
 
     code: str
@@ -32,7 +32,7 @@ class ClassFigures:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Verdicts of a confidence from `low` to `high`: their share of all, and how many of them were right."""
+    """Verdicts with a confidence from `low` to `high`: their share of all verdicts, and the share that is right."""
 
     low: float
     high: float
@@ -42,7 +42,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Were only verdicts of at least this confidence given: the share that is answered, and right among those."""
+    """Verdicts with at least this confidence: their share of all verdicts, and the share that is right."""
 
     floor: float
     share: float
@@ -51,7 +51,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All of it. `confusion[true][said]` is the share of verdicts by side; `points` draws the coverage curve."""
+    """All figures. `confusion[true][predicted]` is the share of verdicts by side; `points` draws the coverage curve."""
 
     model: str
     data: str
@@ -66,7 +66,7 @@ class Figures:
 
 
 def figures(measured: Mapping[str, Any]) -> Figures:
-    """The figures; every kind of failure counts alike, as in the measurement."""
+    """Compute the figures; every kind of failure has the same weight, as in the measurement."""
     causes: Mapping[str, Any] = measured["causes"]
     axes = taxonomy.load()
     total = sum(one["kinds"] for one in causes.values()) or 1
@@ -126,7 +126,7 @@ def figures(measured: Mapping[str, Any]) -> Figures:
 
 
 def wilson(right: int, judged: int) -> tuple[float, float] | None:
-    """The 95 % interval of a share (Wilson, 1927); None where nothing was judged."""
+    """The 95 % interval of a share (Wilson, 1927); None without data."""
     if judged == 0:
         return None
     share, square = right / judged, _Z95**2

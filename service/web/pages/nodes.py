@@ -1,4 +1,4 @@
-"""GET /nodes and one node: which fail more often than they should, why that is thought, and when one was repaired."""
+"""GET /nodes and one node: failure rates, evidence and repairs."""
 
 from typing import Annotated
 
@@ -73,6 +73,6 @@ def node(
 def repaired(
     form: ActForm, cluster: Cluster, node: Node, note: Annotated[str, Form(max_length=500)] = ""
 ) -> RedirectResponse:
-    """Say that it was repaired, then show it."""
+    """Record a repair, then show the node."""
     done = form.services.node_event_intake.repaired(cluster, node, by=form.actor, note=note.strip() or None)
     return redirect(f"/nodes/{as_path(cluster)}/{as_path(node)}?repaired={'yes' if done else 'no'}")

@@ -22,11 +22,11 @@ MINUTES = 10
 
 @router.get("")
 def start(request: Request, services: InjectedServices, next: Text = None) -> RedirectResponse:  # noqa: A002 - the name in the URL
-    """Off to the provider; what must come back stays in a cookie that no script reads."""
+    """Redirect to the identity provider; the expected state is kept in an HttpOnly cookie."""
     login = _provider(services).start()
     response = RedirectResponse(login.url, 303)
     kept = orjson.dumps([login.state, login.nonce, login.verifier, local_path(next)]).hex()
-    # Lax: the provider's site leads back local_path, and a strict cookie would not come along.
+    # Lax: browsers do not send a strict cookie when the provider redirects back.
     response.set_cookie(
         OIDC_COOKIE,
         kept,
@@ -47,24 +47,26 @@ def callback(
     state: Annotated[str, Query(max_length=1_000)] = "",
     error: Annotated[str, Query(max_length=200)] = "",
 ) -> HTMLResponse:
-    """Back from the provider: who it is, if they may come in.
+    """Handle the redirect from the identity provider and start a session.
 
     Raises:
-        Forbidden: the provider refused, the answer belongs to another login, or no role is theirs.
-        InvalidInput: no login is under way in this browser.
+        Forbidden: the provider refused, the response belongs to another login, or the user has no role.
+        InvalidInput: no login is in progress in this browser.
     """
     try:
         wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(request.cookies.get(OIDC_COOKIE, "")))
-    except (ValueError, TypeError):  # a cookie that this server did not make
-        raise InvalidInput("no login is under way in this browser: start again at /login") from None
+    except (ValueError, TypeError):  # not a cookie of this server
+        raise InvalidInput("no login is in progress in this browser: start again at /login") from None
     if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
-        raise Forbidden("the identity provider refused, or its answer belongs to another login: start again at /login")
+        raise Forbidden(
+            "the identity provider refused, or its response belongs to another login: start again at /login"
+        )
     people = services.people
     claims = _provider(services).finish(code, nonce=str(nonce), verifier=str(verifier))
     with services.store.unit_of_work() as work:
         account = log_in_identity(work, "oidc", claims, people.claims, people.roles)
         session = work.accounts.log_in(account_id=account.id, lasts=LIFETIME)
-    # A page and not a redirect: the browser sends a strict cookie only with a step that began on this site.
+    # A page instead of a redirect: browsers send a strict cookie only with navigation that starts on this site.
     response = start_session(
         request, services, session, render(request, "logged_in.html", {"next": local_path(str(wanted))})
     )

@@ -1,4 +1,4 @@
-"""GET /: how much fails, of what, at what cost, and whether the figures can be trusted."""
+"""GET /: failures by side and cause, their cost, and health of the pipeline."""
 
 from typing import Annotated
 
@@ -23,8 +23,8 @@ LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
 INCIDENTS = 5
-ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown of each state
-CHART = (480, 56)  # width and height of the hourly chart in its own units
+ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
+CHART = (480, 56)  # width and height of the hourly chart in chart units
 
 
 @router.get("/", response_model=None)
@@ -34,7 +34,7 @@ def overview(
     reader: Annotated[Principal, OWN],
     scope: Annotated[OverviewScope, Depends(overview_scope)],
 ) -> HTMLResponse | RedirectResponse:
-    """The overview; who sees some failures only goes on to these."""
+    """The overview; users who may see only some failures are redirected to the list."""
     if not reader.may("read"):
         return RedirectResponse("/failures", 303)
     since = scope.since or DEFAULT_RANGE
@@ -77,7 +77,7 @@ def overview(
 
 
 def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:
-    """The groups that are escalating, regressed or new in this scope, those that cost most first in each state."""
+    """Escalating, regressed and new groups in this scope, most expensive first in each state."""
     found: list[GroupRow] = []
     for state, most in ATTENTION_LIMITS.items():
         filters = GroupFilter(state=state, cluster=scope.cluster, queue=scope.queue, team=scope.team)
@@ -86,14 +86,14 @@ def groups_needing_attention(services: Services, scope: OverviewScope) -> list[G
 
 
 def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
-    """The sides always in the same order, those without a failure too, so that the table stands still."""
+    """The sides in a fixed order, including sides without failures."""
     found = {share.key: share for share in shares}
     sides = [*taxonomy.load().sides, *(key for key in found if key not in taxonomy.load().sides)]
     return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
 def bars(hours: tuple[HourCount, ...]) -> list[dict[str, object]]:
-    """The hourly chart: a bar an hour, as high as its failed jobs, in the chart's own units."""
+    """The bars of the hourly chart of failed jobs, in chart units."""
     most = max((hour.failed for hour in hours), default=0)
     width, height = CHART
     step = width / max(len(hours), 1)

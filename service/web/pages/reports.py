@@ -1,4 +1,4 @@
-"""GET /reports and /reports/{week}: the weekly quality report, to read, to print and to pass on."""
+"""GET /reports and /reports/{week}: the weekly quality report as page, PDF and Markdown."""
 
 from hashlib import blake2b
 from typing import Annotated
@@ -16,12 +16,12 @@ from service.web.services import InjectedServices
 
 router = APIRouter()
 Version = Annotated[int | None, Query(ge=1, le=1_000_000)]
-RECENT = 8  # weeks that are offered whether they were published or not
+RECENT = 8  # recent weeks listed even if unpublished
 
 
 @router.get("/reports", dependencies=[READ])
 def reports(request: Request, services: InjectedServices, cursor: Text = None) -> HTMLResponse:
-    """The list."""
+    """The list of reports."""
     now = weeks.of(services.clock.now(), services.zone)
     context = {
         "page": views.reports(services, limit=50, cursor=cursor or None),
@@ -34,7 +34,7 @@ def reports(request: Request, services: InjectedServices, cursor: Text = None) -
 
 @router.get("/reports/{week}.pdf", dependencies=[READ])
 def report_pdf(services: InjectedServices, week: str, version: Version = None) -> Response:
-    """In print."""
+    """The report as PDF."""
     report = services.reports.read(weeks.parse(week), version)
     now = services.clock.monotonic()
     printed = services.printed_reports.get(
@@ -45,14 +45,14 @@ def report_pdf(services: InjectedServices, week: str, version: Version = None) -
 
 @router.get("/reports/{week}.md", dependencies=[READ])
 def report_markdown(services: InjectedServices, week: str, version: Version = None) -> Response:
-    """For a chat or a wiki."""
+    """The report as Markdown."""
     report = services.reports.read(weeks.parse(week), version)
     return Response(markdown.render(report), media_type="text/markdown", headers=_named(report.week, "md"))
 
 
 @router.get("/reports/{week}", dependencies=[READ])
 def report(request: Request, services: InjectedServices, week: str, version: Version = None) -> HTMLResponse:
-    """One week."""
+    """The report of one week."""
     wanted = weeks.parse(week)
     found = services.reports.read(wanted, version)
     week_ended = services.clock.now() >= wanted.span(services.zone)[1]
@@ -69,7 +69,7 @@ def report(request: Request, services: InjectedServices, week: str, version: Ver
 
 @router.post("/reports/{week}/publish")
 def publish(form: ActForm, week: str) -> RedirectResponse:
-    """Freeze the week as it is now."""
+    """Publish the report of a week."""
     made = form.services.reports.publish(weeks.parse(week), form.actor)
     return redirect(f"/reports/{made.week}")
 

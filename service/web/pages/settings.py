@@ -1,4 +1,4 @@
-"""GET /settings: what is in force, without secrets."""
+"""GET /settings: the effective settings, without secrets."""
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -12,7 +12,7 @@ router = APIRouter(dependencies=[ADMIN])
 
 @router.get("/settings")
 def settings(request: Request, services: InjectedServices) -> HTMLResponse:
-    """The settings in force, and the API tokens without their secrets."""
+    """The effective settings and the API tokens, without secrets."""
     with services.store.reading() as reading:
         tokens = reading.tokens.list()
     return render(

@@ -1,4 +1,4 @@
-"""Templates → pages. Everything shown passes `visible` and is escaped; nobody can forget either."""
+"""Rendering of templates. All values are escaped, and invisible characters are made visible."""
 
 import secrets
 from collections.abc import Mapping
@@ -60,12 +60,12 @@ def environment() -> Environment:
 
 
 def path(text: str) -> str:
-    """A text as the end of a path; its slashes stay, except where browsers would take "." or ".." for steps."""
+    """A text as the end of a URL path. Slashes are kept, unless browsers would resolve "." or ".." segments."""
     return quote(text, safe="" if {".", ".."} & set(text.split("/")) else "/")
 
 
 def query(*parts: Mapping[str, Any], **changes: Any) -> str:
-    """A query string of what is set, the later part winning; empty or None leaves a name out."""
+    """A query string of merged parts; later parts override earlier ones, and empty values are omitted."""
     merged: dict[str, Any] = {}
     for part in (*parts, changes):
         merged |= part
@@ -74,7 +74,7 @@ def query(*parts: Mapping[str, Any], **changes: Any) -> str:
 
 
 def _static(name: str) -> str:
-    """A static file's address, which changes with its content."""
+    """The URL of a static file, which changes with its content."""
     content = files("service.web").joinpath(f"static/{name}").read_bytes()
     return f"/static/{name}?v={sha256(content).hexdigest()[:12]}"
 
@@ -87,7 +87,7 @@ def render(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """A page. A browser gets a random cookie with its first one; forms repeat it (against forged requests)."""
+    """Render a page. The first page sets a random cookie that forms repeat, against forged requests."""
     services = cast("Services", request.app.state.services)
     now, zone = services.clock.now(), services.zone
     form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
@@ -121,7 +121,7 @@ def render(
 def set_cookie(
     request: Request, response: HTMLResponse | Any, name: str, value: str, *, seconds: int | None = None
 ) -> None:
-    """A cookie that no script reads and no other site's page sends along."""
+    """Set an HttpOnly cookie with SameSite=Strict."""
     response.set_cookie(
         name,
         value,

@@ -37,7 +37,7 @@ def test_a_line_of_unknown_number_is_found_by_its_text() -> None:
 
 
 def test_evidence_of_another_rank_marks_nothing_here() -> None:
-    assert not excerpt(LogStream("boom", 1), [said(1)]).speaks
+    assert not excerpt(LogStream("boom", 1), [said(1)]).has_evidence
 
 
 def test_the_stream_where_it_began_comes_first_and_the_others_are_counted() -> None:

@@ -1,4 +1,4 @@
-"""What of a log stands on a failure's page: the lines that speak, a few around them, the end; the rest is counted."""
+"""Log excerpts on the failure page: evidence lines with context, and the end; other lines are counted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from typing import Any
 
 from classifiers.contracts import LogStream
 
-CONTEXT_LINES = 3  # lines before and after one that speaks
-END = 6  # lines of the end
+CONTEXT_LINES = 3  # lines before and after an evidence line
+END = 6  # last lines of a stream
 STREAMS = 32  # streams with an excerpt
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: its number in the stream (None: unknown), its text, its role if it speaks for the verdict."""
+    """One line: its number in the stream (None: unknown), its text, and its role if it is evidence."""
 
     number: int | None
     text: str
@@ -29,19 +29,19 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """One stream's part of the page. `index` is its place among the attempt's streams."""
+    """The excerpt of one stream. `index` is its position among the streams of the attempt."""
 
     attempt_id: int
     index: int
     stream: LogStream
     lines: int
     rows: tuple[Line | Gap, ...]
-    speaks: bool
+    has_evidence: bool
     begins: bool
 
 
 def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
-    """The lines of a stream with their numbers as the file has them; each window of a stream starts anew."""
+    """The lines of a stream with their line numbers in the file; each window has its own first number."""
     windows = sorted(stream.windows) or [(0, stream.first_line)]
     lines: list[tuple[int | None, str]] = []
     number, offset, following = stream.first_line, 0, 0
@@ -60,22 +60,22 @@ def numbered(stream: LogStream) -> list[tuple[int | None, str]]:
 def excerpt(
     stream: LogStream, evidence: Sequence[Mapping[str, Any]], *, attempt_id: int = 0, index: int = 0, end: int = END
 ) -> Excerpt:
-    """The part of a stream that is shown; `evidence` as in verdict/1, of all streams."""
+    """The excerpt of a stream; `evidence` as in verdict/1, of all streams."""
     lines = numbered(stream)
     texts = dict(lines)
-    mine = [
+    matching = [
         found
         for found in evidence
         if (found.get("rank"), found.get("node"), found.get("stream")) == (stream.rank, stream.node, stream.stream)
-        # A line whose writer is not certain names no rank: it is this stream's where the same stands at its number.
+        # Evidence without a rank belongs to this stream if the line with its number has the same text.
         or (
             found.get("rank") is None
             and (found.get("node"), found.get("stream")) == (stream.node, stream.stream)
             and texts.get(found.get("line"), "").strip() == str(found.get("text")).strip() != ""
         )
     ]
-    by_number = {found["line"]: found["role"] for found in mine if found.get("line") is not None}
-    by_text = {found["text"].strip(): found["role"] for found in mine if found.get("line") is None}
+    by_number = {found["line"]: found["role"] for found in matching if found.get("line") is not None}
+    by_text = {found["text"].strip(): found["role"] for found in matching if found.get("line") is None}
     roles: dict[int, str] = {}
     for position, (number, text) in enumerate(lines):
         role = by_number.get(number) if number is not None else None
@@ -99,11 +99,11 @@ def excerpt(
 def excerpts(
     kept: Sequence[tuple[int, Sequence[LogStream]]], evidence: Sequence[Mapping[str, Any]], *, end: int = END
 ) -> tuple[list[Excerpt], int]:
-    """The streams that are shown, the one where it began first, then those that speak; and how many are left out."""
+    """The excerpts, streams with the first error first, then those with evidence; and the number of omitted streams."""
     found = [
         excerpt(stream, evidence, attempt_id=attempt_id, index=index, end=end)
         for attempt_id, streams in kept
         for index, stream in enumerate(streams)
     ]
-    found.sort(key=lambda one: (not one.begins, not one.speaks))
+    found.sort(key=lambda one: (not one.begins, not one.has_evidence))
     return found[:STREAMS], max(0, len(found) - STREAMS)

@@ -1,4 +1,4 @@
-"""What can be sent to a job's owner: plain words, and where the platform differs from the place they tested in."""
+"""Message to the owner of a job, with differences between their machine and the platform."""
 
 import tomllib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LINE = 300
 
 @dataclass(frozen=True, slots=True)
 class OwnerMessage:
-    """`text` can be sent as it is; `differs` names what differs between local and platform, None where nothing may."""
+    """A message ready to send. `differs` names what may differ between local machine and platform, if anything."""
 
     text: str
     differs: str | None
@@ -31,7 +31,7 @@ def _differences() -> dict[str, Any]:
 
 
 def compose(detail: FailureDetail) -> OwnerMessage | None:
-    """For a user-side failure; None for any other, and where retention removed the verdict."""
+    """The message for a failure on the user side; None for other failures, or if retention removed the verdict."""
     row, verdict = detail.row, detail.verdict
     if row.side != "user" or row.abstained or verdict is None:
         return None

@@ -1,4 +1,4 @@
-"""GET /failures/{id}: what it is, how sure, what to do, who else, prove it."""
+"""GET /failures/{id}: verdict, advice, evidence, logs and related failures."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -21,9 +21,9 @@ from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
 router = APIRouter(dependencies=[OWN])
-CLOSE = 0.8  # below this confidence what else was thought of is said beside the cause
+CLOSE = 0.8  # below this confidence alternative causes are shown
 RANKS_NAMED = 12
-NOT_ASKED = ": does not apply"
+NOT_APPLICABLE = ": does not apply"
 Id = Annotated[int, Path(ge=1, le=views.LONGEST_ID)]
 
 
@@ -78,7 +78,7 @@ def log(
     attempt_id: Annotated[int, Path(ge=1, le=views.LONGEST_ID)],
     index: Annotated[int, Path(ge=0, le=100_000)],
 ) -> PlainTextResponse:
-    """A whole log stream as it was read, as plain text.
+    """A complete log stream as plain text.
 
     Raises:
         NotFound: no such stream.
@@ -90,11 +90,11 @@ def log(
 
 
 def answer(detail: FailureDetail) -> str:
-    """The first line: what happened, in words. The line it began with is left to the evidence below it."""
+    """The headline: what happened. The first error line is omitted, because the evidence below shows it."""
     explanation = (detail.verdict or {}).get("explanation") or detail.row.headline
     first = next((e["text"] for e in (detail.verdict or {}).get("evidence") or () if e["role"] == "initiating"), None)
     if first:
-        # The owner's sentence ends with "It began with: <line>"; here that line stands right below.
+        # The explanation ends with "It began with: <line>"; the page shows this line below.
         head, found, _ = str(explanation).rpartition(str(first)[:40])
         before, colon, _ = head.rstrip().rpartition(". ")
         if found and head.rstrip().endswith(":") and colon:
@@ -103,8 +103,8 @@ def answer(detail: FailureDetail) -> str:
 
 
 def applying(verdict: Mapping[str, Any]) -> list[str]:
-    """The reasons that apply, the one that commented_action first, then what it would gain and cost."""
-    found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_ASKED)]
+    """The applicable reasons: the deciding rule first, then the cost estimate."""
+    found = [reason for reason in verdict.get("reasons") or () if not reason.endswith(NOT_APPLICABLE)]
     first = [f"{verdict.get('rule')}:", "cost:"]
 
     def rank(reason: str) -> int:
@@ -114,14 +114,14 @@ def applying(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def close(verdict: Mapping[str, Any]) -> list[str]:
-    """The other causes that were thought of, where the verdict is not sure of its own."""
+    """Alternative causes, if the confidence of the verdict is low."""
     if not verdict or (verdict["confidence"] >= CLOSE and not verdict["abstained"]):
         return []
     return [code for code in verdict.get("cause_top") or () if code != verdict["cause"]]
 
 
 def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Who failed first and who because of it: ranks by role, the first one's node, what was silent."""
+    """Propagation of the failure: ranks by role, the node of the first one, and ranks without output."""
     ranks: dict[str, list[int]] = {"initiating": [], "cascade": [], "teardown": []}
     for line in verdict.get("evidence") or ():
         if line.get("rank") is not None and line["role"] in ranks and line["rank"] not in ranks[line["role"]]:
@@ -138,14 +138,14 @@ def spread(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def suspect(found: Mapping[str, Any] | None) -> str:
-    """Where it most likely began."""
+    """Where the failure most likely began."""
     parts = found or {}
     named = (("node", "node"), ("gpu", "GPU"), ("rank", "rank"))
     return ", ".join(f"{word} {parts[name]}" for name, word in named if parts.get(name) is not None)
 
 
 def also(row: FailureRow) -> list[tuple[str, dict[str, str]]]:
-    """Lists that a reader may want next: words and filters."""
+    """Links to lists of similar failures: label and filters."""
     links = [("the same kind", {"group": row.fingerprint})]
     if row.suspect_node:
         links.append((f"on node {row.suspect_node}", {"node": row.suspect_node}))

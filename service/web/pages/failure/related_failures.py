@@ -1,4 +1,4 @@
-"""What stands around a failure: its group, others on its node and in its hour, the nearest that was solved."""
+"""Failures related to a failure: its group, failures nearby in place and time, and the nearest resolved one."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ WEEK = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class FailureList:
-    """Some other failures: what they share, in words, the filters of all of them, the newest few, whether more fit."""
+    """Other failures: what they share, the filters for all of them, the newest few, and whether there are more."""
 
     words: str
     filters: dict[str, str]
@@ -32,9 +32,9 @@ class FailureList:
 
 @dataclass(frozen=True, slots=True)
 class RelatedFailures:
-    """See the module. `fixed`: what was different when the nearest solved one's job succeeded, in words.
+    """Related failures. `fixed`: what was different when the job of the nearest resolved failure succeeded.
 
-    `applied_fix`: the nearest one that a person says was applied_fix, and by what.
+    `applied_fix`: the nearest failure with a recorded fix, and the fix.
     """
 
     group: GroupRow | None
@@ -46,7 +46,7 @@ class RelatedFailures:
 
 @dataclass(frozen=True, slots=True)
 class FailureFeedback:
-    """What people said of it, oldest first, what stands of it, and what they say applied_fix it."""
+    """Feedback on a failure (oldest first), the resulting label and the recorded fix."""
 
     label: Label | None
     items: tuple[StoredFeedback, ...]
@@ -54,7 +54,7 @@ class FailureFeedback:
 
 
 def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> RelatedFailures:
-    """What stands around it; groups and solved failures of others only for those who see `all_failures`."""
+    """Find related failures; groups and resolved failures only if the caller may see `all_failures`."""
     row = detail.row
     node = row.suspect_node or (row.nodes[0] if len(row.nodes) == 1 else None)
     wanted: list[tuple[str, dict[str, str]]] = [("of this kind", {"group": row.fingerprint})]
@@ -78,7 +78,7 @@ def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> Re
 
 
 def _within(at: datetime, span: timedelta) -> dict[str, str]:
-    """A span to both sides, as filters; of a clock at the edge of the calendar, the one side that is there."""
+    """A span before and after a time, as filters; a side outside the calendar is omitted."""
     found = {}
     for name, shift in (("since", -span), ("until", span)):
         with suppress(OverflowError):
@@ -87,7 +87,7 @@ def _within(at: datetime, span: timedelta) -> dict[str, str]:
 
 
 def feedback_of(services: Services, failure_id: int) -> FailureFeedback:
-    """What people said of it."""
+    """Feedback on a failure."""
     with services.store.reading() as reading:
         return FailureFeedback(
             reading.feedback.label(failure_id), reading.feedback.of(failure_id), reading.applied_fixes.of(failure_id)
@@ -105,7 +105,7 @@ def _others(services: Services, excluded_id: int, words: str, filters: dict[str,
 
 
 def _fixed(resolved: Solved) -> str:
-    """What is known to have changed between the failure and the attempt that succeeded."""
+    """Known differences between the failed and the succeeded attempt."""
     later = duration((resolved.succeeded_at - resolved.ended_at).total_seconds())
     changes = []
     left = [node for node in resolved.failed_on if node not in resolved.succeeded_on]
@@ -114,7 +114,7 @@ def _fixed(resolved: Solved) -> str:
         changes.append(f"on other nodes, without {', '.join(left[:NAMED])}{more}")
     if resolved.failed_gpus != resolved.succeeded_gpus and resolved.succeeded_gpus is not None:
         changes.append(f"with {resolved.succeeded_gpus} GPUs instead of {resolved.failed_gpus or 'none'}")
-    how = " and ".join(changes) or "with nothing changed that the scheduler knows of"
+    how = " and ".join(changes) or "with no change known to the scheduler"
     return f"the same job succeeded {later} later, {how}"
 
 

@@ -1,4 +1,4 @@
-"""When something was, told from a job's end: what came before it may have caused it."""
+"""Times relative to the end of a job."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from service.formatting import duration
 
 
 def relative_time(at: str | None, end: datetime) -> str:
-    """`40 s before the end`; empty where no time is known."""
+    """A text such as `40 s before the end`; empty if no time is known."""
     if at is None:
         return ""
     seconds = (datetime.fromisoformat(at) - end).total_seconds()

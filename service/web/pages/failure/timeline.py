@@ -1,4 +1,4 @@
-"""When what happened: ranks, node events and scheduler on one line, as a picture with a table behind it."""
+"""Timeline of ranks, node events and the scheduler, as a chart and a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from classifiers.contracts import LogStream
 from classifiers.extraction.line_headers import time_of
 from service.failures.records import FailureDetail
 
-WIDTH, LANE, LEFT = 1000, 22, 130  # of the picture, in its own units
+WIDTH, LANE, LEFT = 1000, 22, 130  # in chart units
 MOST_LANES = 14
 NODE_EVENTS = 12
-LAST_LINES = 60  # of a stream that are looked at for its last time stamp
+LAST_LINES = 60  # last lines of a stream searched for a time stamp
 _HALF_HOUR = timedelta(minutes=30)
 _SLACK = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One thing that happened. `role` of evidence, else None; `x` and `y` in the picture's units, None outside it."""
+    """One event. `role`: of evidence, else None; `x` and `y` in chart units; `before`: left of the chart."""
 
     at: datetime
     lane: str
@@ -32,7 +32,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The marks in order. `shifted_h`: the logs' clocks were so many hours off the scheduler's and moved by them."""
+    """The marks in order. `shifted_h`: hours by which log times were shifted to match the scheduler's clock."""
 
     marks: tuple[Mark, ...]
     lanes: tuple[tuple[str, float], ...]
@@ -43,7 +43,7 @@ class Timeline:
 
 
 def timeline(detail: FailureDetail) -> Timeline | None:
-    """What is known of when, None where nothing but the end is."""
+    """The timeline of a failure; None if only its end is known."""
     row = detail.row
     kept = detail.logs[0] if detail.logs else None
     event: Mapping[str, Any] = kept.event if kept is not None else {}
@@ -74,12 +74,12 @@ def timeline(detail: FailureDetail) -> Timeline | None:
         return None
     try:
         return _drawn(sorted(marks, key=lambda mark: mark.at), row.ended_at, hours)
-    except OverflowError:  # a clock at the edge of the calendar: no picture, the times stand in the text
+    except OverflowError:  # a clock at the edge of the calendar: no chart
         return None
 
 
 def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[Mark], float]:
-    """Evidence lines that carry a time, and the last word of each stream; the logs' clock set by the scheduler's."""
+    """Evidence lines with a time and the last line of each stream, shifted to the scheduler's clock."""
     row = detail.row
     found: list[tuple[datetime, str, str, str | None]] = []
     for line in (detail.verdict or {}).get("evidence") or ():
@@ -90,7 +90,7 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
         for text in reversed(stream.text.rstrip("\n").split("\n")[-LAST_LINES:]):
             at = _in_year(time_of(text), row.ended_at)
             if at is not None:
-                found.append((at, _lane(stream.rank, stream.stream), f"last word: {text[:160]}", None))
+                found.append((at, _lane(stream.rank, stream.stream), f"last line: {text[:160]}", None))
                 break
     if not found:
         return [], 0.0
@@ -106,7 +106,7 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
 
 
 def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
-    """The picture shows the failure; what lies long before it stands at its left edge."""
+    """Lay out the chart around the failure; much earlier events are placed at its left edge."""
     close = [mark.at for mark in marks if mark.role is not None or mark.lane.startswith("node ")]
     last = max(end, marks[-1].at)
     first = min(close, default=marks[0].at)
