@@ -207,7 +207,7 @@ def test_the_whole_log_opens_as_text(page: Page) -> None:
 def test_a_dead_letter_that_still_can_not_be_read_says_so(page: Page) -> None:
     page.goto("/dead-letters")
     page.locator("tr", has_text="{broken").get_by_role("button", name="Resend").click()
-    assert "still can't be read" in page.locator("[role=status]").inner_text()
+    assert "still cannot be read" in page.locator("[role=status]").inner_text()
     assert page.locator("tr", has_text="{broken").get_by_role("button").count() == 1
 
 

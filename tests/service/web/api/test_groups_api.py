@@ -51,7 +51,7 @@ def test_failures_of_one_kind_are_a_group_with_what_it_cost(stocked: TestClient)
     listed = stocked.get(f"/api/v1/failures?group={modules['id']}").json()["items"]
     assert {row["job_id"] for row in listed} == {"0", "1", "2"}
     told = stocked.get(f"/api/v1/groups/{modules['id']}").json()
-    assert "same line" in told["why_together"][0]
+    assert "same first error line" in told["why_together"][0]
     assert {facet["name"] for facet in told["group"]["facets"] if facet["kind"] == "user"} == {
         "user0",
         "user1",
