@@ -9,8 +9,10 @@ from pydantic import AfterValidator, WithJsonSchema
 
 from service.errors import FieldError, InvalidInput
 
-EXPECTED = 'a time with zone such as "2026-11-20T03:41:57Z", a day such as "2026-11-20", '
+EXPECTED = (
+    'a time with zone such as "2026-11-20T03:41:57Z", a day such as "2026-11-20", '
     'or a span before now such as "24h" or "7d"'
+)
 _SPAN = re.compile(r"(?P<count>[0-9]{1,4})(?P<unit>[hdw])", re.ASCII)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _INSTANT = re.compile(
