@@ -70,7 +70,7 @@ class Site:
 def running(folder: Path) -> Iterator[Site]:
     """A service for as long as it is needed; what is live looks often."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("service.web.pages.live.EVERY_S", 0.1)
+        patch.setattr("service.web.pages.live.INTERVAL_S", 0.1)
         world = make_world(folder)
         sessions = {}
         with world.store.unit_of_work() as work:

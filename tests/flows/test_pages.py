@@ -257,7 +257,7 @@ def test_logging_in_with_a_pasted_token(browser: Browser, tmp_path: Path) -> Non
         made.goto("/failures?side=user")
         made.get_by_label("API token").fill("flt_wrong")
         made.get_by_role("button", name="Log in").click()
-        assert "not known" in made.locator("[role=alert]").inner_text()
+        assert "This token is unknown" in made.locator("[role=alert]").inner_text()
         made.get_by_label("API token").fill(secret)
         made.get_by_role("button", name="Log in").click()
         assert made.url.endswith("/failures?side=user")

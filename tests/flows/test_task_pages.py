@@ -73,7 +73,7 @@ def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Va
     expect(boxes.and_(page.locator(":checked"))).to_have_count(4)
     boxes.first.uncheck()
     if variant.scripts:
-        assert "3 ticked" in page.locator(".bulk").inner_text()
+        assert "3 selected" in page.locator(".bulk").inner_text()
     page.locator(".bulk select[name=cause]").select_option("system")
     page.locator(".bulk select[name=symptom]").select_option("none")
     page.get_by_role("button", name="Correct", exact=True).click()

@@ -145,7 +145,7 @@ SCRIPT = f"/static/faultline.js?v={sha256(_SCRIPT).hexdigest()[:12]}"
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on for ever otherwise ends at once."""
-    monkeypatch.setattr("service.web.pages.live.LASTS_S", 0.0)
+    monkeypatch.setattr("service.web.pages.live.MAX_DURATION_S", 0.0)
 
 
 def routes(app: FastAPI) -> Iterator[tuple[str, str]]:
