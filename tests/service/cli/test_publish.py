@@ -61,5 +61,7 @@ def test_without_settings_it_says_which_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", raising=False)
-    assert main(["publish", str(tmp_path / "x")]) == 2
+    events = tmp_path / "events.jsonl"
+    events.write_text("{}\n")
+    assert main(["publish", str(events)]) == 2
     assert "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS" in capsys.readouterr().err

@@ -23,7 +23,7 @@ def test_does_it_now_and_then_whatever_comes_of_it_until_closed(caplog: pytest.L
             assert done.acquire(timeout=10)
         beside.close()
     assert "later: the database does not answer" in caplog.text
-    assert "failed; it will be tried again" in caplog.text
+    assert "failed and will be retried" in caplog.text
     while done.acquire(blocking=False):
         pass
     assert not done.acquire(timeout=0.1)

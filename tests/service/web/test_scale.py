@@ -81,7 +81,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (failure_listing, "Q_WINDOW", 500),
         (group_listing, "WINDOW", 10),
         (group_listing, "FEW", 5),
-        (bounded_count, "COUNTED", 100),
+        (bounded_count, "COUNT_LIMIT", 100),
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
