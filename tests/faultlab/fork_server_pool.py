@@ -28,7 +28,14 @@ class Zygotes:
             return held[1]
         address = str(self._folder / f"{len(self._running)}-{time.monotonic_ns()}")
         here = Path(fork_server.__file__)
-        words = [str(environment.python(name)), "-u", str(here), address, str(here.with_name("process_setup.py")), *preload]
+        words = [
+            str(environment.python(name)),
+            "-u",
+            str(here),
+            address,
+            str(here.with_name("process_setup.py")),
+            *preload,
+        ]
         env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self._folder), "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
         log = (self._folder / "log").open("ab")
         process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder)
