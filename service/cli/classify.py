@@ -37,7 +37,7 @@ _PIECE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line that needs no classification: what is answered, and whether it was bad."""
+    """A line that needs no classification: the answer to it, and whether the line was bad."""
 
     value: dict[str, Any]
     bad: bool = False
@@ -91,7 +91,7 @@ def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Ans
 
 
 def _lines(source: IO[bytes]) -> Iterator[bytes]:
-    """The lines; of one that is longer than any event only as much as tells so."""
+    """Yield the lines; a line longer than any event is cut to the length that proves it too long."""
     while line := source.readline(MAX_EVENT_BYTES + 2):
         yield line
         while line and not line.endswith(b"\n"):
@@ -114,7 +114,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 
 
 def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
-    """The verdict/1 object with the policy's advice for this one event, without history."""
+    """Return the verdict/1 object with the policy's advice for this one event, without history."""
     return VerdictBody.from_verdict(
         verdict,
         advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules),
@@ -145,10 +145,10 @@ def classify(
 
 
 def run(args: argparse.Namespace) -> int:
-    """Classify a file.
+    """Classify the events of a file.
 
     Raises:
-        ModelUnavailable: there is no model, or a foreign one.
+        ModelUnavailable: there is no model, or it is not a model of this version.
         ConfigurationError: a setting is wrong, or a file can't be opened.
     """
     configured = settings.read()

@@ -1,4 +1,4 @@
-"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: figures of the classifier next to baselines."""
+"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: compare the classifier with baselines."""
 
 import argparse
 import json
@@ -53,7 +53,7 @@ def _read(file: Path) -> list[LabelledCase]:
 
 
 def table(evaluations: Sequence[Evaluation]) -> str:
-    """The figures as a plain table, one column for each predictor."""
+    """Return the metrics as a plain table, one column for each predictor."""
     first = evaluations[0]
     lines = [f"{'':34s}" + "".join(f"{one.name:>26s}" for one in evaluations)]
     for axis, figures in first.axes.items():
@@ -88,7 +88,7 @@ def table(evaluations: Sequence[Evaluation]) -> str:
 def evaluations(
     cases: Sequence[LabelledCase], answers: Sequence[tuple[str, Sequence[Answer]]]
 ) -> dict[str, list[Evaluation]]:
-    """Figures of each predictor: of all cases under "", then of each medium (log, report) if cases name theirs."""
+    """Return the metrics of each predictor: for all cases under "", and each medium (log, report) named in cases."""
     parts = {"": list(range(len(cases))), **metrics.by_medium(cases)}
     return {
         medium: [
@@ -100,7 +100,7 @@ def evaluations(
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, print the figures, write the report."""
+    """Evaluate, print the metrics and write the report."""
     if args.json is not None and args.cases is not None:
         raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
     check_writable(args.json)

@@ -1,4 +1,4 @@
-"""Input and output files named on the command line; an unusable one is a usage error in one line."""
+"""Input and output files named on the command line; an unusable file is a usage error, reported in one line."""
 
 import os
 import sys
@@ -59,7 +59,7 @@ def check_writable(path: Path | None) -> None:
     """Check that a file can be created or overwritten, before anything is done; None is standard output.
 
     Raises:
-        ConfigurationError: it can't.
+        ConfigurationError: the file can't be created or overwritten.
     """
     if path is None:
         return

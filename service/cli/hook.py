@@ -35,7 +35,7 @@ KINDS = {
     "command": "run a program for each request",
 }
 FLAG_ONLY = ("command",)
-LEASE_BEYOND_S = 10  # a program is ended before its lease is
+LEASE_BEYOND_S = 10  # the program is terminated before its lease expires
 MARGIN_S = 5.0
 
 

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """List models, or check one's files and print its manifest.
 
     Raises:
-        ModelUnavailable: there is no model, or a foreign or damaged one.
+        ModelUnavailable: there is no model, or it is damaged or not a model of this version.
     """
     in_use = settings.read().model_dir
     if args.action == "list":

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError(f"--port: expected 0 to 65535, got {given['port']}")
     read = read.model_copy(update=given)
     configure_logging()
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # logs details of the database at length
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # logs details of the database in long messages
     parts = compose.build(read)
     try:
         return _serve(parts, with_worker=args.with_worker)

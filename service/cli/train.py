@@ -29,10 +29,10 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:
-    """The cases of an operator's files.
+    """Return the labelled cases of an operator's files.
 
     Raises:
-        InvalidInput: a file can't be read or a line is no labelled case; names the place.
+        InvalidInput: a file can't be read, or a line is not a labelled case; the message names the file and line.
     """
     cases: list[labelled_cases.LabelledCase] = []
     for file in files:
@@ -46,13 +46,13 @@ def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:
 
 
 def _default_output() -> Path:
-    """FAULTLINE_MODEL_DIR, but never the folder of the packaged model: an upgrade would overwrite what was trained."""
+    """Return FAULTLINE_MODEL_DIR, but never the packaged model's folder: an upgrade would overwrite a trained model."""
     configured = settings.read().model_dir
     return settings.trained_model_dir() if configured == settings.packaged_model_dir() else configured
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and save."""
+    """Train and save the model."""
     folder = args.output or _default_output()
     cases = [*training_cases.packaged(), *read_cases(args.add)]
     try:

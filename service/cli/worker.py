@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     if len(slots) == 1:
         return one(slots[0].number, stop)
-    gc.freeze()  # what is there now stays shared between the processes
+    gc.freeze()  # loaded objects stay shared between the processes
     return Supervisor([slot.number for slot in slots], one, FATAL_CODES).run(stop)
 
 
@@ -140,10 +140,10 @@ def node_event_consumer(services: compose.Services, stop: ShutdownFlag, member: 
 
 
 def freeze_memory() -> None:
-    """Exclude loaded objects from garbage collection and collect less often.
+    """Exclude loaded objects from garbage collection and make collections less frequent.
 
-    A batch creates a million short-lived objects; with the default thresholds collection takes an eighth of its
-    processor time (measured).
+    A batch creates a million short-lived objects; with the default thresholds, garbage collection takes an eighth of
+    the processor time (measured).
     """
     gc.collect()
     gc.freeze()
@@ -151,7 +151,7 @@ def freeze_memory() -> None:
 
 
 def _make_dead_letter_topic(config: KafkaConfig) -> None:
-    """Create the dead-letter topic: a broker may create none, and the first dead letter would block the consumer."""
+    """Create the dead-letter topic, since a missing topic would block the consumer at the first dead letter."""
     try:
         ensure_topic(config, config.dead_letter_topic)
     except FaultlineError as error:

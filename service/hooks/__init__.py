@@ -1,1 +1,1 @@
-"""Programs that run beside a scheduler and act on requests; they talk to the service by its API only."""
+"""Programs that run next to a scheduler and execute requests; they use only the API of the service."""

@@ -1,9 +1,9 @@
 """The hook's write-ahead journal: each action is on disk before it is executed.
 
-One file a request, written under a temporary name, synced, renamed, and its folder synced. The states in a file are
-`intended` (about to execute), `acted` (has an outcome, not yet reported) and `told` (reported). Reported files stay in
-`told/` for some days, so that a repeated request is answered from the journal and not executed again. A damaged file is
-moved to `set-aside/` and logged; its request counts as started.
+There is one file for each request. It is written under a temporary name, synced and renamed; then its folder is synced.
+The states in a file are `intended` (about to execute), `acted` (has an outcome that is not reported yet) and `told`
+(reported). Reported files stay in `told/` for some days, so that a repeated request is answered from the journal and
+not executed again. A damaged file is moved to `set-aside/` and logged; its request counts as started.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ class Journal:
     Args:
         folder: created if missing.
         kind: kind of the hook.
-        clock: for the ages of files.
+        clock: used for the ages of files.
         patience_s: time to wait for commands of an earlier process, which also lock the folder.
 
     Raises:

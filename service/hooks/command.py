@@ -1,8 +1,8 @@
 """Any program as a hook: the request is one JSON object on its standard input, the exit code is the result.
 
-0: done (a last line of JSON such as {"new_job_id": "77"} or {"result": "already_done", "detail": "..."} is read),
-75 (EX_TEMPFAIL of sysexits.h): retry later, anything else: failed. Whether an interrupted program did its work can't be
-found out: such a request becomes `unknown` and is not repeated automatically.
+Exit code 0: done (a last output line of JSON such as {"new_job_id": "77"} or {"result": "already_done", "detail": ".."}
+is read). 75 (EX_TEMPFAIL of sysexits.h): retry later. Any other code: failed. It cannot be determined whether an
+interrupted program did its work: such a request becomes `unknown` and is not repeated automatically.
 """
 
 import json
@@ -34,7 +34,7 @@ class CommandScheduler:
 
     Args:
         program: the program and its first arguments.
-        timeout_s: time limit in seconds; then its process group is killed.
+        timeout_s: time limit in seconds, after which the process group of the program is killed.
     """
 
     kind = "command"

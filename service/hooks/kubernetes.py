@@ -1,7 +1,7 @@
-"""Kubernetes: a new Job from the old one's spec, once the old one has failed for good.
+"""Kubernetes: creates a new Job from the spec of the old one, after the old one has failed permanently.
 
-The new Job's name is made from the request's id, and a name exists once: whoever creates it again is told so. The old
-Job and its pods are left as they are, for whoever wants to look into them.
+The name of the new Job is derived from the request id, so a second attempt to create it is rejected as a conflict. The
+old Job and its pods are left unchanged for later inspection.
 """
 
 import logging
@@ -27,8 +27,8 @@ OPT_IN = "faultline/resubmit"
 OWN_CONTROLLER = "kubernetes.io/job-controller"
 BATCH = "batch/v1"
 ENDING_RETRY_S = 20.0
-CLOCKS = timedelta(seconds=5)  # how far the clocks of cluster and service may lie apart
-# How long a Job that was created is sure to be found, where nothing says that it is deleted earlier.
+CLOCKS = timedelta(seconds=5)  # maximum clock difference between cluster and service
+# How long a created Job can certainly be found if no setting deletes it earlier.
 KEPT = timedelta(hours=1)
 LEAST_KEPT = timedelta(seconds=30)
 PODS_MOST = 500
@@ -36,24 +36,24 @@ NOTE_MOST = 1_000
 
 
 class Api(Protocol):
-    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+    """The methods of the cluster client that are used here (service.kubernetes.api.KubernetesApi)."""
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
     def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
     def close(self) -> None:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A job's id, taken apart."""
+    """The parsed parts of a job id."""
 
     namespace: str
     name: str
@@ -71,9 +71,9 @@ class KubernetesScheduler:
     """See `service.hooks.request.Scheduler`.
 
     Args:
-        api: the cluster.
-        clock: for how long ago something was begun.
-        write_back: tell of what was done by an Event on the old Job, where the hook may create Events.
+        api: the client of the cluster.
+        clock: used to compute the time since an earlier attempt.
+        write_back: report the result as an Event on the old Job, if the hook may create Events.
     """
 
     kind = "kubernetes"
@@ -102,7 +102,7 @@ class KubernetesScheduler:
         assert place is not None, "look refuses it"
         try:
             return self._act(place, request, lease)
-        except (FaultlineError, ManifestError) as error:  # forbidden, over a quota, refused by an admission webhook ...
+        except (FaultlineError, ManifestError) as error:  # forbidden, over a quota, rejected by an admission webhook
             return _said_no(error)
 
     def _look(self, place: _Place, request: Request, begun_at: datetime | None) -> Ready | Settled | Failed:
@@ -128,14 +128,14 @@ class KubernetesScheduler:
         return Settled("done", f"created Job {made.namespace}/{made.name}{_without(request)}", made.job_id)
 
     def maintain(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
         """See `Scheduler`."""
         self._api.close()
 
     def _made(self, place: _Place, request: Request) -> Settled | None:
-        """What the new Job's name says: somebody created it already, or nobody has."""
+        """Check whether a Job with the new name exists already."""
         new = _Place(place.namespace, manifest.new_job_name(place.name, request.request_id))
         try:
             found = self._api.get(new.path)
@@ -147,10 +147,10 @@ class KubernetesScheduler:
         return Settled("done", f"Job {new.namespace}/{new.name} was created before", new.job_id)
 
     def _against(self, job: Object, request: Request, begun_at: datetime | None) -> Settled | Failed | None:
-        """What speaks against a new Job; None: nothing does.
+        """Return the reason not to create a new Job; None: there is no reason.
 
         Raises:
-            UnreadableRecord: the Job names a field that is wrong.
+            UnreadableRecord: a field of the Job is invalid; the error names it.
         """
         meta = kubernetes_meta.read_meta(job)
         spec = field_reading.mapping(job, "spec")
@@ -165,7 +165,7 @@ class KubernetesScheduler:
         return None
 
     def _ending(self, job: Object) -> Settled | Failed | None:
-        """What the Job's conditions say; None: it has failed for good."""
+        """Evaluate the conditions of the Job; None: it has failed permanently."""
         status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
         conditions = kubernetes_meta.true_conditions(status)
         if "Complete" in conditions:
@@ -186,7 +186,7 @@ class KubernetesScheduler:
         return Settled("refused", why)
 
     def _killed(self, place: _Place) -> str | None:
-        """The container that was killed for its memory, in the Job's last pods; None: not known."""
+        """Return the container in the Job's last pods that was killed for exceeding its memory limit; None: unknown."""
         query = {"labelSelector": f"batch.kubernetes.io/job-name={place.name}", "limit": PODS_MOST}
         try:
             pods = self._api.get(collection("v1", "pods", place.namespace), query).get("items") or ()
@@ -196,7 +196,7 @@ class KubernetesScheduler:
         return next((one.name for one in ended if one.reason == "OOMKilled"), None)
 
     def _tell(self, job: Object, request: Request, made: _Place) -> None:
-        """An Event on the old Job, for whoever looks at it; what goes wrong with it changes nothing."""
+        """Create an Event on the old Job for its users; errors are ignored."""
         if not self._write_back:
             return
         meta = field_reading.mapping(job, "metadata")
@@ -228,10 +228,10 @@ class KubernetesScheduler:
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> KubernetesScheduler:
-    """The cluster that a kubeconfig names, or the one this runs in.
+    """Connect to the cluster of a kubeconfig, or to the cluster that this process runs in.
 
     Raises:
-        ConfigurationError: there is none, or the client is not installed.
+        ConfigurationError: there is no cluster, or the client is not installed.
     """
     try:
         from service.kubernetes import connect as cluster  # noqa: PLC0415 - the client is an extra
@@ -250,10 +250,10 @@ def _gone(begun_at: datetime | None) -> Settled:
 
 
 def _said_no(error: FaultlineError | ManifestError) -> Settled:
-    """A refusal for good.
+    """Return a permanent rejection.
 
     Raises:
-        SchedulerUnavailable: it was none; the cluster did not answer.
+        SchedulerUnavailable: the cluster did not answer, so it is not a rejection.
     """
     if isinstance(error, ClusterUnavailable | VersionExpired):
         raise SchedulerUnavailable(error.detail) from None
@@ -270,7 +270,7 @@ def _place(job_id: str) -> _Place | None:
 
 
 def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
-    """A Job's name can be used again."""
+    """Detect a newer Job that reuses the name of the old one."""
     before = request.extra.get("ended_before")
     try:
         until = None if before is None else datetime.fromisoformat(before)
@@ -282,7 +282,7 @@ def _another(meta: kubernetes_meta.Meta, request: Request) -> Settled | None:
 
 
 def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Request) -> Settled | None:
-    """What the Job's owner, or its controller, has against it."""
+    """Return the objection of the Job's owner or controller, if any."""
     wish = _wish(meta, spec)
     manager = spec.get("managedBy")
     why = None
@@ -300,7 +300,7 @@ def _refusal(meta: kubernetes_meta.Meta, spec: Mapping[str, Any], request: Reque
 
 
 def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
-    """What the Job's owner wants, said on the Job or on its pods; of two words the more careful one."""
+    """Return the mode that the owner set on the Job or on its pods; if they differ, the more cautious one."""
     template = field_reading.mapping(field_reading.mapping(spec, "template", "spec."), "metadata", "spec.template.")
     pods = [
         field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")

@@ -1,4 +1,4 @@
-"""The new Job: the old one's spec without what the server and its controllers put there, with what is asked for. Pure.
+"""Builds the manifest of the new Job: the old spec without server-generated fields, with the requested changes. Pure.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
 """
@@ -21,44 +21,44 @@ RESUME_VARIABLE = "FAULTLINE_RESUME_FROM"
 BATCH_VARIABLE = "FAULTLINE_BATCH_FACTOR"
 KUEUE = "kueue.x-k8s.io/queue-name"
 
-# The Job controller makes these anew; an old one's would make the new Job take the old one's pods for its own.
+# The Job controller generates these; the values of the old Job would make the new Job adopt the old Job's pods.
 GENERATED = (
     "controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name",
 )  # fmt: skip
-# By these, programs that deploy would take the new Job for one of theirs, and delete or "correct" it.
+# With these, deployment tools would treat the new Job as one of theirs, and delete or "correct" it.
 DEPLOYED = (
     "kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/", "meta.helm.sh/",
     "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/", "batch.kubernetes.io/job-tracking",
     "batch.kubernetes.io/cronjob-scheduled-timestamp", "kueue.x-k8s.io/workload",
 )  # fmt: skip
-NAME_MOST = 63  # it is a label of the pods too
+NAME_MOST = 63  # it is also a label of the pods
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _OWN_ENDING = re.compile(r"-f[0-9a-f]{10}$")
-# More than this is no correction of a request but another job.
+# A larger factor is not a correction of a request but a different job.
 MEMORY_MOST = 4.0
 
 
 class ManifestError(Exception):
-    """What is asked for can't be made of this Job; says why."""
+    """The requested change cannot be made to this Job; the text gives the reason."""
 
 
 def new_job_name(old: str, request_id: str) -> str:
-    """The new Job's name: the old one's, and an ending made from the request's id, so that it exists once."""
+    """Return the name of the new Job: the old name with a suffix derived from the request id, so that it is unique."""
     ending = "-f" + hashlib.sha256(request_id.encode()).hexdigest()[:10]
     stem = _OWN_ENDING.sub("", old)[: NAME_MOST - len(ending)].rstrip("-.")
     return f"{stem or 'job'}{ending}"
 
 
 def new_job(job: Mapping[str, Any], request: Request, killed: str | None = None) -> dict[str, Any]:
-    """The Job to create.
+    """Return the Job to create.
 
     Args:
-        job: the old one, as the server has it.
-        request: what is asked for.
-        killed: the container that was killed for its memory, where that is known.
+        job: the old Job, as the server returned it.
+        request: the request to execute.
+        killed: the container that was killed for exceeding its memory limit, if known.
 
     Raises:
-        ManifestError: it is bound to a node that it must not run on, or its requests can't be changed so.
+        ManifestError: the Job is bound to an excluded node, or its resource requests can't be changed as requested.
     """
     meta = job.get("metadata") or {}
     spec = copy.deepcopy(dict(job.get("spec") or {}))
@@ -96,7 +96,7 @@ def _kept(given: Any) -> dict[str, str]:
 
 
 def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
-    """What tells of the request, of the job it repeats, and of its lineage; values of any length."""
+    """Return annotations with the request, the repeated job and its lineage; their values may have any length."""
     told = request.extra.get("labels")
     own = {str(key): str(value) for key, value in told.items()} if isinstance(told, Mapping) else {}
     before = {**(meta.get("annotations") or {}), **(meta.get("labels") or {})}
@@ -110,12 +110,12 @@ def _marks(meta: Mapping[str, Any], request: Request) -> dict[str, str]:
 
 
 def _as_labels(own: Mapping[str, str]) -> dict[str, str]:
-    """Those that a selector may look for and that fit."""
+    """Return the values that are useful for selectors and valid as labels."""
     return {key: own[key] for key in (REQUEST, LINEAGE) if key in own and _LABEL.fullmatch(own[key])}
 
 
 def _queue(spec: MutableMapping[str, Any], labels: Mapping[str, str]) -> None:
-    """A Job of Kueue waits until its queue lets it go; any other starts at once, as the old one did in the end."""
+    """A Job of Kueue is created suspended until its queue admits it; any other Job starts at once."""
     if KUEUE in labels:
         spec["suspend"] = True
     else:
@@ -123,7 +123,7 @@ def _queue(spec: MutableMapping[str, Any], labels: Mapping[str, str]) -> None:
 
 
 def _elsewhere(pod: MutableMapping[str, Any], nodes: tuple[str, ...]) -> None:
-    """Not on these nodes, whatever labels they bear; an affinity that is there goes on to hold."""
+    """Exclude these nodes, whatever labels they have; an existing affinity stays in force."""
     if not nodes:
         return
     bound = pod.get("nodeName") or (pod.get("nodeSelector") or {}).get("kubernetes.io/hostname")
@@ -133,7 +133,7 @@ def _elsewhere(pod: MutableMapping[str, Any], nodes: tuple[str, ...]) -> None:
     affinity = pod.get("affinity") or {}
     node = affinity.get("nodeAffinity") or {}
     required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    # One name each: the API takes no more, and all of them must hold. The terms are alternatives.
+    # One name in each: the API accepts only one, and all must hold. The terms are alternatives.
     without = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in nodes]
     terms = required.get("nodeSelectorTerms") or [{}]
     required["nodeSelectorTerms"] = [
@@ -153,7 +153,7 @@ def _changed(
 
 
 def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | None) -> None:
-    """Give what is more to the container that was killed, else to the one with the most."""
+    """Give the increase to the container that was killed, else to the one with the largest request."""
     limits = {}
     for one in pod.get("containers") or ():
         given = (one.get("resources") or {}).get("limits") or {}
@@ -163,7 +163,7 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
     if total == 0:
         raise ManifestError("more memory is asked for, and no container of the Job has a memory limit")
     if wanted > MEMORY_MOST * total and pods > 1:
-        wanted = -(-wanted // pods)  # reckoned for all pods at once
+        wanted = -(-wanted // pods)  # the total of all pods
     if wanted > MEMORY_MOST * total:
         raise ManifestError(
             f"{wanted} bytes of memory are asked for, more than {MEMORY_MOST:g} times the limit of {total}"
@@ -180,7 +180,7 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
 
 
 def _variables(pod: Mapping[str, Any], request: Request) -> None:
-    """For programs that look: where to go on from, and by how much to make the batch smaller."""
+    """Return environment variables for the program: where to resume, and by how much to reduce the batch size."""
     told = {}
     if request.resume_from is not None:
         told[RESUME_VARIABLE] = request.resume_from

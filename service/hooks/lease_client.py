@@ -19,10 +19,10 @@ from service.hooks.request import Request, Settled
 log = logging.getLogger(__name__)
 
 ANSWER_BYTES = 4 << 20
-RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted
+RETRY_AFTER_LONGEST_S = 3600.0  # longest accepted value
 RETRY_LONGEST_S = 86_400.0  # longest sent
 LONGEST = 4_000  # characters of a reported text
-GONE = (404, 409, 410)  # not known, withdrawn or leased again: this lease is over
+GONE = (404, 409, 410)  # not known, withdrawn or leased again: this lease is no longer valid
 SLOW_DOWN = (408, 425, 429)
 SERVER = 500
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from service.hooks.request import Action, Request
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
-# Host names of RFC 1123, with the underscore that some sites use; no leading dash, no list syntax.
+# Host names of RFC 1123, plus the underscore that some sites use; no leading dash, no list syntax.
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 ACTIONS = ("requeue", "submit")
 MOST_NODES = 1_000
@@ -31,10 +31,10 @@ class InvalidRequest(Exception):
 
 
 def read_request(item: Any, good_until: datetime) -> Request:
-    """One entry of the service's answer.
+    """Parse one entry of the service's answer.
 
     Raises:
-        InvalidRequest: names the field.
+        InvalidRequest: names the invalid field.
     """
     if not isinstance(item, dict):
         raise InvalidRequest("expected an object for each request")

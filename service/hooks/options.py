@@ -1,4 +1,4 @@
-"""What an operator can set for a hook: by flags, or by FAULTLINE_HOOK_* environment variables; flags win."""
+"""The options of a hook: command-line flags, or FAULTLINE_HOOK_* environment variables; flags take precedence."""
 
 import re
 import ssl
@@ -97,10 +97,10 @@ class HookOptions(BaseModel):
         return self
 
     def listens_on(self) -> tuple[str, int]:
-        """Address and port of `listen`.
+        """Return the address and port of `listen`.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the value is not an address and port.
         """
         host, colon, port = (self.listen or "").rpartition(":")
         if not colon or not host or not port.isdecimal() or int(port) > LAST_PORT:
@@ -108,7 +108,7 @@ class HookOptions(BaseModel):
         return host.strip("[]"), int(port)
 
     def tls(self) -> ssl.SSLContext:
-        """Whom to trust, and as whom to speak.
+        """Return the TLS context: the trusted certificates and the client certificate.
 
         Raises:
             ConfigurationError: a file can't be used.
@@ -123,10 +123,10 @@ class HookOptions(BaseModel):
 
 
 def read(flags: Mapping[str, Any], environ: Mapping[str, str]) -> HookOptions:
-    """The options of this process.
+    """Return the options of this process.
 
     Args:
-        flags: by field name; None: not given.
+        flags: values by field name; None: not given.
         environ: the environment.
 
     Raises:

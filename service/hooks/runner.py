@@ -23,7 +23,7 @@ AWAY_RETRY_S = 30.0
 REFUSED_PAUSE_S = 60.0
 LEAST_PAUSE_S = 1.0
 MOST_A_ROUND = 200
-LONGEST = 2_000  # characters of an error
+LONGEST = 2_000  # maximum length of an error text
 EARLY = timedelta(seconds=1)
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -189,7 +189,7 @@ class HookRunner:
             self._afterwards(request, intent)
 
     def _afterwards(self, request: Request, intent: Intent) -> None:
-        """The lease has expired: change nothing, but report an outcome that can be found."""
+        """Handle an expired lease: change nothing, but report an outcome that can be found."""
         try:
             seen = self._scheduler.inspect(request, begun_at=intent.at)
         except SchedulerUnavailable as away:
@@ -268,7 +268,7 @@ class HookRunner:
 
 
 class _LeaseDeadline:
-    """The lease deadline by this machine's clock."""
+    """Return the lease deadline by this machine's clock."""
 
     def __init__(self, good_until: datetime, clock: Clock) -> None:
         self._good_until = good_until

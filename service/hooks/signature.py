@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from service.deliveries.channels import signing
 
-TOLERANCE = timedelta(minutes=5)  # as the specification's own verifiers
+TOLERANCE = timedelta(minutes=5)  # the same value as in the specification's reference implementations
 LONGEST_ID = 256
 
 

@@ -1,8 +1,8 @@
-"""Slurm: the same job again without the bad node, or a new submission where Slurm has forgotten the job.
+"""Slurm: requeues the job without the bad node, or submits it again if Slurm no longer knows the job.
 
-Measured on Slurm 24.11: a finished job's comment can't be changed, so the request's id goes into it between
-`requeuehold` and `release`; `release` is the moment that counts, and all before it can be repeated. Slurm lets a
-requeued job wait 120 s unless its StartTime is set. After MinJobAge (300 s) neither requeue nor script are to be had.
+Measured on Slurm 24.11: the comment of a finished job can't be changed, so the request id is written into it between
+`requeuehold` and `release`. `release` is the decisive step; all steps before it can be repeated. Slurm delays a
+requeued job by 120 s unless its StartTime is set. After MinJobAge (300 s) neither requeue nor script is available.
 """
 
 import logging
@@ -25,22 +25,22 @@ log = logging.getLogger(__name__)
 
 COMPLETING_RETRY_S = 10.0
 REFUSED_RETRY_S = 60.0
-CLOCKS = timedelta(seconds=5)  # how far the clocks of controller, service and hook may lie apart
+CLOCKS = timedelta(seconds=5)  # maximum clock difference between controller, service and hook
 MOST_SAVED_A_ROUND = 50
 LONGEST_NOTE = 300
-NOT_TELLING = "does not apply"  # rules that were asked and did not speak
+NOT_TELLING = "does not apply"  # the detail of a rule that was evaluated and does not apply
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmOptions:
-    """What an administrator may choose.
+    """Options that an administrator may set.
 
     Attributes:
-        as_root: submit for the jobs' users (`sbatch --uid`), which root may.
-        save_scripts: keep the scripts of failed jobs for later submissions.
-        link: where the service's pages are; given, a line on the failure goes into the job's AdminComment.
-        spool: the controller's StateSaveLocation, for the environments of failed jobs.
-        settle_s: so long after an intent was written nothing is concluded from what is not to be seen yet.
+        as_root: submit as the jobs' users (`sbatch --uid`), which only root may do.
+        save_scripts: save the scripts of failed jobs for later submissions.
+        link: URL of the service's pages; if set, a line about the failure is written into the job's AdminComment.
+        spool: the controller's StateSaveLocation, from which the environments of failed jobs are read.
+        settle_s: seconds after writing an intent during which the absence of an effect proves nothing.
     """
 
     as_root: bool = True
@@ -52,7 +52,7 @@ class SlurmOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do: with `job` as it is or was; `saved`: for a submission; `begun`: it is on hold for this request."""
+    """A planned action. `job`: current or earlier job; `saved`: for a submission; `begun`: on hold for this request."""
 
     job: SlurmJob
     exclude: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class SlurmScheduler:
         return Ready(f"requeue it{without}" if plan.saved is None else f"submit its script anew{without}")
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:
-        """See `Scheduler`; does what the last `look` found."""
+        """See `Scheduler`; executes the plan of the last `inspect`."""
         plan = self._plans.pop(request.request_id)
         wanted = replace(request, exclude_nodes=plan.exclude)
         return self._requeue(wanted, plan, lease) if plan.saved is None else self._submit(wanted, plan.saved, lease)
 
     def maintain(self) -> None:
-        """Save the scripts of jobs that failed, while Slurm still has them."""
+        """Save the scripts of failed jobs while Slurm still has them."""
         if not self._options.save_scripts:
             return
         self._scripts.prune()
@@ -115,7 +115,7 @@ class SlurmScheduler:
             log.warning("scripts of failed jobs are not saved now: %s", error)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; no resources are held."""
 
     def _look(self, request: Request, begun_at: datetime | None) -> _Plan | Settled | Failed:
         if JOB_ID.fullmatch(request.job_id) is None:
@@ -130,7 +130,7 @@ class SlurmScheduler:
         return self._known(request, job, begun_at)
 
     def _known(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled | Failed:
-        """What a job says that Slurm knows."""
+        """Evaluate a job that Slurm knows."""
         if words.comment_fields(job.comment).get(words.REQUEST) == request.request_id:
             if job.waits_on_hold:
                 return self._plan(request, job, begun=True)
@@ -143,7 +143,7 @@ class SlurmScheduler:
         return against or self._plan(request, job)
 
     def _going(self, request: Request, job: SlurmJob, begun_at: datetime | None) -> _Plan | Settled:
-        """The job waits or runs: by our own first step, or because Slurm or a person started it again."""
+        """Evaluate a pending or running job: started by our own first step, by Slurm or by a person."""
         ours = (
             begun_at is not None
             and job.waits_on_hold
@@ -157,7 +157,7 @@ class SlurmScheduler:
         return Settled("already_done", f"it is {job.states[0]}{on_hold} again already, by Slurm itself or a person")
 
     def _over(self, request: Request, job: SlurmJob) -> Settled | Failed | None:
-        """What its end says."""
+        """Evaluate the final state of the job."""
         if job.expedited:
             return Settled("already_done", "Slurm starts it again by itself (expedited requeue)")
         if job.completing:
@@ -172,7 +172,7 @@ class SlurmScheduler:
         return None
 
     def _forgotten(self, request: Request, begun_at: datetime | None) -> _Plan | Settled:
-        """Slurm does not know the job any more: its saved script is all there is."""
+        """Evaluate a job that Slurm no longer knows: only its saved script is available."""
         if begun_at is not None:
             self._wait_until_settled(begun_at)
             if self._clock.now() - begun_at > timedelta(seconds=self._memory()) - CLOCKS:
@@ -185,7 +185,7 @@ class SlurmScheduler:
         return self._refusal(request, saved.job) or self._plan(request, saved.job, saved=saved)
 
     def _refusal(self, request: Request, job: SlurmJob) -> Settled | None:
-        """What the job's owner, or the job itself, has against it."""
+        """Return the objection of the job's owner or of the job's own settings, if any."""
         wish = words.opt_in(job.comment)
         user = request.extra.get("user")
         why = None
@@ -204,10 +204,10 @@ class SlurmScheduler:
         return None if why is None else Settled("refused", why)
 
     def _wait_until_settled(self, begun_at: datetime | None) -> None:
-        """Return unless it was begun so lately that what was asked of Slurm may still come to pass.
+        """Return unless the earlier attempt is so recent that its Slurm commands may still take effect.
 
         Raises:
-            SchedulerUnavailable: it was.
+            SchedulerUnavailable: the attempt is that recent.
         """
         if begun_at is not None and self._clock.now() - begun_at < timedelta(seconds=self._options.settle_s):
             raise SchedulerUnavailable("it was begun moments ago; what came of it may not be seen yet")
@@ -215,7 +215,7 @@ class SlurmScheduler:
     def _plan(
         self, request: Request, job: SlurmJob, *, begun: bool = False, saved: SavedScript | None = None
     ) -> _Plan | Settled:
-        """The plan, if the nodes that are left are enough."""
+        """Return the plan if enough nodes remain."""
         partitions = self._tools.nodes()
         here = {node.partition(".")[0]: node for nodes in partitions.values() for node in nodes}
         exclude = tuple(here.get(node.partition(".")[0], "") for node in request.exclude_nodes)
@@ -235,7 +235,7 @@ class SlurmScheduler:
 
     def _requeue(self, request: Request, plan: _Plan, lease: Lease) -> Settled | Failed:
         job = plan.job
-        changes = self._changes(job, request)  # whatever can be wrong with them is found before the first step
+        changes = self._changes(job, request)  # errors in these are found before the first step
         if not plan.begun:
             lease.check()
             try:
@@ -284,7 +284,7 @@ class SlurmScheduler:
         if (line := self._line(request)) is not None:
             try:
                 self._tools.update(new, {"AdminComment": line})
-            except (SlurmRefused, SchedulerUnavailable) as error:  # it runs; only the note is missing
+            except (SlurmRefused, SchedulerUnavailable) as error:  # the job runs; only the note is missing
                 log.warning("job %s: no AdminComment: %s", new, error)
         return Settled("done", f"submitted as {new}{_without(request)}", new)
 

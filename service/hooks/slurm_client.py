@@ -1,4 +1,4 @@
-"""What the hook asks of a Slurm cluster; the commands (`slurm_tools`) and slurmrestd (`slurm_rest`) both answer it."""
+"""The Slurm client interface of the hook, implemented by the commands (`slurm_tools`) and slurmrestd (`slurm_rest`)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,44 +7,44 @@ from service.hooks.slurm_record import SlurmJob
 
 
 class SlurmClient(Protocol):
-    """A cluster. Each method raises SchedulerUnavailable where nobody answers, and SlurmRefused where Slurm said no."""
+    """A cluster. Each method raises SchedulerUnavailable if it does not answer, and SlurmRefused if Slurm rejects."""
 
     def job(self, job_id: str) -> SlurmJob | None:
-        """One job as the controller knows it; None: it does not, or not any more."""
+        """Return one job as the controller knows it; None: the controller does not know it, or no longer."""
         ...
 
     def find(self, word: str) -> list[str]:
-        """The jobs, ended ones in memory too, whose comment's last word is `word`."""
+        """Return the jobs, including ended jobs in memory, whose comment ends with `word`."""
         ...
 
     def ended_badly(self) -> list[tuple[str, int]]:
-        """Jobs in memory that failed, each with how often it was restarted."""
+        """Return the failed jobs in memory, each with its number of restarts."""
         ...
 
     def nodes(self) -> dict[str, frozenset[str]]:
-        """The nodes of each partition."""
+        """Return the nodes of each partition."""
         ...
 
     def memory_s(self) -> int:
-        """How long an ended job is known: MinJobAge, in seconds."""
+        """Return how long the controller keeps an ended job: MinJobAge, in seconds."""
         ...
 
     def script(self, job_id: str) -> str:
-        """The batch script of a job in memory."""
+        """Return the batch script of a job in memory."""
         ...
 
     def requeue_on_hold(self, job_id: str) -> None:
-        """Put an ended job back into the queue, on hold."""
+        """Requeue an ended job, on hold."""
         ...
 
     def update(self, job_id: str, changes: Mapping[str, str]) -> None:
-        """Change a waiting job: fields as `scontrol update` names them."""
+        """Change a pending job; the fields are named as in `scontrol update`."""
         ...
 
     def release(self, job_id: str) -> None:
-        """Let a held job start."""
+        """Release a held job."""
         ...
 
     def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
-        """Submit a new batch job; its id. `options` are sbatch's, each one `--name=value` or `--name`."""
+        """Submit a batch job and return its id. `options` are those of sbatch, each `--name=value` or `--name`."""
         ...

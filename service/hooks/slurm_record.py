@@ -1,11 +1,11 @@
-"""One job as `scontrol show job --json` tells it (data_parser v0.0.40 and later; read on Slurm 24.11)."""
+"""Parses a job from the output of `scontrol show job --json` (data_parser v0.0.40 and later; tested on Slurm 24.11)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-# Base states that are an end; https://slurm.schedmd.com/job_state_codes.html. Flags stand beside them in the list.
+# Base states that are final; https://slurm.schedmd.com/job_state_codes.html. The list also contains flags.
 ENDS = frozenset(
     {"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
 )
@@ -14,7 +14,7 @@ REQUEUED_ON_HOLD = "job requeued in held state"
 
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
-    """What the hook reads of a job. `raw`: all of the record. `job_id`: `123`, or `123_4` for an array's task."""
+    """The job fields that the hook reads. `raw`: the whole record. `job_id`: `123`, or `123_4` for an array task."""
 
     job_id: str
     states: tuple[str, ...]
@@ -38,30 +38,30 @@ class SlurmJob:
 
     @property
     def end(self) -> str | None:
-        """The state it ended in; None: it waits or runs."""
+        """The final state; None: the job is pending or running."""
         return next((state for state in self.states if state in ENDS), None)
 
     @property
     def completing(self) -> bool:
-        """Whether it has ended and is still being cleaned up."""
+        """Whether the job has ended and is still being cleaned up."""
         return "COMPLETING" in self.states
 
     @property
     def expedited(self) -> bool:
-        """Whether Slurm starts it again by itself and at once (`--requeue=expedite`, Slurm 25.11)."""
+        """Whether Slurm restarts the job automatically and at once (`--requeue=expedite`, Slurm 25.11)."""
         return "EXPEDITING" in self.states
 
     @property
     def waits_on_hold(self) -> bool:
-        """Whether it was put back into the queue and is held there."""
+        """Whether the job was requeued and is on hold."""
         return "PENDING" in self.states and self.held
 
 
 def read_job(raw: Mapping[str, Any]) -> SlurmJob:
-    """One entry of `jobs`.
+    """Parse one entry of `jobs`.
 
     Raises:
-        ValueError: it is no job's record; names the field.
+        ValueError: it is not a job record; the message names the field.
     """
     states = raw.get("job_state")
     states = [states] if isinstance(states, str) else states
@@ -95,7 +95,7 @@ def read_job(raw: Mapping[str, Any]) -> SlurmJob:
 
 
 def whole(raw: Mapping[str, Any], key: str) -> int | None:
-    """A number, plain or as {set, infinite, number}; None: not set, or without end."""
+    """Return a number, given plainly or as {set, infinite, number}; None: not set, or unlimited."""
     value = raw.get(key)
     if isinstance(value, Mapping):
         value = value.get("number") if value.get("set") and not value.get("infinite") else None
@@ -103,7 +103,7 @@ def whole(raw: Mapping[str, Any], key: str) -> int | None:
 
 
 def text(raw: Mapping[str, Any], key: str) -> str:
-    """A text; empty where there is none."""
+    """Return a text; empty if there is none."""
     value = raw.get(key)
     if isinstance(value, list):
         value = ",".join(str(one) for one in value)

@@ -1,8 +1,8 @@
-"""Slurm by slurmrestd: over its Unix socket or HTTP, with a token (auth/jwt) or the socket's own user.
+"""The Slurm client for slurmrestd: over its Unix socket or HTTP, with a token (auth/jwt) or as the socket's own user.
 
-Read and tried on Slurm 24.11 (API v0.0.42), which has no requeue, no job scripts and no configuration: those are asked
-of the commands, and so is what changes one task of an array (the API refuses it) and a submission that only `sbatch`
-can read. Each such reason is logged once.
+Tested on Slurm 24.11 (API v0.0.42), which has no requeue, no job scripts and no configuration. Commands are used for
+those, for changes to a single array task (rejected by the API), and for submissions that only `sbatch` can parse. Each
+such reason is logged once.
 """
 
 import logging
@@ -22,25 +22,25 @@ log = logging.getLogger(__name__)
 VERSIONS = ("v0.0.45", "v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40")  # Slurm 26.05 down to 23.11
 OK, BAD, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 300, 401, 403, 404
 UNKNOWN_JOB = 2017  # ESLURM_INVALID_JOB_ID
-# Of Slurm's errors (slurm_errno.h) these are its own no, after which nothing was changed; others, such as a lost
-# connection, leave open what happened. 9000 and above: slurmrestd itself did not take the question.
+# These Slurm errors (slurm_errno.h) are rejections that changed nothing. After other errors, such as a lost
+# connection, the outcome is unknown. 9000 and above: slurmrestd itself did not accept the request.
 _NO = (range(2000, 3000), range(9000, 10_000))
 _NOT_THE_TOKENS = ("invalid user id", "access/permission denied")
 _IGNORED = "Ignoring unknown field"
 
 
 class _NotAllowed(SlurmRefused):
-    """The token's user may not do this."""
+    """The user of the token is not permitted to do this."""
 
 
 class SlurmRest:
-    """The cluster, by slurmrestd; see `slurm_way.Slurm`.
+    """The Slurm client that uses slurmrestd; see `slurm_client.Slurm`.
 
     Args:
-        caller: how to ask it. Its token is of a user who may change others' jobs; without one slurmrestd has to trust
-            the socket's own user (rest_auth/local).
-        commands: for what the API can't do.
-        clock: the present.
+        caller: the HTTP client. The user of its token may change the jobs of others; without a token slurmrestd has to
+            trust the socket's own user (rest_auth/local).
+        commands: used for operations that the API does not offer.
+        clock: the clock.
     """
 
     def __init__(self, caller: SlurmRestTransport, commands: SlurmClient, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class SlurmRest:
         return found
 
     def ended_badly(self) -> list[tuple[str, int]]:
-        """See `Slurm`; asked of the commands, as the scripts are that it is asked for."""
+        """See `Slurm`; uses the commands, as do the scripts that need this value."""
         return self._commands.ended_badly()
 
     def nodes(self) -> dict[str, frozenset[str]]:
@@ -114,7 +114,7 @@ class SlurmRest:
             return
         try:
             self._change(job_id, wanted)
-        except _NotAllowed as error:  # never stop half-way, with a job on hold
+        except _NotAllowed as error:  # never stop between the steps, with a job on hold
             self._instead(f"scontrol makes changes: this token's user may not: {error}")
             self._commands.update(job_id, changes)
 
@@ -160,17 +160,17 @@ class SlurmRest:
             log.info("%s: %s", self._shown, reason)
 
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """What it answers; None: it knows no such job.
+        """Return the answer; None: slurmrestd knows no such job.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         if self._version is None:
             self._version = self._known_version()
         return self._checked(*self._caller.ask(method, f"/slurm/{self._version}/{path}", content))
 
     def _known_version(self) -> str:
-        """The newest version of the API that both know."""
+        """Return the newest API version that both sides support."""
         for version in VERSIONS:
             status, answer = self._caller.ask("GET", f"/slurm/{version}/ping/", None)
             if status == NOT_FOUND:
@@ -202,7 +202,7 @@ class SlurmRest:
 
 
 def _ids(raw: Mapping[str, Any]) -> list[str]:
-    """The numbers of one record's jobs: a waiting array is one record of several tasks."""
+    """Return the job numbers of one record: a pending array is one record with several tasks."""
     array, task, waiting = whole(raw, "array_job_id"), whole(raw, "array_task_id"), text(raw, "array_task_string")
     if array and task is None and waiting:
         return [f"{array}_{one}" for one in waiting.split(",") if one.isdecimal()]
@@ -213,6 +213,6 @@ def _ids(raw: Mapping[str, Any]) -> list[str]:
 
 
 def _ignored(answer: Mapping[str, Any] | None) -> list[str]:
-    """What of a question was not taken, though the answer is good."""
+    """Return the ignored parts of a request, although the answer reports success."""
     told = [one for one in (answer or {}).get("warnings") or () if isinstance(one, dict)]
     return [words for one in told if (words := str(one.get("description"))).startswith(_IGNORED)]

@@ -1,6 +1,6 @@
-"""One question to slurmrestd: over its Unix socket or TCP, an answer of bounded size, no redirects, no proxy.
+"""The HTTP client for slurmrestd: over its Unix socket or TCP, answers of bounded size, no redirects, no proxy.
 
-The token is asked for with each question, so that it can be changed without a restart; it is in no message.
+The token is read for each request, so that it can be changed without a restart; it appears in no message.
 """
 
 import http.client
@@ -16,20 +16,20 @@ from urllib.parse import urlsplit
 from service.clock import Clock
 from service.hooks.request import SchedulerUnavailable
 
-ANSWER_BYTES = 256 << 20  # all jobs of a large cluster
+ANSWER_BYTES = 256 << 20  # enough for all jobs of a large cluster
 _PART = 1 << 16
 UNIX = "unix:"
 
 
 class SlurmRestTransport:
-    """Where slurmrestd is.
+    """A client for one slurmrestd.
 
     Args:
-        url: `unix:/path`, or `http://HOST:PORT` or `https://...`, a path in front of /slurm is kept.
-        clock: for the time that an answer may take.
-        token: gives what goes into X-SLURM-USER-TOKEN; None: no such header.
-        tls: whom to trust, for https.
-        timeout_s: seconds for one question.
+        url: `unix:/path`, or `http://HOST:PORT` or `https://...`; a path before /slurm is kept.
+        clock: measures the time limit of an answer.
+        token: returns the value of X-SLURM-USER-TOKEN; None: the header is not sent.
+        tls: trusted certificates, for https.
+        timeout_s: time limit of one request in seconds.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class SlurmRestTransport:
     def ask(
         self, method: str, path: str, content: Mapping[str, Any] | None = None
     ) -> tuple[int, Mapping[str, Any] | None]:
-        """The status and the JSON object that came back; None: something else did.
+        """Return the status and the decoded JSON object; None: the body is something else.
 
         Raises:
-            SchedulerUnavailable: no answer, or not in time.
+            SchedulerUnavailable: there is no answer within the time limit.
         """
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "faultline-hook"}
         if self._token is not None:
@@ -95,10 +95,10 @@ class SlurmRestTransport:
 
 
 def token_of(reference: str) -> Callable[[], str]:
-    """Reads the token anew each time: `file:/path`, or `env:NAME`.
+    """Return a function that reads the token at each call, from `file:/path` or `env:NAME`.
 
     Raises:
-        SchedulerUnavailable: when called, and there is none.
+        SchedulerUnavailable: raised by the returned function if there is no token.
     """
 
     def read() -> str:
@@ -107,7 +107,7 @@ def token_of(reference: str) -> Callable[[], str]:
             token = (os.environ[name] if kind == "env" else Path(name).read_text(encoding="ascii")).strip()
         except (KeyError, OSError, ValueError):
             raise SchedulerUnavailable(f"slurmrestd's token can't be read from {reference}") from None
-        token = token.removeprefix("SLURM_JWT=")  # as `scontrol token` prints it
+        token = token.removeprefix("SLURM_JWT=")  # the format of `scontrol token`
         if not token or not token.isascii() or not token.isprintable():
             raise SchedulerUnavailable(f"{reference} holds no token")
         return token
@@ -121,7 +121,7 @@ class _OverSocket(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """Connect to the socket of that path."""
+        """Connect to the Unix socket."""
         opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             opened.settimeout(self.timeout)

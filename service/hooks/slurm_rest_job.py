@@ -1,7 +1,7 @@
-"""A job as slurmrestd wants it described, from what `scontrol update` and `sbatch` take.
+"""Converts the fields of `scontrol update` and the options of `sbatch` into slurmrestd's job description.
 
-Fields of `job_desc_msg`, the same in data_parser v0.0.40 to v0.0.42; https://slurm.schedmd.com/rest_api.html. Memory in
-MiB, times in minutes. Tried on Slurm 24.11.
+The fields are those of `job_desc_msg` in data_parser v0.0.40 to v0.0.42; https://slurm.schedmd.com/rest_api.html.
+Memory in MiB, times in minutes. Tested on Slurm 24.11.
 """
 
 import grp
@@ -14,7 +14,7 @@ Description = dict[str, Any]
 
 
 class UnsupportedOption(Exception):
-    """slurmrestd has no way to say this; the text names it."""
+    """slurmrestd cannot express this option; the text names it."""
 
 
 def _number(value: str) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def _each_gres(value: str) -> str:
 
 
 def _group(value: str) -> str:
-    """A group's number: slurmrestd 24.11 ends itself where it is given a name ("fatal: invalid type")."""
+    """Return the number of a group: slurmrestd 24.11 aborts if given a name ("fatal: invalid type")."""
     try:
         return value if value.isdecimal() else str(grp.getgrnam(value).gr_gid)
     except KeyError:
@@ -41,7 +41,7 @@ def _append(value: str) -> list[str]:
     return [value.upper()]
 
 
-# `scontrol update` name: field, and how its value is written.
+# `scontrol update` name: field, and the conversion of its value.
 _CHANGES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "ExcNodeList": ("excluded_nodes", _list),
     "ReqNodeList": ("required_nodes", _list),
@@ -50,7 +50,7 @@ _CHANGES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "MinMemoryNode": ("memory_per_node", _number),
     "TimeLimit": ("time_limit", _number),
 }
-# `sbatch` option: field, and how its value is written. `user_id` may be a name.
+# `sbatch` option: field, and the conversion of its value. `user_id` may be a name.
 _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "--uid": ("user_id", str),
     "--gid": ("group_id", _group),
@@ -82,20 +82,20 @@ _OPTIONS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 _SWITCHES: Mapping[str, tuple[str, Any]] = {"--requeue": ("requeue", True), "--no-requeue": ("requeue", False)}
 _DIRECTIVE = re.compile(r"^#SBATCH\b", re.MULTILINE)
-LOGIN_ENVIRONMENT = "SLURM_GET_USER_ENV=1"  # what `sbatch --export=NONE` puts there: slurmd then makes the user's own
+LOGIN_ENVIRONMENT = "SLURM_GET_USER_ENV=1"  # set by `sbatch --export=NONE`: slurmd then creates the user's environment
 
 
 def changed(changes: Mapping[str, str], now: datetime) -> Description:
-    """The fields of an update.
+    """Return the fields of an update.
 
     Raises:
-        UnsupportedOption: a field that is not known here.
+        UnsupportedOption: a field has no conversion here.
     """
     out: Description = {}
     for name, value in changes.items():
         if name == "StartTime" and value == "now":
             out["begin_time"] = _number(str(int(now.timestamp())))
-        elif name in _CHANGES and value:  # tried: an empty list of nodes changes nothing
+        elif name in _CHANGES and value:  # tested: an empty list of nodes changes nothing
             field, written = _CHANGES[name]
             out[field] = written(value)
         else:
@@ -104,16 +104,16 @@ def changed(changes: Mapping[str, str], now: datetime) -> Description:
 
 
 def described(script: str, options: Sequence[str], environment: bytes | None, *, folder: str = "") -> Description:
-    """A job to submit.
+    """Return the description of a job to submit.
 
     Args:
         script: the batch script.
-        options: of sbatch.
-        environment: the job's variables, each `NAME=value` and a null byte; None: as the options say.
-        folder: what the job sees as SLURM_SUBMIT_DIR.
+        options: the options of sbatch.
+        environment: the job's variables, each `NAME=value` followed by a null byte; None: as the options specify.
+        folder: the value of SLURM_SUBMIT_DIR in the job.
 
     Raises:
-        UnsupportedOption: the script holds options, which only sbatch reads, or an option is not known here.
+        UnsupportedOption: the script contains options, which only sbatch parses, or an option has no conversion here.
     """
     if _DIRECTIVE.search(script):
         raise UnsupportedOption("the #SBATCH lines of its script")

@@ -1,7 +1,7 @@
-"""Batch scripts of failed jobs, kept for when Slurm has forgotten them (MinJobAge, 300 s by default).
+"""Stores the batch scripts of failed jobs for use after Slurm has purged the job (MinJobAge, 300 s by default).
 
-One file a job, with the job's record and, where it could be read, its environment. The folder is the hook's alone, as
-they may hold secrets.
+There is one file for each job, with the job's record and, if readable, its environment. Only the hook's user can read
+the folder, since the files may contain secrets.
 """
 
 import json
@@ -24,7 +24,7 @@ MAX_SCRIPT_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SavedScript:
-    """A job as it was. `environment`: its variables, each with a null byte after it; None: not known."""
+    """A saved job. `environment`: its variables, each followed by a null byte; None: unknown."""
 
     job: SlurmJob
     script: str
@@ -32,7 +32,7 @@ class SavedScript:
 
 
 class ScriptStore:
-    """The saved scripts."""
+    """The store of saved scripts."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
@@ -40,14 +40,14 @@ class ScriptStore:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def has(self, job_id: str, restarts: int) -> bool:
-        """Whether a job's script is there, as of so many restarts."""
+        """Return whether a job's script is saved for this number of restarts."""
         return self._path(job_id, restarts).exists()
 
     def save(self, job: SlurmJob, script: str, environment: bytes | None = None) -> None:
-        """Keep one; the one after the most restarts of a job counts.
+        """Save a script; the one with the most restarts of a job counts.
 
         Raises:
-            OSError: it can't be written.
+            OSError: the file can't be written.
         """
         variables = None if environment is None else environment.decode("latin-1")
         content = json.dumps({"job": job.raw, "script": script, "environment": variables})
@@ -62,7 +62,7 @@ class ScriptStore:
         fresh.replace(path)
 
     def get(self, job_id: str) -> SavedScript | None:
-        """A job as it was, and its script; None: not kept, or not readable any more."""
+        """Return a saved job and its script; None: not saved, or unreadable."""
         paths = list(self._folder.glob(f"{job_id}-*.json"))
         if not paths:
             return None
@@ -80,7 +80,7 @@ class ScriptStore:
             return None
 
     def prune(self) -> None:
-        """Remove the old ones."""
+        """Remove old scripts."""
         oldest = (self._clock.now() - RETENTION).timestamp()
         for path in self._folder.iterdir():
             if path.stat().st_mtime < oldest:

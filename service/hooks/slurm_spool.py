@@ -1,7 +1,7 @@
-"""Environments of submissions, as the controller keeps them below its StateSaveLocation until it forgets a job.
+"""Reads the environments of submissions, which the controller stores below its StateSaveLocation while it knows a job.
 
-`hash.<last digit of the number>/job.<number>/environment`: how many there are as four bytes, little-endian, then each
-`NAME=value` with a null byte after it (read on Slurm 24.11). An array's tasks share their first one's.
+`hash.<last digit of the number>/job.<number>/environment`: the number of variables as four bytes, little-endian, then
+each `NAME=value` followed by a null byte (tested on Slurm 24.11). The tasks of an array share that of the first task.
 """
 
 from pathlib import Path
@@ -13,12 +13,12 @@ LARGEST = 1 << 20
 
 
 def environment(spool: Path, job: SlurmJob) -> bytes | None:
-    """The variables of a job's submission, each with a null byte after it; None: not to be had.
+    """Return the variables of a job's submission, each followed by a null byte; None: not available.
 
-    Slurm's own (SLURM_...) are left out: a new submission makes them anew.
+    Slurm's own variables (SLURM_...) are omitted: a new submission sets them again.
 
     Raises:
-        OSError: it is there and can't be read.
+        OSError: the file exists and can't be read.
     """
     number = whole(job.raw, "array_job_id") or whole(job.raw, "job_id") or 0
     path = spool / f"hash.{number % 10}" / f"job.{number}" / "environment"

@@ -1,7 +1,7 @@
-"""The options of `sbatch` that ask for the same as an earlier job, from that job's record.
+"""Derives the `sbatch` options that repeat an earlier job from that job's record.
 
-What stands as `#SBATCH` in the script is there already; what was given on the command line is only in the record.
-Dependencies, signals and mail are not asked for again.
+Options in `#SBATCH` lines are in the script already; options given on the command line are only in the record.
+Dependencies, signals and mail options are not repeated.
 """
 
 import re
@@ -37,12 +37,12 @@ _NUMBERS: Mapping[str, str] = {
 
 
 def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
-    """The options, each one `--name=value`.
+    """Return the options, each as `--name=value`.
 
     Args:
         job: the earlier job.
-        request: what is asked for.
-        as_root: whether the hook may submit for others (`--uid`).
+        request: the request to execute.
+        as_root: whether the hook may submit as other users (`--uid`).
     """
     raw = job.raw
     out = [f"--uid={job.user}", f"--gid={text(raw, 'group_name') or job.user}"] if as_root else []
@@ -68,7 +68,7 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
 
 
 def numbers(changes: Mapping[str, Any]) -> dict[str, int]:
-    """What a request wants changed, in Slurm's units: MiB (rounded up) and minutes."""
+    """Return the requested changes in Slurm's units: MiB (rounded up) and minutes."""
     out = {}
     memory, limit = changes.get("memory_bytes"), changes.get("time_limit_s")
     if isinstance(memory, int) and memory > 0:
@@ -79,12 +79,12 @@ def numbers(changes: Mapping[str, Any]) -> dict[str, int]:
 
 
 def update(job: SlurmJob, request: Request, required: Sequence[str] | None) -> dict[str, str]:
-    """The fields of `scontrol update` that make a requeued job what the request asks for, to start at once.
+    """Return the `scontrol update` fields that apply the request to a requeued job and let it start at once.
 
     Args:
-        job: as it waits on hold.
-        request: what is asked for.
-        required: the nodes that it still asks for by name; None: as they are.
+        job: the job on hold.
+        request: the request to execute.
+        required: the nodes that the job still requires by name; None: unchanged.
     """
     out = {"StartTime": "now"}
     if request.exclude_nodes:
@@ -115,7 +115,7 @@ def _plain(raw: Mapping[str, Any], name: str, key: str) -> str:
 
 
 def _output(job: SlurmJob) -> list[str]:
-    """Where it writes: as the record says, with its own number made a pattern again."""
+    """Return the output path of the record, with the job's number replaced by its pattern."""
     out = []
     whole_job, in_array, _ = job.job_id.partition("_")
     own = re.compile(rf"(?<!\d){whole_job}(?!\d)")

@@ -1,7 +1,7 @@
-"""Slurm's own commands, called with checked arguments, never through a shell, in an environment of their own.
+"""The Slurm client that runs Slurm's commands with validated arguments, without a shell, in a minimal environment.
 
-The hook's environment stays out of them: `sbatch` would hand it to the job. Texts that tell a controller that does not
-answer from one that says no were read on Slurm 24.11.
+The environment of the hook is not passed on: `sbatch` would pass it to the job. The texts that distinguish a controller
+that does not answer from one that rejects were read on Slurm 24.11.
 """
 
 import json
@@ -33,22 +33,22 @@ AWAY = (
     "protocol authentication error",
     "no route to host",
 )
-# States of jobs whose scripts may be asked for later; https://slurm.schedmd.com/squeue.html.
+# States of jobs whose scripts may be needed later; https://slurm.schedmd.com/squeue.html.
 ROW = 2
 FAILED = "BOOT_FAIL,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,TIMEOUT"
 
 
 class SlurmRefused(Exception):
-    """Slurm understood and said no; the text is what it said. Nothing was changed."""
+    """Slurm rejected the command; the text is Slurm's message. Nothing was changed."""
 
 
 class SlurmCommands:
-    """The cluster, by its command line.
+    """The Slurm client that uses the command line.
 
     Args:
-        folder: where the commands lie; None: on the usual path.
-        timeout_s: seconds for one command.
-        held_open: a descriptor that each command inherits, so that a command that outlives a killed hook shows.
+        folder: the folder of the commands; None: they are found on the default path.
+        timeout_s: time limit of one command in seconds.
+        held_open: a descriptor that each command inherits, so that a command that outlives a killed hook is detected.
     """
 
     def __init__(self, folder: Path | None = None, *, timeout_s: float = 60.0, held_open: int | None = None) -> None:
@@ -60,10 +60,10 @@ class SlurmCommands:
         }
 
     def job(self, job_id: str) -> SlurmJob | None:
-        """One job as the controller knows it; None: it does not, or not any more.
+        """Return one job as the controller knows it; None: the controller does not know it, or no longer.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         try:
             answer = self._json("scontrol", "show", "job", number(job_id), "--json")
@@ -78,20 +78,20 @@ class SlurmCommands:
         return next((one for one in found if one.job_id == job_id or str(one.raw.get("job_id")) == job_id), None)
 
     def find(self, word: str) -> list[str]:
-        """The jobs, ended ones in memory too, whose comment's last word is `word`.
+        """Return the jobs, including ended jobs in memory, whose comment ends with `word`.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         said = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
         rows = (line.partition("|") for line in said.splitlines())
         return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
     def ended_badly(self) -> list[tuple[str, int]]:
-        """Jobs in memory that failed, each with how often it was restarted.
+        """Return the failed jobs in memory, each with its number of restarts.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
         said = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
@@ -101,10 +101,10 @@ class SlurmCommands:
         ]
 
     def nodes(self) -> dict[str, frozenset[str]]:
-        """The nodes of each partition.
+        """Return the nodes of each partition.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         found: dict[str, set[str]] = {}
         for line in self._run("sinfo", "--noheader", "--Node", "--format=%N|%R").splitlines():
@@ -113,64 +113,64 @@ class SlurmCommands:
         return {partition: frozenset(nodes) for partition, nodes in found.items()}
 
     def memory_s(self) -> int:
-        """How long an ended job is known: MinJobAge, in seconds.
+        """Return how long the controller keeps an ended job: MinJobAge, in seconds.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         found = re.search(r"^MinJobAge\s*=\s*(\d+)", self._run("scontrol", "show", "config"), re.MULTILINE)
         return int(found[1]) if found else 300
 
     def script(self, job_id: str) -> str:
-        """The batch script of a job in memory.
+        """Return the batch script of a job in memory.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         return self._run("scontrol", "write", "batch_script", number(job_id), "-")
 
     def requeue_on_hold(self, job_id: str) -> None:
-        """Put an ended job back into the queue, on hold.
+        """Requeue an ended job, on hold.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         self._run("scontrol", "requeuehold", number(job_id))
 
     def update(self, job_id: str, changes: Mapping[str, str]) -> None:
-        """Change a waiting job: fields as `scontrol update` names them.
+        """Change a pending job; the fields are named as in `scontrol update`.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         words = [f"{name}={argument(value)}" for name, value in changes.items()]
         self._run("scontrol", "update", f"JobId={number(job_id)}", *words)
 
     def release(self, job_id: str) -> None:
-        """Let a held job start.
+        """Release a held job.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         self._run("scontrol", "release", number(job_id))
 
     def submit(self, script: str, options: Sequence[str], *, folder: str = "", environment: bytes | None = None) -> str:
-        """Submit a new batch job; its id.
+        """Submit a batch job and return its id.
 
         Args:
             script: the batch script.
-            options: of sbatch.
-            folder: where it is submitted from, which the job sees as SLURM_SUBMIT_DIR.
-            environment: the job's variables, each `NAME=value` and a null byte; None: as the options say.
+            options: the options of sbatch.
+            folder: the working directory of the submission, which the job sees as SLURM_SUBMIT_DIR.
+            environment: the job's variables, each `NAME=value` followed by a null byte; None: as the options specify.
 
         Raises:
-            SchedulerUnavailable, SlurmRefused: see there.
+            SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         arguments = [argument(option) for option in options]
         if environment is None:
             said = self._run("sbatch", "--parsable", *arguments, given=script, folder=folder)
         else:
-            # Nothing but these variables: whatever else were there, PATH too, would be handed over to the job.
+            # Only these variables: any other, including PATH, would be passed to the job.
             with tempfile.TemporaryFile() as file:
                 file.write(environment)
                 file.seek(0)
@@ -223,10 +223,10 @@ class SlurmCommands:
 
 
 def number(job_id: str) -> str:
-    """A job's number, checked.
+    """Return a validated job number.
 
     Raises:
-        SlurmRefused: it is none.
+        SlurmRefused: it is not a job number.
     """
     if JOB_ID.fullmatch(job_id) is None:
         raise SlurmRefused(f"{job_id[:50]!r} is no job's number")
@@ -234,10 +234,10 @@ def number(job_id: str) -> str:
 
 
 def argument(value: str) -> str:
-    """Text fit for an argument.
+    """Return text that is valid as a command-line argument.
 
     Raises:
-        SlurmRefused: it holds what can be in none.
+        SlurmRefused: it contains characters that an argument can't contain.
     """
     if "\0" in value or "\n" in value:
         raise SlurmRefused(f"{value[:50]!r} can't be an argument")
