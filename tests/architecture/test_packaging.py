@@ -66,7 +66,9 @@ def test_no_python_file_repeats_the_version() -> None:
 
 
 def test_make_help_lists_every_target_with_one_line() -> None:
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     commands = {line.split()[0] for line in listed.splitlines()}
     phony = re.search(r"^\.PHONY: (.+)$", makefile(), flags=re.MULTILINE)
     assert phony is not None
