@@ -25,7 +25,7 @@ class ApiUnreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """One answer. `body` is the decoded JSON, None if it is none; header names are in lower case."""
+    """One answer. `body` is the decoded JSON, or None if it is not JSON; header names are in lower case."""
 
     status: int
     body: Any

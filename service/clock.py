@@ -9,11 +9,11 @@ class Clock(Protocol):
     """The interface of a clock."""
 
     def now(self) -> datetime:
-        """The present instant, aware, UTC."""
+        """Return the current time, timezone-aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds of a monotonic clock."""
+        """Return the seconds of a monotonic clock."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -25,11 +25,11 @@ class SystemClock:
     """The system clock."""
 
     def now(self) -> datetime:
-        """The present instant, aware, UTC."""
+        """Return the current time, timezone-aware, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds of a monotonic clock."""
+        """Return the seconds of a monotonic clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from service.errors import FaultlineError
 
 V = TypeVar("V")
-FRESH_S = 60.0  # a younger value is not recomputed
-USABLE_S = 900.0  # an older value is not served
-MOST = 64  # values
+FRESH_S = 60.0  # age in seconds below which a value is not recomputed
+USABLE_S = 900.0  # age in seconds above which a value is not served
+MOST = 64  # maximum number of values
 _log = logging.getLogger(__name__)
 
 
@@ -27,12 +27,12 @@ class StaleCache(Generic[V]):
         self._busy: dict[Hashable, threading.Lock] = {}
 
     def get(self, key: Hashable, compute: Callable[[], V], now: float, *, cacheable: Callable[[V], bool]) -> V:
-        """The value of a key, at most `USABLE_S` old; `now` in seconds of a clock that never goes back.
+        """Return the value of a key, at most `USABLE_S` old; `now` in seconds of a monotonic clock.
 
         Args:
             key: the key of the value.
             compute: computes the value. Its errors reach the caller; in the background they are logged.
-            now: the present, in seconds.
+            now: the current time in seconds.
             cacheable: whether to cache a value; others are computed on every call.
         """
         found = self._find(key)
@@ -46,7 +46,7 @@ class StaleCache(Generic[V]):
         with self._turn(key):
             again = self._find(key)
             if again is not None and again is not found:
-                return again[1]  # another thread has computed it meanwhile
+                return again[1]  # another thread has computed it in the meantime
             made = compute()
             if cacheable(made):
                 self._put(key, made, now)

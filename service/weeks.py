@@ -19,11 +19,11 @@ class Week:
     number: int
 
     def __str__(self) -> str:
-        """Its name, such as 2026-W47."""
+        """The name of the week, such as 2026-W47."""
         return f"{self.year:04d}-W{self.number:02d}"
 
     def monday(self) -> date:
-        """Its first day."""
+        """The first day of the week."""
         return date.fromisocalendar(self.year, self.number, 1)
 
     def earlier(self, weeks: int) -> "Week":
@@ -55,11 +55,11 @@ def parse(text: str) -> Week:
 
 
 def of(moment: datetime, zone: ZoneInfo) -> Week:
-    """The week that contains a moment."""
+    """Return the week that contains a time."""
     year, number, _ = moment.astimezone(zone).isocalendar()
     return Week(year, number)
 
 
 def last_complete(now: datetime, zone: ZoneInfo) -> Week:
-    """The last week that is over."""
+    """Return the last week that is over."""
     return of(now, zone).earlier(1)

@@ -1,1 +1,1 @@
-"""Programs that watch a scheduler and turn its ends of jobs into events."""
+"""Programs that watch a scheduler and send an event for each finished job."""

@@ -1,4 +1,4 @@
-"""Asks the cluster for what belongs to a pod's failure: its Job, its logs, what was said of it and of its node."""
+"""Fetches the evidence of a pod's failure from the cluster: its Job, its logs, and Events of the pod and its node."""
 
 import logging
 from collections.abc import Mapping
@@ -19,30 +19,30 @@ log = logging.getLogger(__name__)
 
 EVENTS_MOST = 30
 PODS_LOOKED_AT = 100
-# A node says these when all is well.
+# Node Events without a problem.
 BENIGN = frozenset({
     "RegisteredNode", "Starting", "NodeReady", "NodeAllocatableEnforced", "NodeHasSufficientMemory",
     "NodeHasNoDiskPressure", "NodeHasSufficientDisk", "NodeHasSufficientPID",
 })  # fmt: skip
-# Each pod waits for these, for a moment.
+# Every pod is briefly in these waiting states.
 STARTING = frozenset({"ContainerCreating", "PodInitializing"})
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Api(Protocol):
-    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+    """The methods of the cluster client that are used here (service.kubernetes.api.KubernetesApi)."""
 
     def get(self, path: str, query: dict[str, Any] | None = None) -> Object:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
 
 class EvidenceCollector:
-    """Completes events of failed pods, and of the Jobs that failed by them.
+    """Adds evidence to the events of failed pods and of the Jobs that failed because of them.
 
     Args:
-        api: the cluster.
-        node_states: the nodes as they are now.
+        api: the client of the cluster.
+        node_states: the current states of the nodes.
         logs: reads log tails; None: they are not read.
     """
 
@@ -53,10 +53,10 @@ class EvidenceCollector:
         self._pods = PodEndHistory()
 
     def complete(self, event: JobCompletion, pod: Mapping[str, Any]) -> JobCompletion:
-        """The event with all that can be known now.
+        """Return the event with all evidence that is available now.
 
         Raises:
-            ClusterUnavailable: the cluster does not answer; ask again.
+            ClusterUnavailable: the cluster does not answer; try again.
         """
         meta = kubernetes_meta.read_meta(pod)
         if (name := job_end_mapper.owner_job(meta)) is not None and (
@@ -85,7 +85,7 @@ class EvidenceCollector:
         return whole
 
     def observe_pod(self, pod: Mapping[str, Any]) -> None:
-        """A pod that has not ended: what it waits for is known only as long as it is there."""
+        """Record a waiting pod: its waiting reason is available only while the pod exists."""
         if (job := job_end_mapper.owner_uid(pod)) is None:
             return
         for one in kubernetes_containers.read(field_reading.mapping(pod, "status")):
@@ -94,10 +94,10 @@ class EvidenceCollector:
                 self._pods.wait(job, ": ".join(part for part in said if part))
 
     def complete_job(self, event: JobCompletion, job: Mapping[str, Any], cluster: str) -> JobCompletion:
-        """A failed Job's own end with what its decisive pod said.
+        """Return the completion of a failed Job with the evidence of its decisive pod.
 
         Raises:
-            ClusterUnavailable: the cluster does not answer; ask again.
+            ClusterUnavailable: the cluster does not answer; try again.
         """
         meta = kubernetes_meta.read_meta(job)
         if meta.uid is None:
@@ -125,7 +125,7 @@ class EvidenceCollector:
         return with_root(event, decisive, self._pods.waiting(meta.uid))
 
     def gone(self, job: Mapping[str, Any]) -> None:
-        """A Job was deleted."""
+        """Handle the deletion of a Job."""
         if isinstance(uid := field_reading.mapping(job, "metadata").get("uid"), str):
             self._pods.forget(uid)
 
@@ -141,7 +141,7 @@ class EvidenceCollector:
     def _said(
         self, kind: str, name: str, namespace: str | None, node: str | None, uid: str | None = None
     ) -> list[NodeEventIn]:
-        """The cluster's Events about an object; none where they can't be had: they only help."""
+        """Return the cluster's Events about an object; empty if unavailable, since they are optional evidence."""
         selector = f"involvedObject.kind={kind},involvedObject.name={name}" + (
             f",involvedObject.uid={uid}" if uid else ""
         )

@@ -13,7 +13,7 @@ from service.messaging.record import Message
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 60.0
-# The API takes 16 MiB at once.
+# The API accepts at most 16 MiB in one request.
 BODY_BYTES = 8 << 20
 _SERVER, _TOO_LARGE = 500, 413
 _LATER = (408, 409, 425, 429)
@@ -38,14 +38,14 @@ class Sender(Protocol):
 
 
 class MessageProducer(Protocol):
-    """Interface of the producer (service.messaging.kafka.producer.Producer)."""
+    """The methods of the producer that are used here (service.messaging.kafka.producer.Producer)."""
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """See there."""
+        """See `Producer`."""
         ...
 
     def close(self) -> None:
-        """See there."""
+        """See `Producer`."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""What a cluster's objects say of an end → the event, with what only somebody beside the cluster can know. Pure.
+"""Maps the final state of a cluster object to an event, including facts found only outside the object. Pure.
 
-A pod knows its containers; its Job knows whose it is, whether it may be resubmitted, and whether it still tries by
-itself; the node knows whether it was lost. Put together they are one job-completion/1.
+A pod knows its containers. Its Job knows the owner, whether the job may be resubmitted, and whether Kubernetes still
+retries it. The node knows whether it was lost. Together they make one job-completion/1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ from service.formats.read_outcome import Skipped
 
 RESUBMIT_OF = "faultline/resubmit-of"
 RETRIER = "faultline/retrier"
-# The taint manager's word for a node that does not answer and for one that merely is tainted.
+# The taint manager uses this reason both for nodes that do not answer and for nodes that are merely tainted.
 TAINTED = "DeletionByTaintManager"
 LINES_MOST = 50
 _QUEUES = ("kueue.x-k8s.io/queue-name",)
 
 
 def read(kind: str, obj: Mapping[str, Any], cluster: str, *, deleted: bool = False) -> JobCompletion | Skipped:
-    """The end that an object tells, or why it tells none.
+    """Return the completion that an object describes, or the reason why it describes none.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is invalid; the error names it.
     """
     reader = kubernetes_job.read if kind == "Job" else kubernetes_pod.read
     found = reader(obj, cluster, deleted=deleted)
@@ -34,7 +34,7 @@ def read(kind: str, obj: Mapping[str, Any], cluster: str, *, deleted: bool = Fal
 
 
 def ended(kind: str, obj: Mapping[str, Any]) -> bool:
-    """Whether a Job or pod has reached its end and stays at it."""
+    """Return whether a Job or pod has reached a final state."""
     status = field_reading.mapping(obj, "status")
     if kind == "Job":
         return not {"Complete", "Failed"}.isdisjoint(kubernetes_meta.true_conditions(status))
@@ -42,12 +42,12 @@ def ended(kind: str, obj: Mapping[str, Any]) -> bool:
 
 
 def owner_job(meta: Meta) -> str | None:
-    """The name of the Job that a pod belongs to directly."""
+    """Return the name of the Job that directly owns a pod."""
     return meta.owner[1] if meta.owner is not None and meta.owner[0] == "Job" else None
 
 
 def owner_uid(obj: Mapping[str, Any]) -> str | None:
-    """The uid of the Job that a pod belongs to directly."""
+    """Return the uid of the Job that directly owns a pod."""
     for reference in field_reading.mappings(field_reading.mapping(obj, "metadata"), "ownerReferences", "metadata."):
         if reference.get("controller") is True and reference.get("kind") == "Job":
             return field_reading.text(reference, "uid")
@@ -55,10 +55,10 @@ def owner_uid(obj: Mapping[str, Any]) -> str | None:
 
 
 def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any]) -> JobCompletion:
-    """A pod's end with what its Job says: labels, queue, user, deadline, lineage, and who tries again by itself.
+    """Add the Job's data to a pod's completion: labels, queue, user, deadline, lineage and automatic retries.
 
     Raises:
-        UnreadableRecord: the Job names a field that is wrong.
+        UnreadableRecord: a field of the Job is invalid; the error names it.
     """
     meta = kubernetes_meta.read_meta(job)
     labels = {**meta.labels, **event.labels}
@@ -80,13 +80,13 @@ def with_job(event: JobCompletion, pod: Mapping[str, Any], job: Mapping[str, Any
 def with_evidence(
     event: JobCompletion, *, lost: bool, lines: Sequence[NodeEventIn] = (), logs: Sequence[LogRef] = ()
 ) -> JobCompletion:
-    """An end with the node's word for it, and the logs.
+    """Add the node's state and the logs to a completion.
 
     Args:
-        event: as the pod told it.
-        lost: its node is known to be lost: what the taint manager calls an eviction was the node's end.
-        lines: what was said of pod and node, oldest first.
-        logs: tails, or why there are none; termination messages that are a log stay.
+        event: the completion derived from the pod.
+        lost: the node is known to be lost, so an eviction by the taint manager was caused by the loss of the node.
+        lines: evidence lines about pod and node, oldest first.
+        logs: log tails, or why there are none; termination messages that serve as a log are kept.
     """
     status = event.status
     if lost and status is Status.EVICTED and event.reason == TAINTED:
@@ -102,9 +102,9 @@ def with_evidence(
 
 
 def vanished(kind: str, namespace: str, name: str, uid: str, cluster: str, *, since: str, now: str) -> JobCompletion:
-    """The event of a job that ended, or was deleted, while nobody watched: how is not known.
+    """Return the completion of a job that ended, or was deleted, while no watcher was running; the result is unknown.
 
-    `cancelled` is the status that says nothing about success or failure and is in no rate; `reason` says the rest.
+    The status is `cancelled`, which implies neither success nor failure and is in no rate; `reason` has the details.
     """
     return field_reading.build(
         {

@@ -1,10 +1,10 @@
-"""What the watcher measures of itself."""
+"""Metrics of the watcher."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class WatcherMetrics:
-    """Every metric of one watcher, in a registry of its own."""
+    """Every metric of one watcher, in its own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

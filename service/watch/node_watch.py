@@ -1,4 +1,4 @@
-"""The cluster's nodes as they are now: which are lost, and what the cluster says of them as lines of evidence."""
+"""Tracks the cluster's nodes: which ones are lost, and their conditions and Events as lines of evidence."""
 
 import logging
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from service.formats import field_reading
 
 log = logging.getLogger(__name__)
 
-# Nodes that are gone are remembered for what still ends because of them.
+# Deleted nodes are remembered, since pods may still end because of them.
 GONE_KEPT = timedelta(hours=1)
 GONE_MOST = 1_000
 LOST_TAINTS = frozenset({"node.kubernetes.io/unreachable", "node.kubernetes.io/out-of-service"})
-# A condition that is True says nothing bad: Ready, or one that other programs add under such a name.
+# Conditions that indicate no problem when True: Ready, and those that other programs add under such a name.
 GOOD_WHEN_TRUE = frozenset({"Ready"})
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A condition of a node that says something is wrong."""
+    """A node condition that indicates a problem."""
 
     kind: str
     reason: str
@@ -32,7 +32,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. `lost`: its kubelet no longer answers, or an administrator gave it up."""
+    """One node. `lost`: its kubelet no longer answers, or an administrator has declared it out of service."""
 
     name: str
     lost: bool
@@ -41,10 +41,10 @@ class Node:
 
 
 def read(obj: Mapping[str, Any]) -> Node:
-    """A node's object.
+    """Parse a Node object.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is invalid; the error names it.
     """
     meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
     name = field_reading.text(meta, "name", "metadata.")
@@ -72,13 +72,13 @@ def read(obj: Mapping[str, Any]) -> Node:
 
 
 class NodeStates:
-    """Every node by name; those that were deleted stay for a while, as lost."""
+    """Every node by name; deleted nodes are kept for a while, as lost."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
 
     def put(self, obj: Mapping[str, Any], now: datetime) -> tuple[Node | None, Node | None]:
-        """A node as it is now; before and after."""
+        """Store the current state of a node; return the states before and after."""
         del now
         try:
             node = read(obj)
@@ -90,7 +90,7 @@ class NodeStates:
         return before, node
 
     def gone(self, name: str, now: datetime) -> None:
-        """A node was deleted."""
+        """Handle the deletion of a node."""
         known = self._nodes.pop(name, None)
         self._nodes[name] = Node(name, lost=True, complaints=known.complaints if known else (), gone_at=now)
         old = [one.name for one in self._nodes.values() if one.gone_at is not None and one.gone_at < now - GONE_KEPT]
@@ -99,19 +99,19 @@ class NodeStates:
             self._nodes.pop(stale, None)
 
     def lost(self, name: str) -> bool:
-        """Whether a node is known to be lost."""
+        """Return whether a node is known to be lost."""
         node = self._nodes.get(name)
         return node is not None and node.lost
 
     def silent(self, name: str) -> str | None:
-        """Why a node's kubelet need not be asked for anything; None: it may answer."""
+        """Return the reason not to query a node's kubelet; None: it may answer."""
         node = self._nodes.get(name)
         if node is None or not node.lost:
             return None
         return f"node {name} is gone" if node.gone_at is not None else f"node {name} does not answer"
 
     def lines(self, name: str) -> list[NodeEventIn]:
-        """What stands against a node now."""
+        """Return the current problems of a node as lines of evidence."""
         node = self._nodes.get(name)
         if node is None:
             return []
@@ -123,13 +123,13 @@ class NodeStates:
 
 
 def line(node: str, one: Complaint) -> NodeEventIn:
-    """A condition as a line of evidence."""
+    """Return a condition as a line of evidence."""
     reason = one.reason if one.kind in {"Ready", one.reason} else f"{one.kind}: {one.reason}"
     return NodeEventIn(at=one.at, node=node, source="kubernetes", text=f"{reason}: {one.message}")
 
 
 def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
-    """A Node or an Event as the service takes it: what says how the node is, and nothing else of it."""
+    """Return a Node or an Event in the form that the service accepts, reduced to the fields about the node's state."""
     meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
     kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
     if obj.get("kind") == "Node":
@@ -139,15 +139,15 @@ def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
 
 
 def told_gone(name: str, cluster: str, at: datetime) -> dict[str, Any]:
-    """A node's deletion as the service takes it."""
+    """Return a node's deletion in the form that the service accepts."""
     text = "the node was deleted from the cluster"
     return {"cluster": cluster, "node": name, "at": at.isoformat(), "source": "kubernetes", "text": text}
 
 
 def event_line(obj: Mapping[str, Any], node: str | None = None) -> NodeEventIn | None:
-    """An Event of a cluster (of a node, or a pod) as a line of evidence; None: it says nothing.
+    """Return an Event of the cluster (about a node or a pod) as a line of evidence; None: it has no content.
 
-    `lastTimestamp`, else `eventTime`, else `firstTimestamp`: any of them may be null.
+    The time is `lastTimestamp`, else `eventTime`, else `firstTimestamp`: any of them may be null.
     """
     about = obj.get("involvedObject")
     about = about if isinstance(about, dict) else {}

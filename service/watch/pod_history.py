@@ -1,6 +1,6 @@
-"""What a Job's pods said before they were deleted, for the Job's own end, which says no more than BackoffLimitExceeded.
+"""Remembers the failures of a Job's deleted pods, since the Job itself reports only BackoffLimitExceeded.
 
-Bounded: of many Jobs the latest, of many pods of a Job the latest, and logs of the last few ends only.
+The size is limited: the latest Jobs, the latest pods of each Job, and logs of the latest failures only.
 """
 
 from collections import OrderedDict
@@ -13,9 +13,9 @@ from service.contracts.event import JobCompletion, Status
 JOBS_MOST = 5_000
 PODS_MOST = 16
 LOGGED_MOST = 32
-# Whoever has one of these was ended from outside, and the others of the same Job by that.
+# Pods with these statuses were terminated from outside, which may also have terminated the other pods of the Job.
 DISRUPTED = frozenset({Status.PREEMPTED, Status.EVICTED, Status.NODE_FAIL})
-# The Job's own words that only count what its pods did.
+# Reasons of a Job that only summarize the results of its pods.
 COUNTED = frozenset({"BackoffLimitExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"})
 
 
@@ -29,7 +29,7 @@ class PodEnd:
 
 
 class PodEndHistory:
-    """Ends of pods by their Job's uid, and what the pods of a Job waited for."""
+    """Completions of pods by the uid of their Job, and the waiting reasons of a Job's pods."""
 
     def __init__(self) -> None:
         self._ends: OrderedDict[str, OrderedDict[str, PodEnd]] = OrderedDict()
@@ -37,7 +37,7 @@ class PodEndHistory:
         self._logged: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def put(self, job: str, end: PodEnd) -> None:
-        """A pod of a Job (its uid) has failed."""
+        """Record the failure of a pod of a Job (given by its uid)."""
         pods = self._ends.setdefault(job, OrderedDict())
         pods[end.uid] = end
         self._ends.move_to_end(job)
@@ -53,28 +53,28 @@ class PodEndHistory:
                 pods[old] = PodEnd(kept.uid, kept.created_at, kept.event.model_copy(update={"logs": ()}))
 
     def wait(self, job: str, what: str) -> None:
-        """A pod of a Job waits: for its image, its configuration ..."""
+        """Record that a pod of a Job is waiting, for example for its image or configuration."""
         self._waiting[job] = what
         self._waiting.move_to_end(job)
         while len(self._waiting) > JOBS_MOST:
             self._waiting.popitem(last=False)
 
     def of(self, job: str) -> list[PodEnd]:
-        """What is remembered of a Job's pods."""
+        """Return the remembered completions of a Job's pods."""
         return list(self._ends.get(job, {}).values())
 
     def waiting(self, job: str) -> str | None:
-        """What a pod of the Job last waited for."""
+        """Return the last waiting reason of the Job's pods."""
         return self._waiting.get(job)
 
     def forget(self, job: str) -> None:
-        """The Job is gone."""
+        """Forget a deleted Job."""
         self._ends.pop(job, None)
         self._waiting.pop(job, None)
 
 
 def root(ends: Sequence[PodEnd]) -> PodEnd | None:
-    """The pod that its Job failed by: of the last try the one disrupted from outside, else the first that failed."""
+    """Return the decisive pod of a Job: of the last try, the one disrupted from outside, else the first that failed."""
     if not ends:
         return None
     last = max(end.created_at for end in ends)
@@ -83,7 +83,7 @@ def root(ends: Sequence[PodEnd]) -> PodEnd | None:
 
 
 def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None) -> JobCompletion:
-    """A Job's own end with what its decisive pod said, or what its pods waited for until its deadline."""
+    """Return a Job's completion with the evidence of its decisive pod, or the waiting reasons until its deadline."""
     if end is None or event.reason not in COUNTED:
         if waiting is None or event.status is not Status.TIMEOUT:
             return event
@@ -104,5 +104,5 @@ def with_root(event: JobCompletion, end: PodEnd | None, waiting: str | None) -> 
 
 
 def event_words(event: JobCompletion) -> str | None:
-    """`reason: message` of an end."""
+    """Return `reason: message` of a completion."""
     return ": ".join(part for part in (event.reason, event.message) if part) or None

@@ -1,4 +1,4 @@
-"""The ends of a pod's logs, one stream a failed container; what can't be read is said with its reason.
+"""Reads the tails of a pod's logs, one stream for each failed container; an unreadable log is noted with its reason.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod
 """
@@ -13,12 +13,12 @@ from service.formats.kubernetes_containers import ContainerEnd
 from service.kubernetes.errors import ClusterUnavailable, ObjectNotFound, RequestRefused
 from service.kubernetes.paths import named
 
-# What is kept of one container; and what is read to get there, since lines may be long.
+# Limits of the stored tail of one container, and of the bytes read to find it, since lines may be long.
 TAIL_LINES = 5_000
 TAIL_BYTES = 128 << 10
 READ_BYTES = 16 << 20
 WITHIN_S = 10.0
-# A node whose kubelet did not answer is not asked again for so long: a rack that fell silent must not hold up the rest.
+# Time during which an unresponsive kubelet is not queried again: a failed rack must not delay the others.
 SILENT_S = 60.0
 SILENT_MOST = 10_000
 CONTAINERS_MOST = 8
@@ -26,10 +26,10 @@ _FORBIDDEN = 403
 
 
 class Api(Protocol):
-    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+    """The methods of the cluster client that are used here (service.kubernetes.api.KubernetesApi)."""
 
     def text_tail(self, path: str, query: dict[str, Any], *, keep: int, read_at_most: int, within_s: float) -> str:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
 
@@ -37,9 +37,9 @@ class PodLogReader:
     """Reads log tails of pods.
 
     Args:
-        api: the cluster.
-        silent: says why a node's logs need not be asked for (it does not answer), or None.
-        monotonic: seconds on a clock that never goes back.
+        api: the client of the cluster.
+        silent: returns why the logs of a node are not requested (it does not answer), or None.
+        monotonic: seconds of a monotonic clock.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class PodLogReader:
         self._silent_until: dict[str, float] = {}
 
     def of(self, pod: Mapping[str, Any], containers: Sequence[ContainerEnd], rank: int | None) -> tuple[LogRef, ...]:
-        """One entry for each container that failed, in the order they failed; all of them where none says so."""
+        """Return one entry for each failed container, in order of failure; if none reports a failure, for all."""
         meta, node = pod["metadata"], (pod.get("spec") or {}).get("nodeName")
         failed = sorted((one for one in containers if one.exit_code), key=lambda one: (one.ended_at is None, one.init))
         wanted = failed or list(containers) or [ContainerEnd(name, init=False, restarts=0) for name in _names(pod)]

@@ -1,6 +1,6 @@
-"""One collection of a cluster, followed for ever: listed once, then watched from where the list ended.
+"""Follows one collection of a cluster without end: lists it once, then watches from the version of the list.
 
-https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes says how.
+See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes for the protocol.
 """
 
 import logging
@@ -16,7 +16,7 @@ from service.shutdown import ShutdownFlag
 log = logging.getLogger(__name__)
 
 PAGE = 500
-# The server ends a watch after this long, so that a dead connection is noticed and a bookmark comes by.
+# The server ends a watch after this time, so that a dead connection is noticed and bookmarks are received.
 WATCH_S = 300
 SILENCE_S = WATCH_S + 30.0
 REFUSED_PAUSE_S = 60.0
@@ -26,20 +26,20 @@ ObservationKind = Literal["list_begins", "listed", "all_listed", "changed", "del
 
 
 class Api(Protocol):
-    """What is asked of the cluster (service.kubernetes.api.KubernetesApi)."""
+    """The methods of the cluster client that are used here (service.kubernetes.api.KubernetesApi)."""
 
     def get(self, path: str, query: dict[str, Any] | None = None) -> Object:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
     def watch(self, path: str, query: dict[str, Any], *, silence_s: float) -> Iterator[Object]:
-        """See there."""
+        """See `KubernetesApi`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Objects of one kind, in one namespace or (None) in all, of a label selector or (None) of any.
+    """Objects of one kind, in one namespace or (None) in all, with a label selector or (None) without.
 
     `fields` is a field selector.
     """
@@ -53,21 +53,21 @@ class Collection:
 
     @property
     def name(self) -> str:
-        """What it is called in the state file; another selection is another collection."""
+        """The name of the collection in the state file; a different selection is a different collection."""
         parts = (self.plural, self.namespace or "*", self.labels or "", self.fields or "")
         return "|".join(parts).rstrip("|")
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The API path of the collection."""
         return collection(self.group, self.plural, self.namespace)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing that was seen. `version`: go on from here once it is dealt with (None: within a list).
+    """One observation. `version`: continue from here after processing it (None: within a list).
 
-    all_listed: the list is complete; what ran before and was not in it is gone.
+    all_listed: the list is complete; previously running objects that it does not contain no longer exist.
     """
 
     what: ObservationKind
@@ -79,10 +79,10 @@ class Observation:
 def follow(
     api: Api, of: Collection, version: str | None, stop: ShutdownFlag, backoff: Backoff | None = None
 ) -> Iterator[Observation]:
-    """Everything that happens in a collection, from `version` on or (None) from a list of all there is.
+    """Yield all observations of a collection, from `version` or (None) from a complete list.
 
-    Goes on whatever the cluster does: lists anew where its history is gone (410), and comes back after failures with
-    growing pauses. Ends when `stop` is set.
+    Continues whatever the cluster does: lists again if the history has expired (410), and retries after failures with
+    increasing pauses. Ends when `stop` is set.
     """
     backoff = backoff or Backoff(longest=30.0)
     while not stop.is_set():
@@ -96,7 +96,7 @@ def follow(
                 version = seen.version or version
                 backoff.reset()
                 yield seen
-            stop.wait(RESUME_PAUSE_S)  # the server ended the watch, as it does now and then
+            stop.wait(RESUME_PAUSE_S)  # the server ended the watch, which it does regularly
         except VersionExpired:
             log.info("%s: the cluster no longer knows what happened since %s; listing anew", of.name, version)
             version = None
@@ -111,7 +111,7 @@ def follow(
 
 
 def _listed(api: Api, of: Collection) -> Iterator[Observation]:
-    """A consistent list, page by page; no more than a page is held."""
+    """Yield a consistent list; at most one page is held in memory."""
     query: dict[str, Any] = {"limit": PAGE, "labelSelector": of.labels, "fieldSelector": of.fields}
     yield Observation("list_begins", of, {})
     while True:
@@ -143,7 +143,7 @@ def _watched(api: Api, of: Collection, version: str) -> Iterator[Observation]:
 
 
 def _kinded(obj: Object, of: Collection) -> Object:
-    """The entries of a list do not say what they are."""
+    """Add kind and API version, which the entries of a list do not contain."""
     obj.setdefault("kind", of.kind)
     obj.setdefault("apiVersion", of.group)
     return obj

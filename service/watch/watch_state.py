@@ -1,6 +1,6 @@
-"""What the watcher must not forget: how far it has told, what ran when it last looked, and what it told already.
+"""The persistent state of the watcher: positions, objects that were running, and ids of events already sent.
 
-One JSON file, written whole under another name, synced and renamed: after -9 it is the old one or the new one.
+One JSON file, written under another name, synced and renamed: after a crash it is either the old or the new file.
 """
 
 import logging
@@ -18,13 +18,13 @@ from service.errors import ConfigurationError
 log = logging.getLogger(__name__)
 
 FORMAT = "faultline-watch/1"
-# Finished objects that still exist; older ones are told again after a new list, which changes nothing.
+# Limit for finished objects that still exist; older ones are sent again after a new list, which is harmless.
 TOLD_MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A Job, or a pod without a controller, that had not ended. `of`: the collection it was seen in."""
+    """A Job, or a pod without a controller, that had not ended. `of`: the collection that it was found in."""
 
     kind: str
     namespace: str
@@ -39,14 +39,14 @@ class Running:
 
 @dataclass(slots=True)
 class State:
-    """What one file holds.
+    """The content of one state file.
 
     Attributes:
-        cluster: whose.
-        versions: how far each collection was told (its resourceVersion), by the collection's name.
-        running: what had not ended, by uid.
-        told: ids of events that were told and whose objects may still exist, oldest first.
-        at: when it was last written.
+        cluster: the name of the cluster.
+        versions: the position (resourceVersion) reached in each collection, by the collection's name.
+        running: objects that had not ended, by uid.
+        told: ids of sent events whose objects may still exist, oldest first.
+        at: time of the last write.
     """
 
     cluster: str
@@ -56,7 +56,7 @@ class State:
     at: datetime | None = None
 
     def remember(self, event_ids: Iterable[str]) -> None:
-        """These events have arrived."""
+        """Record that these events have been delivered."""
         for event_id in event_ids:
             self.told[event_id] = None
         while len(self.told) > TOLD_MOST:
@@ -64,10 +64,10 @@ class State:
 
 
 def load(path: Path, cluster: str) -> State:
-    """The state in a file; a new one where there is no file, or none that can be used (which is kept beside it).
+    """Load the state from a file; a new state if the file is missing or unusable (an unusable file is kept aside).
 
     Raises:
-        ConfigurationError: it is another cluster's, or can't be read.
+        ConfigurationError: the file belongs to another cluster, or can't be read.
     """
     try:
         content = path.read_bytes()
@@ -88,10 +88,10 @@ def load(path: Path, cluster: str) -> State:
 
 
 def save(path: Path, state: State, now: datetime) -> None:
-    """Make `state` what the file holds; it is on disk when this returns.
+    """Write `state` to the file; it is on disk when this returns.
 
     Raises:
-        ConfigurationError: it can't be written; the file is as before.
+        ConfigurationError: the file can't be written; it is unchanged.
     """
     state.at = now
     content = orjson.dumps(

@@ -31,7 +31,7 @@ from service.watch.watch_state import Running, State
 
 log = logging.getLogger(__name__)
 
-# Few, since objects may be large; a batch is sent before the next is read.
+# A small number, since objects may be large; a batch is sent before the next one is read.
 WAITING_MOST = 200
 BATCH = 100
 IDLE_S = 1.0

@@ -15,11 +15,11 @@ SECTIONS: dict[str, Callable[[], object]] = {
     "pipeline": pipeline.run,
     "page": page.run,
 }
-DEFAULT = ("classify", "pipeline")  # the pages take an hour: by name only, or `make bench-pages`
+DEFAULT = ("classify", "pipeline")  # the pages take an hour: only when named, or with `make bench-pages`
 
 
 def machine() -> str:
-    """The processor, memory and Python version of this machine."""
+    """Return the processor, memory and Python version of this machine."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:  # noqa: PTH123 -- not a path of ours
         model = next((line.split(":")[1].strip() for line in info if line.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -27,7 +27,7 @@ def machine() -> str:
 
 
 def sections_of(argv: Sequence[str] | None) -> list[str]:
-    """The sections to run, in the order given; the default ones without arguments. Exits with 2 for an unknown one."""
+    """Return the sections to run, in the given order; the default ones without arguments. Exits with 2 if unknown."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     # Not `choices`: below Python 3.12 argparse checks the empty list of an absent argument against them.
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What one verdict costs: batches of 500 cases with 8 KiB logs, single calls at 1, 8 and 256 KiB, all on one core."""
+"""The cost of one verdict: batches of 500 cases with 8 KiB logs, single calls at 1, 8 and 256 KiB, all on one core."""
 
 import statistics
 import time
@@ -18,12 +18,12 @@ SIZES = (1, 8, 256)
 
 
 def cases(count: int, size: int, seed: int) -> list[RawCase]:
-    """Cases with distinct logs of about `size` bytes."""
+    """Return cases with distinct logs of about `size` bytes."""
     return [build_case(orjson.loads(event)) for event in workload.events(count, seed=seed, size=size)]
 
 
 def single(diagnoser: Diagnoser, given: Sequence[RawCase]) -> tuple[float, float]:
-    """p50 and p95 in milliseconds of one call a case."""
+    """Return p50 and p95 in milliseconds of one call for each case."""
     taken = []
     for case in given:
         began = time.perf_counter()
@@ -34,7 +34,7 @@ def single(diagnoser: Diagnoser, given: Sequence[RawCase]) -> tuple[float, float
 
 
 def run() -> None:
-    """Print the figures."""
+    """Print the results."""
     diagnoser = Diagnoser.load(settings.read().model_dir)
     diagnoser.diagnose(cases(50, 8 * KIB, seed=3))
     batch = cases(BATCH, 8 * KIB, seed=4)

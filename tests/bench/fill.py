@@ -1,7 +1,7 @@
-"""Fill a database for the benchmark: COPY on PostgreSQL, one prepared statement a table on SQLite, indexes afterwards.
+"""Fill a database for the benchmark: COPY on PostgreSQL, prepared statements on SQLite, indexes afterwards.
 
-What the service counts in the background is there as well: hours by its own fold, groups as its fold would have
-counted them (in SQL, since it folds a bite a transaction), states of groups by its own judgement.
+The results of the background tasks are included: hours by the service's own fold, groups with the same counts as its
+fold (in SQL, since it folds a few rows per transaction), group states by the service's own rules.
 """
 
 import time
@@ -24,14 +24,14 @@ from service.statistics.repository import rollups
 from service.statistics.tables import hour_notes
 from tests.bench import world
 
-KEPT_LOGS = timedelta(days=90)  # as FAULTLINE_RETENTION_LOGS_DAYS has it
+KEPT_LOGS = timedelta(days=90)  # the default of FAULTLINE_RETENTION_LOGS_DAYS
 ASKED: dict[str, object] = {"exclude_nodes": [], "resume_from": None, "changes": {}, "reasons": ["made up"]}
-UNFOLDED = 500  # of the newest failures: what the background has yet to count
+UNFOLDED = 500  # number of the newest failures that the background tasks have not counted yet
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was loaded, and how long it took."""
+    """The number of loaded rows and the load time."""
 
     failures: int
     jobs: int
@@ -39,7 +39,7 @@ class Filled:
 
 
 def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -> Filled:
-    """Migrate a database and load `count` failures of the last `days` with all that comes of them."""
+    """Migrate a database and load `count` failures of the last `days` with all derived rows."""
     began = time.monotonic()
     at = newest or datetime.now(UTC)
     with closing(Store(url)) as store:
@@ -60,7 +60,7 @@ def fill(url: str, count: int, days: float, *, newest: datetime | None = None) -
 
 
 def fold(store: Store, now: datetime) -> None:
-    """What the background does: hours that are over, and groups."""
+    """Run the background tasks: completed hours, and groups."""
     while True:
         with store.unit_of_work() as work:
             if not work.rollups.recount(now, limit=200):
@@ -72,11 +72,11 @@ def fold(store: Store, now: datetime) -> None:
 
 @contextmanager
 def _plain(store: Store) -> Iterator[Connection]:
-    """A connection that commits what it is told to and waits for as long as it takes."""
+    """Yield a connection without a statement timeout that commits only explicitly."""
     with store._engine.connect() as connection:
         if bulk.is_postgres(connection):
             connection.exec_driver_sql("SET statement_timeout = 0")
-            connection.exec_driver_sql("SET session_replication_role = replica")  # no look-up a row for foreign keys
+            connection.exec_driver_sql("SET session_replication_role = replica")  # no foreign-key look-up for each row
             connection.exec_driver_sql("SET maintenance_work_mem = '1GB'")
             connection.exec_driver_sql("SET work_mem = '512MB'")
         else:
@@ -91,7 +91,7 @@ def _plain(store: Store) -> Iterator[Connection]:
 
 @contextmanager
 def _without_indexes(connection: Connection) -> Iterator[None]:
-    """Rows first, then every index at once: sorting is cheaper than putting in place."""
+    """Insert rows first, then create all indexes: sorting is cheaper than inserting in place."""
     postgres = bulk.is_postgres(connection)
     found = (
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' "
@@ -123,7 +123,7 @@ def _put(connection: Connection, rows: world.Rows) -> None:
 
 
 def _after(connection: Connection, last: int) -> None:
-    """Numbers go on after those that were given; each hour is noted once."""
+    """Set sequences to continue after the inserted numbers; record each hour once."""
     if bulk.is_postgres(connection):
         connection.exec_driver_sql(f"SELECT setval('job_ids', {last})")
     else:
@@ -135,7 +135,7 @@ def _after(connection: Connection, last: int) -> None:
 
 
 def _tidy(connection: Connection) -> None:
-    """Statistics and, on PostgreSQL, the map of pages that all may see: what its own maintenance does in time."""
+    """Update statistics and, on PostgreSQL, the visibility map, as its own maintenance would do eventually."""
     driver: Any = connection.connection.dbapi_connection
     if isinstance(driver, psycopg.Connection):
         connection.rollback()
@@ -149,7 +149,7 @@ def _tidy(connection: Connection) -> None:
 
 
 def _derive(connection: Connection, now: datetime) -> None:
-    """What the service makes of failures: groups, nodes, requests, incidents, what people said."""
+    """Insert the rows derived from failures: groups, nodes, requests, incidents, feedback."""
     postgres = bulk.is_postgres(connection)
 
     def at(back: timedelta) -> str:
@@ -176,7 +176,7 @@ def _derive(connection: Connection, now: datetime) -> None:
             connection.commit()
 
 
-# Shares of what people and automation do are made up as well: a request for every fifth failure, a word for every
+# The shares of feedback and automation are invented too: a request for every fifth failure, feedback for every
 # hundredth, an incident for every ten thousandth, a few dead letters and messages.
 SQL = """
 INSERT INTO groups (made_at, fingerprint, state, state_since, title, side, cause, abstained, first_id, last_id,

@@ -1,6 +1,6 @@
-"""The null pipeline: consume, decode, store the same bytes by PostgreSQL's fastest bulk path, commit. Nothing else.
+"""The null pipeline: consume, decode, store the same bytes with PostgreSQL's fastest bulk insert, commit. No more.
 
-It is the speed that any service doing this job through these parts could reach at best; the full pipeline is measured
+It is the highest speed that any service can reach with these components; the full pipeline is measured
 against it.
 """
 
@@ -19,7 +19,7 @@ FETCH_BYTES = 64 * 1024 * 1024
 
 
 def run(bootstrap: str, topic: str, group: str, database_url: str, ready: Barrier, idle_s: float) -> None:
-    """Consume until nothing came for `idle_s` seconds."""
+    """Consume until no record has arrived for `idle_s` seconds."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,

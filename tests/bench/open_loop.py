@@ -1,6 +1,6 @@
-"""Requests at fixed times, whatever became of those before; a latency counts from the time a request was due.
+"""Open-loop load: requests at fixed times, independent of earlier answers; latency counts from the scheduled time.
 
-So that a server that stands still for a second is seen to (a client that waits for its answer would not notice).
+This makes a stalled server visible, which a client that waits for each answer would not show.
 """
 
 import http.client
@@ -21,7 +21,7 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What one route's requests took, from when they were due, in milliseconds; and how many failed."""
+    """Latencies of one route's requests from their scheduled times, in milliseconds, and the number of failures."""
 
     p50: float
     p95: float
@@ -30,7 +30,7 @@ class Latency:
 
 
 def ask(base: str, path: str, *, first_byte: bool = False) -> tuple[int, int]:
-    """One request; its status and how many bytes came. `first_byte`: no more than that is waited for."""
+    """Send one request; return its status and the bytes received. `first_byte`: return after the first byte."""
     parts = urlsplit(base)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
     try:
@@ -50,7 +50,7 @@ def measure(
     first_byte: Callable[[str], bool] = lambda _: False,
     seed: int = 1,
 ) -> dict[str, Latency]:
-    """Each URL `per_url` times, shuffled, `rate` a second; latencies by URL."""
+    """Request each URL `per_url` times, shuffled, at `rate` a second; return the latencies by URL."""
     order = [url for urls in routes.values() for url in urls] * per_url
     random.Random(seed).shuffle(order)
     taken: defaultdict[str, list[float]] = defaultdict(list)
@@ -77,13 +77,13 @@ def measure(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all do not exceed."""
+    """Return the quantile: the value that `share` of all do not exceed."""
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
 
 
 def processor_ms(pid: int) -> float:
-    """Milliseconds of processor time that a process's threads have had so far (Linux: /proc/PID/task/*/schedstat)."""
+    """Return the processor time in ms used so far by a process's threads (Linux: /proc/PID/task/*/schedstat)."""
     total = 0
     for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         total += int(stat.read_text(encoding="ascii").split()[0])
@@ -91,7 +91,7 @@ def processor_ms(pid: int) -> float:
 
 
 def alone(base: str, url: str, pid: int, *, times: int, first_byte: bool) -> tuple[float, float]:
-    """A URL asked by itself: median milliseconds, and the server's own processor time a request."""
+    """Request a URL without other load: median milliseconds, and the server's processor time for a request."""
     ask(base, url, first_byte=first_byte)
     before, walls = processor_ms(pid), []
     for _ in range(times):

@@ -1,11 +1,11 @@
-"""Every page and its API call over many stored failures, on both databases, through the real HTTP server.
+"""Every page and its API call with many stored failures, on both databases, through the real HTTP server.
 
 usage: python -m tests.bench.page [--sqlite ROWS] [--postgres ROWS] [--days DAYS] [--per-url TIMES] [--rate PER_S]
                                   [--alone TIMES] [--only TEXT] [--url DATABASE_URL]
 
-Each URL is asked for at fixed times, `--rate` a second, whatever became of those before (an open loop); a latency
-counts from when it was due. With `--alone` each URL is asked for by itself as well, which tells the server's processor
-time a request from what else the machine does. `--url` measures a database that is filled already.
+Each URL is requested at fixed times, `--rate` a second, independent of earlier answers (an open loop); latency
+counts from the scheduled time. With `--alone` each URL is also requested without other load, which separates the
+server's processor time for a request from other load on the machine. `--url` measures an already filled database.
 """
 
 import argparse
@@ -38,7 +38,7 @@ SERVER = {"shared_buffers": "1GB", "max_wal_size": "8GB"}
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is loaded and asked."""
+    """The amount of loaded rows and requests."""
 
     sqlite: int = SQLITE
     postgres: int = POSTGRES
@@ -51,11 +51,11 @@ class Plan:
 
 @contextmanager
 def served(url: str) -> Iterator[tuple[str, int]]:
-    """The real server on the database: its address and process."""
+    """Start the real server on the database; yield its address and process."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     environ["FAULTLINE_DATABASE_URL"] = url
     command = [sys.executable, "-m", "service", "serve", "--port", "0"]
-    # Its words go to a file: a pipe that nobody reads would fill up and stop it.
+    # Its output goes to a file: a pipe that nobody reads would fill up and block it.
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as words,
         subprocess.Popen(command, env=environ, stderr=words, text=True) as process,
@@ -67,7 +67,7 @@ def served(url: str) -> Iterator[tuple[str, int]]:
 
 
 def _address(words: IO[str], process: subprocess.Popen[str]) -> str:
-    """Where the server says that it is."""
+    """Return the address that the server reports."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
         words.seek(0)
@@ -81,12 +81,12 @@ def _address(words: IO[str], process: subprocess.Popen[str]) -> str:
 
 
 def streams(url: str) -> bool:
-    """Whether an answer is a stream, of which the beginning counts."""
+    """Return whether an answer is a stream, for which the first byte counts."""
     return any(name in url for name in FIRST_BYTE)
 
 
 def asked(url: str, only: str) -> Mapping[str, Sequence[str]]:
-    """The URLs by route, for what is stored in a database."""
+    """Return the URLs by route, for the content of a database."""
     with closing(Store(url)) as store:
         found = routes(places(store, datetime.now(UTC)))
     kept = {route: tuple(one for one in urls if only in one) for route, urls in found.items()}
@@ -94,10 +94,10 @@ def asked(url: str, only: str) -> Mapping[str, Sequence[str]]:
 
 
 def measure(url: str, plan: Plan) -> list[str]:
-    """Print what each URL took; those over the limit."""
+    """Print the latencies of each URL; return those over the limit."""
     wanted = asked(url, plan.only)
     with served(url) as (base, pid):
-        for urls in wanted.values():  # once each: templates are compiled, connections open
+        for urls in wanted.values():  # one request each: compiles templates, opens connections
             for one in urls:
                 open_loop.ask(base, one, first_byte=streams(one))
         before, began = open_loop.processor_ms(pid), time.monotonic()
@@ -129,13 +129,13 @@ def measure(url: str, plan: Plan) -> list[str]:
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory a process had at once."""
+    """Return the peak memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
 
 
 def report_s(url: str) -> tuple[float, float]:
-    """Seconds to build the last whole week's report, and this process's own processor time for it."""
+    """Return the seconds to build the last complete week's report, and the processor time of this process for it."""
     with closing(Store(url)) as store:
         clock = SystemClock()
         made = ReportService(store, ZoneInfo("UTC"), clock)
@@ -145,7 +145,7 @@ def report_s(url: str) -> tuple[float, float]:
 
 
 def tell(name: str, url: str, filled: fill.Filled, size: int, plan: Plan) -> list[str]:
-    """Print all of one database."""
+    """Print the results of one database."""
     print(
         f"{name}: {filled.failures:,} failures and {filled.jobs:,} jobs of {plan.days:g} days loaded in "
         f"{filled.seconds:.0f} s; {size / 2**20:,.0f} MiB on disk, "
@@ -159,7 +159,7 @@ def tell(name: str, url: str, filled: fill.Filled, size: int, plan: Plan) -> lis
 
 
 def run(plan: Plan | None = None) -> list[str]:
-    """Fill and measure both databases; the URLs over the limit."""
+    """Fill and measure both databases; return the URLs over the limit."""
     wanted = plan or Plan()
     over: list[str] = []
     if wanted.sqlite:
@@ -177,7 +177,7 @@ def run(plan: Plan | None = None) -> list[str]:
 
 
 def main() -> None:
-    """As asked for on the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page")
     parser.add_argument("--sqlite", type=int, default=SQLITE, help="failures in SQLite, 0: not at all")
     parser.add_argument("--postgres", type=int, default=POSTGRES, help="failures in PostgreSQL, 0: not at all")

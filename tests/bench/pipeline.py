@@ -27,14 +27,14 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Speed:
-    """What one pipeline did: events a second, peak memory of its largest process in MiB."""
+    """The result of one pipeline: events a second, peak memory of its largest process in MiB."""
 
     rate: float
     memory_mib: float
 
 
 def full_worker(environ: dict[str, str], number: int, ready: Barrier, idle_s: float) -> None:
-    """One process of the real worker: consume until nothing was stored for `idle_s` seconds."""
+    """Run one process of the real worker: consume until nothing was stored for `idle_s` seconds."""
     services = compose.build(settings.read(environ))
     services.diagnoser.diagnose([])
     freeze_memory()
@@ -58,7 +58,7 @@ def full_worker(environ: dict[str, str], number: int, ready: Barrier, idle_s: fl
 
 
 def publish(bootstrap: str, topic: str, events: Sequence[bytes]) -> None:
-    """Put the events on the topic, spread over its partitions."""
+    """Publish the events on the topic, spread over its partitions."""
     producer = Producer(KafkaConfig((bootstrap,), (topic,)))
     for start in range(0, len(events), 500):
         batch = events[start : start + 500]
@@ -69,13 +69,13 @@ def publish(bootstrap: str, topic: str, events: Sequence[bytes]) -> None:
 def timed(
     target: Callable[..., None], arguments: Sequence[tuple[object, ...]], count: Callable[[], int], total: int
 ) -> Speed:
-    """Start the processes, let them go at once, and time from the first stored event until `count` reaches `total`."""
+    """Start the processes, release them together, and measure from the first stored event until `total` are stored."""
     ready: Barrier = SPAWN.Barrier(len(arguments) + 1)
     processes = [SPAWN.Process(target=target, args=(*given, ready, IDLE_S)) for given in arguments]
     for process in processes:
         process.start()
     ready.wait()
-    while (first := count()) == 0:  # joining the group is no part of the work
+    while (first := count()) == 0:  # joining the group is not part of the measured work
         time.sleep(0.01)
     began = time.monotonic()
     while count() < total:
@@ -99,7 +99,7 @@ def _peak_mib(pid: int | None) -> float:
 
 
 def run(total: int = 10_000) -> dict[str, float]:
-    """Print and return the figures: absolute rates and `ratio full/null`."""
+    """Print and return the results: absolute rates and `ratio full/null`."""
     events = list(workload.events(total))
     share = workload.distinct([event.decode() for event in events[:2000]])
     print(f"{total:,} events with 8 KiB logs, {share:.0%} distinct after masking; {PROCESSES} processes each")

@@ -1,6 +1,6 @@
-"""What is asked of the pages and the API: every GET route with its filters, searches and deep places.
+"""The benchmark's requests to pages and API: every GET route with its filters, searches and deep pages.
 
-A table by route, so that one that is new is missed (tests/service/web/test_scale.py looks for it here).
+A table by route, so that a missing new route is detected (by tests/service/web/test_scale.py).
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from service.weeks import of as week_of
 
 API = "/api/v1"
 
-# Answered without a look at what grows, or for as long as somebody listens.
+# Routes that do not depend on the amount of data, or that stream for as long as a client listens.
 ELSEWHERE = frozenset(
     {
         "/live",
@@ -37,12 +37,12 @@ ELSEWHERE = frozenset(
         f"{API}/schemas/{{name:path}}",
     }
 )
-FIRST_BYTE = ("export.csv", "export.json", "/labels")  # streams: what counts is when they begin
+FIRST_BYTE = ("export.csv", "export.json", "/labels")  # streams: the time to the first byte counts
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Some of what a database holds, for the URLs."""
+    """Sample ids from a database, for the URLs."""
 
     failure: int
     cluster: str
@@ -69,7 +69,7 @@ class Places:
 
 
 def places(store: Store, now: datetime) -> Places:
-    """Look them up."""
+    """Read the sample ids."""
     with store.reading() as reading:
         failures: FailureReader = reading.failures
         newest = failures.page(FailureFilter(side="hardware"), limit=1).items[0]
@@ -108,7 +108,7 @@ def places(store: Store, now: datetime) -> Places:
 
 
 def both(path: str, queries: tuple[str, ...], *, api: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """A page and the API call of the same name with the same queries; `api`: more for the latter."""
+    """Return a page and the API call of the same name with the same queries; `api`: further queries for the latter."""
     return {
         path: tuple(path + query for query in queries),
         f"{API}{path}": tuple(f"{API}{path}{query}" for query in (*queries, *api)),
@@ -116,7 +116,7 @@ def both(path: str, queries: tuple[str, ...], *, api: tuple[str, ...] = ()) -> d
 
 
 def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
-    """By the application's route: what is asked of it."""
+    """Return the requests by the application's route."""
     failure = f"/failures/{at.failure}"
     node = f"{at.cluster}/{quote(at.node, safe='')}"
     deep = cursors.encode("failures-ended_at", at.middle.isoformat(), at.middle_id)

@@ -1,7 +1,7 @@
-"""Job completions with distinct 8 KiB logs, from a seed: what a busy day looks like, with nothing learnable by heart.
+"""Job completions with distinct 8 KiB logs, from a seed: the load of a busy day without memorizable content.
 
-Words are made up from syllables, so that most logs stay distinct after numbers, paths and ids are masked; `distinct`
-says how many do.
+Words are generated from syllables, so that most logs stay distinct after numbers, paths and ids are masked;
+`distinct` returns the share that does.
 """
 
 import random
@@ -55,7 +55,7 @@ def word(rng: random.Random) -> str:
 
 
 def log(rng: random.Random, size: int) -> str:
-    """A log of about `size` characters: progress lines of invented words, a traceback, an error, some teardown."""
+    """Return a log of about `size` characters: progress lines of invented words, a traceback, an error, teardown."""
     head: list[str] = []
     length = 0
     step = 0
@@ -80,7 +80,7 @@ def log(rng: random.Random, size: int) -> str:
 
 
 def event(number: int, rng: random.Random, size: int = 8192) -> dict[str, object]:
-    """A failed job's completion event."""
+    """Return the completion event of a failed job."""
     start = START + timedelta(seconds=number)
     return {
         "schema": "job-completion/1",
@@ -103,12 +103,12 @@ def event(number: int, rng: random.Random, size: int = 8192) -> dict[str, object
 
 
 def events(count: int, *, seed: int = 1, size: int = 8192) -> Iterator[bytes]:
-    """`count` events as JSON bytes."""
+    """Return `count` events as JSON bytes."""
     rng = random.Random(seed)
     for number in range(count):
         yield orjson.dumps(event(number, rng, size))
 
 
 def distinct(logs: Sequence[str]) -> float:
-    """Share of logs that are still unlike all others after masking."""
+    """Return the share of logs that still differ from all others after masking."""
     return len({mask(text) for text in logs}) / len(logs)

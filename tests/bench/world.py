@@ -1,7 +1,7 @@
-"""A fleet's failures from a seed, as rows of the store's tables: many of few kinds, few of many, as in real fleets.
+"""Generates a fleet's failures from a seed, as rows of the database tables, with a realistic skew of their kinds.
 
-The shares are made up; only their spread matters. What is told of a failure (evidence, log, words) is that of its kind
-and at most 512 bytes, so that three million of them are made in a minute.
+The shares are invented; only their distribution matters. The texts of a failure (evidence, log, words) are those of
+its kind and at most 512 bytes, so that three million failures are generated in a minute.
 """
 
 import random
@@ -19,8 +19,8 @@ from service.sql.packing import pack, pack_streams
 from tests.bench.workload import SYLLABLES
 
 CLUSTERS, QUEUES, TEAMS, USERS, NODES = 5, 12, 30, 600, 2_000
-KIND_EVERY = 150  # failures a kind, on average
-SUCCEEDED_EVERY = 2  # one job that went well for so many that failed
+KIND_EVERY = 150  # average number of failures of each kind
+SUCCEEDED_EVERY = 2  # number of failed jobs per successful job
 CATEGORIES = ("DL.1", "DL.2", "EE.1", "EE.2", "EE.3", "GC.1", "GC.3")
 SYMPTOMS = ("A.1", "A.2", "B.1", "C.3")
 STATUSES = ("failed",) * 8 + ("timeout", "hung")
@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure: what its rows hold besides whom and where it hit."""
+    """A kind of failure: the content of its rows except user, job and node."""
 
     fields: Row
     confidence: float
@@ -58,7 +58,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some failures' rows by table, and their words by failure."""
+    """Rows of some failures by table, and their texts by failure."""
 
     jobs: list[Row]
     failures: list[Row]
@@ -69,7 +69,7 @@ class Rows:
 
 
 def kinds(count: int, rng: random.Random) -> list[Kind]:
-    """So many kinds, the sides about as often as fleets report them."""
+    """Return this number of kinds, with the sides distributed about as in published fleet reports."""
     causes = sorted(taxonomy.load().causes)
     made = []
     for number in range(count):
@@ -148,9 +148,9 @@ def _kind(number: int, side: str, cause: str, line: str, log: str, rng: random.R
 def rows(
     count: int, newest: datetime, days: float, *, seed: int = 1, bite: int = 20_000, kept_logs: timedelta
 ) -> Iterator[Rows]:
-    """`count` failures that ended in the `days` before `newest`, oldest first, with good jobs between them.
+    """Yield `count` failures that ended in the `days` before `newest`, oldest first, with successful jobs between them.
 
-    Whole log texts only where they ended within `kept_logs` of the newest.
+    Whole log texts are included only for failures that ended within `kept_logs` of the newest.
     """
     rng = random.Random(seed)
     known = kinds(max(count // KIND_EVERY, 40), rng)
@@ -241,7 +241,7 @@ def _failure(made: Rows, row_id: int, at: datetime, kind: Kind, rng: random.Rand
 
 
 def columns() -> dict[str, Sequence[str]]:
-    """The columns of each table's rows."""
+    """Return the columns of each table's rows."""
     return {
         "jobs": JOBS,
         "failures": FAILURES,

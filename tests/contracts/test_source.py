@@ -1,4 +1,4 @@
-"""What every source of records must do, on the one in memory and on a real broker."""
+"""The common behaviour of record sources, tested with the in-memory source and with a real broker."""
 
 import time
 import uuid
@@ -86,19 +86,19 @@ def _kafka(topic: str, broker: Any) -> Harness:
         put=put,
         source=lambda name: KafkaSource(config, member=name),
         committed=committed,
-        kill=lambda source: source._drop(),  # as a killed process: it does not leave the group
+        kill=lambda source: source._drop(),  # like a killed process: it does not leave the group
         cleanup=[producer.close, admin.close],
     )
 
 
 def take(source: Source, count: int, patience_s: float = PATIENCE_S) -> list[Record]:
-    """Poll until `count` records came."""
+    """Poll until `count` records have arrived."""
     out: list[Record] = []
     deadline = time.monotonic() + patience_s
     while len(out) < count and time.monotonic() < deadline:
         out += (found := source.poll(500, 0.2))
         if not found:
-            time.sleep(0.01)  # the one in memory does not wait
+            time.sleep(0.01)  # the in-memory source does not wait
     return out
 
 
@@ -193,7 +193,7 @@ def test_paused_before_anything_was_read(harness: Harness) -> None:
 
 
 def commit(source: Source, offsets: Mapping[TopicPartition, int]) -> None:
-    """Commit as the consumer's loop does: a group that is sharing out its partitions anew takes it a poll later."""
+    """Commit as the consumer's loop does: a group during a rebalance accepts the commit one poll later."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:

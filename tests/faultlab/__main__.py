@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def _runs(plans: Sequence[Plan]) -> Iterator[tuple[Plan, int]]:
-    """All runs, a first one of every program before a second of any: whenever one stops, all programs are there."""
+    """Return all runs, ordered so that a run of every program comes before any second run."""
     turn: dict[str, int] = {}
     runs = []
     for plan in plans:
@@ -125,7 +125,7 @@ def _relabel(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def _pack(args: argparse.Namespace) -> int:
-    """Put the cases of a file into a packaged family; a case of the same run is replaced."""
+    """Add the cases of a file to a packaged family; a case of the same run is replaced."""
     family = CAPTURED / f"{args.family}.jsonl.zst"
     lines = [*(case_files.read_lines(family) if family.exists() else ()), *case_files.read_lines(Path(args.file))]
     by_run = {json.loads(line)["provenance"]["run"]: line for line in lines}
@@ -153,7 +153,7 @@ def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0 all well, 1 some run was not as declared, 2 usage."""
+    """Run the command; returns 0 for success, 1 if a run differs from its declaration, 2 for a usage error."""
     parser = argparse.ArgumentParser(prog="python -m tests.faultlab", description=__doc__)
     parser.add_argument("--programs", type=Path, default=program.PROGRAMS, help="where the families lie")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     build = commands.add_parser("build", help="make an environment")
     build.add_argument("name")
     args = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended and nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that running processes are ended and cleaned up
     if args.command == "build":
         print(environment.build(args.name))
         return 0

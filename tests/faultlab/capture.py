@@ -1,4 +1,4 @@
-"""One run of a plan, from an empty folder to what its processes printed and how they ended."""
+"""Executes one run of a plan, from an empty folder to its captured output and exit status."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _KERNEL = (
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Return a free TCP port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -59,7 +59,7 @@ def _copy_files(plan: Plan, who: made_identity.Identity, work: Path) -> str:
 
 
 def _worker_logs(folder: Path, plan: Plan, who: made_identity.Identity) -> Iterator[tuple[int, int, str, str]]:
-    """(rank, node, stream, text) of torchrun's per-rank files, attempts joined in order."""
+    """Return (rank, node, stream, text) of torchrun's per-rank files, with attempts joined in order."""
     each = max(plan.ranks // plan.nodes, 1)
     texts: dict[tuple[int, int, str], str] = {}
     for node in range(plan.nodes):
@@ -71,17 +71,17 @@ def _worker_logs(folder: Path, plan: Plan, who: made_identity.Identity) -> Itera
 
 
 class Lab:
-    """Runs plans. `zygote` starts Python programs from a preloaded interpreter where one is given and allowed."""
+    """Executes plans. `zygote` starts Python programs from a preloaded interpreter, if given and allowed."""
 
     def __init__(self, zygotes: Zygotes | None = None) -> None:
         self._zygotes = zygotes
 
     def run(self, plan: Plan, seed: int) -> Captured:
-        """Run a plan once.
+        """Execute a plan once.
 
         Raises:
-            Impossible: this machine cannot induce a fault of it.
-            NoEnvironment: its interpreter is not built.
+            Impossible: this machine cannot induce a fault of the plan.
+            NoEnvironment: the interpreter of the plan is not built.
         """
         with ExitStack() as stack:
             base = Path(tempfile.mkdtemp(prefix="fl"))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import zstandard
 
-# Runs of one program repeat each other: a window over all of a family's cases finds that.
+# Runs of one program are similar: a large compression window over all cases of a family exploits that.
 _WINDOW_LOG = 24
 _LEVEL = 19
 
 
 def read_lines(file: Path) -> list[str]:
-    """The lines of a file, empty ones left out."""
+    """Return the lines of a file without empty lines."""
     data = file.read_bytes()
     if file.suffix == ".zst":
         with zstandard.ZstdDecompressor().stream_reader(data) as unpacked:
@@ -29,5 +29,5 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
 
 
 def case_files(folder: Path) -> list[Path]:
-    """All case files in a folder, in order of name."""
+    """Return all case files in a folder, sorted by name."""
     return sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.zst")])

@@ -1,4 +1,4 @@
-"""What a run becomes: a labelled-case/1 object with the declared truth, the line where it began, and its provenance."""
+"""Converts a run into a labelled-case/1 object with the declared labels, the onset line and the provenance."""
 
 import json
 import re
@@ -16,12 +16,12 @@ TAIL_BYTES = 32 * 1024
 
 
 class NotAsDeclared(RuntimeError):
-    """A run did not fail the way its declaration says."""
+    """A run did not fail as its declaration states."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What one process printed to one stream, whole and scrubbed."""
+    """The complete, scrubbed output of one process to one stream."""
 
     rank: int | None
     node: str
@@ -31,7 +31,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A run's streams and end, before it becomes a case."""
+    """The streams and exit status of a run, before it becomes a case."""
 
     plan: Plan
     seed: int
@@ -48,7 +48,7 @@ def _version(name: str, distribution: str) -> str | None:
 
 
 def tail(text: str, limit: int = TAIL_BYTES) -> str:
-    """The last whole lines of a text, at most so many bytes."""
+    """Return the last complete lines of a text, up to a number of bytes."""
     raw = text.encode()
     if len(raw) <= limit:
         return text
@@ -56,12 +56,12 @@ def tail(text: str, limit: int = TAIL_BYTES) -> str:
     return cut[cut.find(b"\n") + 1 :].decode("utf-8", "replace")
 
 
-# Frames of the lab's own preloaded interpreter, below the program's, which a printed stack may show.
+# Stack frames of the lab's preloaded interpreter, which may appear below the program's frames.
 _OWN_FRAME = re.compile(r'[^\n]*zygote\.py", line \d+,? in [^\n]*\n?(?:(?![^\n]*File ")[^\n]*? {4}[^\n]*\n?)?')
 
 
 def without_lab(text: str) -> str:
-    """A text without what only the lab's own machinery put there."""
+    """Return a text without lines that come from the lab's own machinery."""
     text = _OWN_FRAME.sub("", text) if "zygote.py" in text else text
     return text.replace("/faultlab-", "/job-")
 
@@ -70,18 +70,18 @@ _LAUNCHER_PREFIX = re.compile(r"^(?:\[[\w/,-]+\](?:<std\w+>)?:?\s?|\d+: )*")
 
 
 def _is_frame(line: str) -> bool:
-    """Whether a line is a traceback's own, a warning or a launcher's summary: never where a failure is told first."""
+    """Return whether a line is a traceback line, a warning or a launcher's summary, which is never the onset."""
     own = _LAUNCHER_PREFIX.sub("", line)[:1] in {" ", "\t", "^"}
     return own or "Warning:" in line or "ChildFailedError" in line
 
 
 def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> tuple[int | None, str | None]:
-    """The rank and the line where the failure began, as the streams show them.
+    """Return the rank and the line of the onset of the failure, found in the streams.
 
-    A line that only echoes code is the last choice.
+    A line that only echoes source code is the last choice.
 
     Raises:
-        NotAsDeclared: the declared line is nowhere to be found.
+        NotAsDeclared: the declared line is not found.
     """
     root = plan.root
     if root.line is None:
@@ -89,7 +89,7 @@ def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> t
     if root.where == "launcher":
         wanted = [s for s in streams if s.rank is None] or list(streams)
     elif root.where == "any" or root.rank is None:
-        wanted = sorted(streams, key=lambda s: s.rank is None)  # what ranks say themselves before their launcher
+        wanted = sorted(streams, key=lambda s: s.rank is None)  # ranks first, then their launcher
     else:
         wanted = [s for s in streams if s.rank == root.rank] or [s for s in streams if s.rank is None]
     lines = [line for stream in wanted for line in stream.text.split("\n") if root.line.search(line)]
@@ -101,10 +101,10 @@ def find_root(plan: Plan, streams: Sequence[Stream], kernel: Sequence[str]) -> t
 
 
 def relabel(case_: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """A captured case under its plan's present declaration: labels, kind and root; what was captured stays.
+    """Relabel a captured case by its plan's current declaration (labels, kind, root); captured data is unchanged.
 
     Raises:
-        NotAsDeclared: the declared line is not in it.
+        NotAsDeclared: the case does not contain the declared line.
     """
     event = json.loads(json.dumps(case_["event"]))
     for log in event["logs"]:
@@ -120,10 +120,10 @@ def relabel(case_: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 def status(captured: Captured) -> tuple[str, int | None, int | None]:
-    """(status, exit code, signal) as a scheduler would tell the run's end.
+    """Return (status, exit code, signal) of the run as a scheduler would report them.
 
     Raises:
-        NotAsDeclared: it did not fail.
+        NotAsDeclared: the run did not fail.
     """
     plan, out, who = captured.plan, captured.outcome, captured.who
     if out.timed_out:
@@ -176,7 +176,7 @@ def _event(captured: Captured) -> dict[str, Any]:
 
 
 def case(captured: Captured) -> dict[str, Any]:
-    """The labelled-case/1 object of a run.
+    """Return the labelled-case/1 object of a run.
 
     Raises:
         NotAsDeclared: the run did not fail as declared.
@@ -209,5 +209,5 @@ def case(captured: Captured) -> dict[str, Any]:
 
 
 def line_of(case_: Mapping[str, Any]) -> str:
-    """A case as one JSON line."""
+    """Return a case as one JSON line."""
     return json.dumps(case_, ensure_ascii=False, separators=(",", ":"))

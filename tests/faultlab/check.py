@@ -1,4 +1,4 @@
-"""Does the corpus still hold? Runs captured programs again and compares how they end and where they begin to fail."""
+"""Verifies the corpus: repeats captured runs and compares their exit status and the onset of their failure."""
 
 import json
 import random
@@ -21,7 +21,7 @@ _MASKS = (
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One run done again: `wrong` says what differs, `skipped` why it could not be run here; both None: it holds."""
+    """A repeated run: `wrong` describes a difference, `skipped` why it could not run; both None: it matches."""
 
     run: str
     wrong: str | None = None
@@ -29,7 +29,7 @@ class Compared:
 
 
 def masked(line: str | None) -> str | None:
-    """A line without what differs from run to run: numbers, addresses, paths."""
+    """Return a line without parts that vary between runs: numbers, addresses, paths."""
     if line is None:
         return None
     for pattern, instead in _MASKS:
@@ -38,7 +38,7 @@ def masked(line: str | None) -> str | None:
 
 
 def ending(event: Mapping[str, Any]) -> str:
-    """The class of an end: the status and whether a code or a signal ended it (128 + n is a signal)."""
+    """Return the class of an exit: the status, and whether a code or a signal ended it (128 + n is a signal)."""
     code, number = event.get("exit_code"), event.get("signal")
     if number is not None or (code is not None and code > 128):
         return f"{event['status']} by signal {number if number is not None else int(code or 0) - 128}"
@@ -46,7 +46,7 @@ def ending(event: Mapping[str, Any]) -> str:
 
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """The captured cases below a folder."""
+    """Return the captured cases below a folder."""
     for file in case_files.case_files(folder):
         for line in case_files.read_lines(file):
             yield json.loads(line)
@@ -55,7 +55,7 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 def choose(
     captured: Iterable[Mapping[str, Any]], plans: Sequence[Plan], count: int, *, cheap: bool, seed: int | None
 ) -> list[tuple[Mapping[str, Any], Plan]]:
-    """So many captured cases with their plans, at random; `cheap`: only those that need no heavy framework."""
+    """Return a random sample of captured cases with their plans; `cheap`: only those without a heavy framework."""
     by_run = {f"{plan.id}#{number}": plan for plan in plans for number in plan.seeds}
     pairs = [
         (case, by_run[case["provenance"]["run"]])
@@ -67,7 +67,7 @@ def choose(
 
 
 def again(lab: capture.Lab, case: Mapping[str, Any], plan: Plan, tries: int = 3) -> Compared:
-    """Run a captured case's plan again and compare; where ranks race, up to so many times until it is as it was."""
+    """Repeat a captured case's plan and compare; if ranks race, repeat up to a limit until it matches."""
     compared = _once(lab, case, plan)
     while compared.wrong and tries > 1:
         tries -= 1

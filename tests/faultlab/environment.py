@@ -1,7 +1,7 @@
-"""The interpreters that programs run in: throwaway venvs outside the checkout, built from recipes when first needed.
+"""The interpreters that programs run in: venvs outside the checkout, built from recipes on demand.
 
-They lie under $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder a name. "" is the running interpreter. What has no
-wheel is compiled into its environment, see native.py.
+They are in $FAULTLAB_HOME or ~/.cache/faultline-faultlab, one folder for each name. "" is the running interpreter.
+Packages without a wheel are compiled into their environment, see native.py.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.faultlab import native
 
-# name -> words for pip install. Lab interpreters are no part of the product and of no CI run.
+# name -> arguments of pip install. Lab interpreters are not part of the product or of CI runs.
 RECIPES: Mapping[str, tuple[str, ...]] = {
     "torch": ("torch", "numpy", "transformers", "accelerate", "lightning", "deepspeed"),
     "jax": ("jax", "flax", "optax", "orbax-checkpoint"),
@@ -43,20 +43,20 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
 
 
 class NoEnvironment(RuntimeError):
-    """The named interpreter is not there and was not asked to be built."""
+    """The named interpreter does not exist, and building it was not requested."""
 
 
 def root() -> Path:
-    """Where the lab's interpreters lie."""
+    """Return the folder of the lab's interpreters."""
     given = os.environ.get("FAULTLAB_HOME")
     return Path(given) if given else Path.home() / ".cache" / "faultline-faultlab"
 
 
 def python(name: str) -> Path:
-    """The interpreter of an environment; "" is the running one, "system" the first python3 of PATH.
+    """Return the interpreter of an environment; "" is the running one, "system" the first python3 of PATH.
 
     Raises:
-        NoEnvironment: it is not built.
+        NoEnvironment: the environment is not built.
     """
     if name == "":
         return Path(sys.executable)
@@ -69,23 +69,23 @@ def python(name: str) -> Path:
 
 
 def folder(name: str) -> Path | None:
-    """The folder of a named environment, None for interpreters that are not the lab's."""
+    """Return the folder of a named environment; None for interpreters that are not the lab's."""
     return root() / name if name in RECIPES else None
 
 
 def below(name: str) -> Path | None:
-    """The folder of the environment whose packages a named environment sees too, None for most."""
+    """Return the folder of the environment whose packages a named environment also uses; None for most."""
     recipe = native.recipes().get(name)
     return root() / recipe.below if recipe else None
 
 
 def build(name: str) -> Path:
-    """Make the venv of a recipe, and the one it sees below it; gives its interpreter.
+    """Create the venv of a recipe and the environment it builds on; return its interpreter.
 
     Raises:
-        NoEnvironment: no such recipe.
-        native.NativeError: a source archive is not the one its recipe was written for.
-        subprocess.CalledProcessError: pip could not install or compile it.
+        NoEnvironment: there is no such recipe.
+        native.NativeError: a source archive does not match its recipe.
+        subprocess.CalledProcessError: pip could not install or compile a package.
     """
     if name not in RECIPES:
         raise NoEnvironment(f"environment {name}: expected one of {', '.join(RECIPES)}")
@@ -101,7 +101,7 @@ def build(name: str) -> Path:
 
 
 def version(name: str, distribution: str) -> str | None:
-    """The version of a distribution in an environment, None if it has none."""
+    """Return the version of a distribution in an environment; None if it has none."""
     if not distribution:
         return None
     code = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"

@@ -1,9 +1,9 @@
-"""A preloaded interpreter: imports heavy modules once, then forks one process for each program it is asked to start.
+"""A fork server: imports heavy modules once, then forks one process for each requested program.
 
-Run by the environment's own Python: `python -u zygote.py SOCKET INSIDE_PY MODULE...`. A request is one JSON object and
-two descriptors (stdout, stderr) on a Unix socket; the answer is the process id, and when it ended its exit code. The
-fork is a process of its own in a session of its own: own environment, folder, arguments, signals, exit. torchrun runs
-in such a fork as well, and starts its workers here instead of by exec; all else of torchrun is its own code.
+Run by the environment's own Python: `python -u fork_server.py SOCKET PROCESS_SETUP_PY MODULE...`. A request is one JSON
+object and two descriptors (stdout, stderr) on a Unix socket; the answer is the process id, then its exit code. Each
+fork has its own session, environment, working folder, arguments, signals and exit. torchrun also runs in such a fork
+and starts its workers here instead of with exec; the rest of torchrun is unchanged.
 """
 
 import array
@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 
 def send(address: str, request: dict[str, Any], out: int, err: int) -> socket.socket:
-    """Ask for a process; gives the socket that will bring its pid and exit code."""
+    """Request a process; return the socket that will deliver its pid and exit code."""
     asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     asked.connect(address)
     body = json.dumps(request).encode()
@@ -37,7 +37,7 @@ def send(address: str, request: dict[str, Any], out: int, err: int) -> socket.so
 
 
 class Forked:
-    """A process that was asked for: as subprocess.Popen."""
+    """A requested process, with the interface of subprocess.Popen."""
 
     def __init__(self, address: str, request: dict[str, Any], out: int, err: int) -> None:
         self.args = request["words"]
@@ -53,7 +53,7 @@ class Forked:
             ready = select.select([self._asked], [], [], timeout)[0]
             if ready:
                 told = self._asked.recv(4, socket.MSG_WAITALL)
-                # Without an answer the interpreter that forked it is gone, and the fork was ended with it.
+                # Without an answer the fork server is gone, and its forks were ended with it.
                 self.returncode = struct.unpack("!i", told)[0] if len(told) == 4 else -signal.SIGKILL
                 self._asked.close()
             elif timeout:
@@ -84,11 +84,11 @@ def _torchrun_forks(address: str, steps: list[list[Any]]) -> None:
 
 
 def become(request: dict[str, Any], out: int, err: int, address: str, inside: Any) -> None:
-    """In the fork: turn into the asked program. Does not return."""
+    """Become the requested program, within the fork. Does not return."""
     os.setsid()
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as the interpreter itself has it
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # the same as in a regular interpreter
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(out, 1)
@@ -128,7 +128,7 @@ def become(request: dict[str, Any], out: int, err: int, address: str, inside: An
         exec(compile(source, script, "exec"), main.__dict__)
     except SystemExit:
         raise
-    except BaseException as error:  # as the interpreter does at top level, without this file's own frame
+    except BaseException as error:  # as a regular interpreter does at top level, without this file's own frame
         trace = error.__traceback__
         error.__traceback__ = trace.tb_next if trace else None
         if isinstance(error, KeyboardInterrupt):
@@ -138,7 +138,7 @@ def become(request: dict[str, Any], out: int, err: int, address: str, inside: An
 
 
 def leave(code: Any) -> NoReturn:
-    """End the fork. With a process group its destructors speak, so the interpreter ends in full; else at once."""
+    """End the fork. With a process group its destructors print, so the interpreter exits normally; else at once."""
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
         gc.unfreeze()
@@ -169,11 +169,11 @@ def _receive(asked: socket.socket) -> tuple[dict[str, Any], int, int]:
 
 
 def serve(address: str) -> tuple[dict[str, Any], int, int]:
-    """Take requests until the socket's folder goes away or the parent ends; returns only in a fork."""
+    """Serve requests until the socket's folder is removed or the parent ends; returns only in a fork."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(address + ".new")
     listening.listen(64)
-    os.rename(address + ".new", address)  # who sees it may connect
+    os.rename(address + ".new", address)  # once the path exists, clients may connect
     parent = os.getppid()
     running: dict[int, socket.socket] = {}
     while os.getppid() == parent:
@@ -213,7 +213,7 @@ def main() -> None:
     for name in modules:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # forks share the modules' pages as long as nobody touches them
+    gc.freeze()  # forks share the modules' memory pages until they write to them
     request, out, err = serve(address)
     try:
         become(request, out, err, address, inside)

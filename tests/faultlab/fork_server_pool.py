@@ -1,4 +1,4 @@
-"""The preloaded interpreters that the runner keeps, one an environment and set of modules, started when needed."""
+"""The runner's fork servers, one for each environment and set of modules, started on demand."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ _READY_S = 400.0
 
 
 class Zygotes:
-    """Starts and holds them; `close` ends all."""
+    """Starts and keeps fork servers; `close` ends all."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="zy"))
@@ -53,14 +53,14 @@ class Zygotes:
         self, name: str, preload: tuple[str, ...], start: Start, env: Mapping[str, str], work: Path,
         steps: list[list[Any]], out: int, err: int,
     ) -> Any:  # fmt: skip
-        """Start a Python program as a fork of the interpreter that preloads those modules."""
+        """Start a Python program as a fork of the fork server that preloads these modules."""
         address = self._address(name, preload)
         return fork_server.Forked(
             address, {"words": list(start.words), "env": dict(env), "cwd": str(work), "steps": steps}, out, err
         )
 
     def close(self) -> None:
-        """End them all."""
+        """End all fork servers."""
         for process, _ in self._running.values():
             process.terminate()
         for process, _ in self._running.values():

@@ -1,23 +1,23 @@
-"""Real faults, induced around a run: what a declaration's `faults` may hold.
+"""Real faults that are induced for a run: the values of a declaration's `faults`.
 
-Before the start (files lie in the run's folder; `at` is relative to it)
+Before the start (files are in the run's folder; `at` is relative to it)
     {kind="write", at, text}            {kind="truncate", at, bytes}         {kind="garble", at, offset, bytes}
     {kind="remove", at}                 {kind="chmod", at, mode="000"}       {kind="mkdir", at}
     {kind="tmpfs", at, kb}              a small disk mounted there (root)
-    {kind="port_taken", port="{port}"}  somebody else listens there
+    {kind="port_taken", port="{port}"}  another process listens on the port
     {kind="http", status, body, headers, delay_s, times, then, drop, truncate}  a stand-in at {http}; `times`
                                         answers with `status`, later ones with `then`; `drop` closes without an answer,
                                         `truncate` sends half the body; `tls = "expired" | "self-signed"` serves {https}
 In the started processes (all, or `rank = n` with the launchers `ranks` and, preloaded, `torchrun`)
     {kind="rlimit", resource="as|nofile|fsize|nproc|stack|cpu|memlock|core|data", mb or value}
-    {kind="user"}                       runs without root's powers: permission bits count (chmod needs it)
+    {kind="user"}                       runs without root's capabilities: permission bits apply (chmod needs it)
     {kind="shm", mb}                    own /dev/shm of that size (root)
     {kind="offline"}                    own network namespace with only loopback: no names, no routes (root)
-    {kind="memory", mb}                 memory control group (root); a kill by it is told to the run's kernel lines
-While it runs; `after` = regex on what any rank prints, `after_s` = seconds (then)
+    {kind="memory", mb}                 memory control group (root); a kill by it is added to the run's kernel lines
+During the run; `after` = regex matched with the output of any rank, `after_s` = seconds (after that)
     {kind="signal", signal="KILL", rank, after, after_s}    to that rank, or to rank "launcher"
-    {kind="touch" | "unlink", at, after}                    a file comes or goes (chmod, truncate, write take `after` too)
-    {kind="cut", how="down" | "drop", rank, after}          that rank's network cable is pulled, or a firewall swallows its
+    {kind="touch" | "unlink", at, after}                    creates or removes a file (chmod, truncate, write: too)
+    {kind="cut", how="down" | "drop", rank, after}          that rank's network link goes down, or a firewall drops its
                                         packets; gives each rank (launcher `ranks`) a network namespace on one bridge (root)
 
 A fault that this machine does not allow raises Impossible: the run is skipped with the reason, never faked.
@@ -43,7 +43,7 @@ _DURING = {"signal", "touch", "unlink", "cut"}
 
 
 class Impossible(RuntimeError):
-    """This machine cannot induce that fault."""
+    """This machine cannot induce the fault."""
 
 
 def _need_root(what: str) -> None:
@@ -52,7 +52,7 @@ def _need_root(what: str) -> None:
 
 
 def alter(fault: Mapping[str, Any], work: Path) -> None:
-    """Do one change to the run's files."""
+    """Apply one change to the run's files."""
     at = work / fault["at"]
     match fault["kind"]:
         case "write":
@@ -87,11 +87,11 @@ def _tmpfs(at: Path, kb: int, stack: ExitStack) -> None:
 
 
 def before(faults: Sequence[Mapping[str, Any]], work: Path, stack: ExitStack) -> dict[str, str]:
-    """Induce what must stand before the start; undone by the stack. Gives placeholders of servers started.
+    """Induce the faults that are needed before the start; the stack undoes them. Returns placeholders of servers.
 
     Raises:
         Impossible: the machine does not allow it.
-        ValueError: no such kind of fault.
+        ValueError: there is no such kind of fault.
     """
     given: dict[str, str] = {}
     for fault in faults:
@@ -140,9 +140,9 @@ def _remove_group(group: Path) -> None:
 
 
 class Wires:
-    """A bridge with one network namespace a rank, each with an address of its own; root only. Undone by the stack.
+    """A bridge with one network namespace for each rank, each with its own address; root only. The stack removes it.
 
-    Rank n has 10.<a>.<b>.<n + 11> on its interface eth0.
+    Rank n has the address 10.<a>.<b>.<n + 11> on its interface eth0.
     """
 
     def __init__(self, ranks: int, stack: ExitStack) -> None:
@@ -163,15 +163,15 @@ class Wires:
             self._ip("-n", name, "link", "set", "lo", "up")
 
     def name(self, rank: int) -> str:
-        """The namespace of a rank."""
+        """Return the namespace of a rank."""
         return f"lab{self._tag}r{rank}"
 
     def address(self, rank: int) -> str:
-        """The address of a rank."""
+        """Return the address of a rank."""
         return f"{self._net}.{rank + 11}"
 
     def cut(self, rank: int, how: str) -> None:
-        """Pull that rank's cable (down) or let a firewall swallow what it sends and gets (drop)."""
+        """Set that rank's link down (down), or let a firewall drop what it sends and receives (drop)."""
         if how == "down":
             self._ip("link", "set", f"v{self._tag}x{rank}", "down")
             return
@@ -205,7 +205,7 @@ class Wires:
 def inside(
     faults: Sequence[Mapping[str, Any]], rank: int | None, host: str | None, name: str, stack: ExitStack
 ) -> list[list[Any]]:
-    """The steps (see inside.py) of the process of that rank, None: the launcher; `host` is its own host name.
+    """Return the steps (see process_setup.py) of that rank's process, None: the launcher; `host` is its host name.
 
     Raises:
         Impossible: the machine does not allow it.
@@ -240,7 +240,7 @@ def inside(
 
 @dataclass(slots=True)
 class Pending:
-    """A fault that waits for a line or a moment."""
+    """A fault that is triggered by an output line or a time."""
 
     fault: Mapping[str, Any]
     after: re.Pattern[str] | None
@@ -249,7 +249,7 @@ class Pending:
 
 
 def during(faults: Sequence[Mapping[str, Any]]) -> list[Pending]:
-    """The faults that strike while the run goes on."""
+    """Return the faults that are triggered during the run."""
     return [
         Pending(fault, re.compile(fault["after"]) if "after" in fault else None, float(fault.get("after_s", 0)))
         for fault in faults
@@ -258,5 +258,5 @@ def during(faults: Sequence[Mapping[str, Any]]) -> list[Pending]:
 
 
 def number(fault: Mapping[str, Any]) -> int:
-    """The signal that a `signal` fault sends."""
+    """Return the signal that a `signal` fault sends."""
     return int(getattr(signal, f"SIG{fault.get('signal', 'KILL')}"))

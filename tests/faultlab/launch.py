@@ -1,4 +1,4 @@
-"""What to start for a plan: the words and environment of each process, by launcher."""
+"""Builds the commands of a plan: the arguments and environment of each process, by launcher."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tests.faultlab.program import Plan
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One process to start; `rank` None is a launcher. `script` is where the Python program stands in `words`."""
+    """One process to start; `rank` None is a launcher. `script` is the index of the Python program in `words`."""
 
     words: tuple[str, ...]
     env: Mapping[str, str]
@@ -20,7 +20,7 @@ class Start:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its placeholders filled; other braces stay."""
+    """Return the text with its placeholders replaced; other braces are kept."""
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text
@@ -86,14 +86,14 @@ def _horovodrun(plan: Plan, values: Mapping[str, str], args: tuple[str, ...]) ->
 def starts(  # noqa: PLR0911 -- one return a launcher
     plan: Plan, who: Identity, values: Mapping[str, str], logs: str, folder: Path
 ) -> list[Start]:
-    """The processes of a run, in the order of their start.
+    """Return the processes of a run, in start order.
 
     Args:
         plan: program and variant.
         who: the run's identity.
         values: placeholders (python, script, port ...).
         logs: ranks, console or tee.
-        folder: where torchrun keeps its workers' logs.
+        folder: the folder for the logs of torchrun's workers.
     """
     args = tuple(fill(word, values) for word in plan.args)
     python = (values["python"], "-u", values.get("script", ""), *args)

@@ -1,4 +1,4 @@
-"""A made-up but consistent owner, place and machine for each run, so that no corpus line tells of the lab's machine.
+"""A synthetic but consistent owner, site and machine for each run, so that the corpus reveals nothing of the lab.
 
 Everything is drawn from a generator seeded by the run's id: the same run always gets the same identity.
 """
@@ -40,7 +40,7 @@ _CLUSTERS = ("orion", "lyra", "draco", "vega", "gpu-west", "ml-prod", "k8s-train
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who ran what where, as the corpus shall show it."""
+    """The user, job, nodes and paths of a run as the corpus shows them."""
 
     user: str
     team: str
@@ -54,14 +54,14 @@ class Identity:
     gpu_type: str | None
     scheduler: str | None
     job_id: str
-    start: int  # epoch seconds
+    start: int  # seconds since the epoch
     merged: bool  # stdout and stderr in one stream
     logs: str  # ranks | console | tee
     address: str
 
 
 def identity(run: str, nodes: int) -> Identity:
-    """The identity of a run with that many nodes."""
+    """Return the identity of a run with that many nodes."""
     draw = random.Random(hashlib.sha256(run.encode()).digest())
     user, team, project = draw.choice(_USERS), draw.choice(_TEAMS), draw.choice(_PROJECTS)
     names = {"user": user, "team": team, "project": project}
@@ -91,12 +91,12 @@ def identity(run: str, nodes: int) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class Scrubber:
-    """Replaces what the lab's machine would betray by what the identity says; longest first."""
+    """Replaces everything that identifies the lab's machine by the run's identity; longest first."""
 
     table: tuple[tuple[re.Pattern[str], str], ...]
 
     def __call__(self, text: str) -> str:
-        """The text as the corpus shows it."""
+        """Return the text as the corpus shows it."""
         for pattern, instead in self.table:
             text = pattern.sub(lambda _m, word=instead: word, text)  # type: ignore[misc]
         return text
@@ -105,13 +105,13 @@ class Scrubber:
 def scrubber(
     who: Identity, work: Path, environment: Path | None, machine: Mapping[str, str], addresses: tuple[str, ...]
 ) -> Scrubber:
-    """A scrubber for one run.
+    """Return a scrubber for one run.
 
     Args:
-        who: what to show.
+        who: the identity to show.
         work: the run's folder on this machine.
-        environment: the venv it ran in, None if none.
-        machine: further words of this machine and what to show instead (paths, host and user names).
+        environment: the venv of the run, None if none.
+        machine: further names of this machine and their replacements (paths, host and user names).
         addresses: the machine's own network addresses.
     """
     words: dict[str, str] = {str(work): who.folder, str(work.resolve()): who.folder}
@@ -125,7 +125,7 @@ def scrubber(
     table += [
         (re.compile(r"(?<![\w.])" + re.escape(address) + r"(?![\w.])"), who.address) for address in addresses if address
     ]
-    table.append((re.compile(r"https://\w+\.org(?=/project/)"), "https://packages.example.org"))  # tips to install more
-    # Temporary names and the plain home of whoever runs the lab.
+    table.append((re.compile(r"https://\w+\.org(?=/project/)"), "https://packages.example.org"))  # install hints
+    # Temporary names and the home folder of the lab's user.
     table.append((re.compile(r"/root\b"), f"/home/{who.user}"))
     return Scrubber(tuple(table))

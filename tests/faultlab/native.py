@@ -1,4 +1,4 @@
-"""Builds what an environment needs from a source archive, as `native.toml` says: fetch, edit, compile, install."""
+"""Builds packages from source archives as `native.toml` declares: fetch, edit, compile, install."""
 
 import hashlib
 import os
@@ -14,12 +14,12 @@ from pathlib import Path
 
 
 class NativeError(RuntimeError):
-    """The archive is not the one that the recipe was written for."""
+    """The archive does not match its recipe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A text of one file of the archive and what stands there instead."""
+    """A text of one file of the archive and its replacement."""
 
     file: str
     old: str
@@ -28,7 +28,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How one package is built; `below` is the environment whose packages it is compiled against and sees."""
+    """The recipe of one package; `below` is the environment whose packages it is compiled against and can import."""
 
     below: str
     requirement: str
@@ -39,7 +39,7 @@ class Recipe:
 
 @cache
 def recipes() -> Mapping[str, Recipe]:
-    """The recipes by the environment they belong to."""
+    """Return the recipes by environment."""
     data = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return {
         name: Recipe(
@@ -57,7 +57,7 @@ def edit(folder: Path, edits: tuple[Edit, ...]) -> None:
     """Replace texts in the files of an unpacked archive.
 
     Raises:
-        NativeError: a file has not the text that an edit replaces.
+        NativeError: a file does not contain the text that an edit replaces.
     """
     for one in edits:
         file = folder / one.file
@@ -68,10 +68,10 @@ def edit(folder: Path, edits: tuple[Edit, ...]) -> None:
 
 
 def unpack(archive: Path, sha256: str, into: Path) -> Path:
-    """Unpack a source archive; gives its one folder.
+    """Unpack a source archive; return its only folder.
 
     Raises:
-        NativeError: it has another sha256.
+        NativeError: its sha256 differs.
     """
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
@@ -83,7 +83,7 @@ def unpack(archive: Path, sha256: str, into: Path) -> Path:
 
 
 def see(python: Path, packages: Path) -> None:
-    """Let a venv import what lies in another environment's folder of packages too."""
+    """Let a venv also import the packages of another environment."""
     (own,) = python.parents[1].glob("lib/python*/site-packages")
     (own / "below.pth").write_text(f"{packages}\n", encoding="utf-8")
 
@@ -92,20 +92,20 @@ def build(python: Path, recipe: Recipe) -> None:
     """Fetch, edit, compile and install a recipe's package into the venv of that interpreter.
 
     Raises:
-        NativeError: the archive is not the recipe's.
+        NativeError: the archive does not match its recipe.
         subprocess.CalledProcessError: pip could not fetch or build it.
     """
     folder = Path(tempfile.mkdtemp(prefix="native"))
     pip = (str(python), "-m", "pip")
     try:
-        # Fetching runs the archive's own setup.py for its name and version: no build, but what it imports must be there.
+        # Fetching runs the archive's setup.py for name and version: no build, but its imports must be installed.
         fetched = folder / "archive"
         only = ("--no-deps", "--no-binary=:all:", "--no-build-isolation", f"--dest={fetched}")
         subprocess.run([*pip, "download", "--quiet", *only, recipe.requirement], check=True)
         (archive,) = fetched.glob("*.tar.gz")
         source = unpack(archive, recipe.hash, folder / "source")
         edit(source, recipe.edits)
-        # Packed again, so that pip compiles it where it does for everybody: the paths in its messages are pip's own.
+        # Packed again, so that pip compiles it in its usual place: the paths in the messages are then pip's own.
         packed = folder / archive.name
         with tarfile.open(packed, "w:gz") as files:
             files.add(source, source.name)

@@ -1,8 +1,9 @@
-"""What a started process does to itself before its program begins. Standard library only: the preloaded interpreter
-of another environment loads this file too.
+"""Setup steps of a started process before its program begins. Standard library only: the fork server of another
+environment loads this file too.
 
-A step is a list, its name first: ["hostname", name], ["rlimit", resource, bytes or count], ["shm", MiB], ["offline"],
-["user"], ["netns", name], ["group", folder of a control group]; ["only", rank, step] holds for the process with that RANK alone.
+A step is a list that begins with its name: ["hostname", name], ["rlimit", resource, bytes or count], ["shm", MiB],
+["offline"], ["user"], ["netns", name], ["group", folder of a control group]; ["only", rank, step] applies the step
+only in the process with that RANK.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ from typing import Any
 _CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWNET = 0x00020000, 0x04000000, 0x40000000
 _MS_REC_PRIVATE = 0x4000 | (1 << 18)
 _PR_CAPBSET_DROP = 24
-# CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER: what lets root pass over permission bits.
+# CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER: these let root bypass permission bits.
 _OVER_PERMISSIONS = (1, 2, 3)
 
 
@@ -59,7 +60,7 @@ def _drop_powers() -> None:
 
 
 def enter(steps: list[list[Any]]) -> None:
-    """Run the steps in the process that calls."""
+    """Run the steps in the calling process."""
     for name, *args in steps:
         if name == "hostname":
             _hostname(args[0])
