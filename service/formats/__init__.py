@@ -1,1 +1,1 @@
-"""One module for each foreign format of a finished job; all give JobCompletion objects."""
+"""Readers of external formats of finished jobs and of node events, one module per format."""

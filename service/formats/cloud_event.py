@@ -1,8 +1,8 @@
-"""CloudEvents 1.0 on Kafka, structured and binary: the envelope is checked, what is inside is any other format.
+"""CloudEvents 1.0 on Kafka, structured and binary: the envelope is validated, its data is in any other format.
 
-https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md. Attributes are checked
-by the `cloudevents` library; the data is decoded here, by the rules that hold for every other record. The envelope's
-`id` is not the event's identity: the same job seen bare and wrapped is one.
+https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md. The
+`cloudevents` library validates the attributes; the data is decoded here, by the same rules as every other record. The
+envelope's `id` is not the event's identity: the same job with and without an envelope is one event.
 """
 
 import base64
@@ -21,12 +21,12 @@ VERSION = "1.0"
 REQUIRED = ("specversion", "type", "source", "id")
 STRUCTURED = "application/cloudevents"
 _STRUCTURED_JSON = "application/cloudevents+json"
-# The Kafka binding has an underscore; HTTP's hyphen is carried over by some producers.
+# The Kafka binding has an underscore; some producers use the hyphen of HTTP.
 _PREFIXES = ("ce_", "ce-")
 
 
 def is_structured(headers: Sequence[tuple[str, bytes]]) -> bool:
-    """Whether the record's content type says that its value is a whole CloudEvent.
+    """Return whether the value is a whole CloudEvent according to the record's content type.
 
     Raises:
         UnreadableRecord: a CloudEvent in a form other than JSON, or a batch of them.
@@ -41,7 +41,7 @@ def is_structured(headers: Sequence[tuple[str, bytes]]) -> bool:
 
 
 def binary_attributes(headers: Sequence[tuple[str, bytes]]) -> dict[str, str] | None:
-    """The attributes of a CloudEvent in binary mode; None where the headers are not those of one.
+    """Return the attributes of a CloudEvent in binary mode; None if the headers are not those of a CloudEvent.
 
     Raises:
         UnreadableRecord: an attribute is wrong, or not UTF-8.
@@ -61,7 +61,7 @@ def binary_attributes(headers: Sequence[tuple[str, bytes]]) -> dict[str, str] | 
 
 
 def structured_data(event: Mapping[str, Any]) -> Any:
-    """The data of a CloudEvent in structured mode: decoded JSON, or bytes where it was base64.
+    """Return the data of a CloudEvent in structured mode: decoded JSON, or bytes if it was base64.
 
     Raises:
         UnreadableRecord: an attribute is missing or wrong, or there is no data.

@@ -1,4 +1,4 @@
-"""Reading typed fields out of foreign JSON; each complaint names the field and what was expected there."""
+"""Reads typed fields of external JSON; each error names the field and the expected value."""
 
 import re
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from typing import Any
 from service.contracts.event import JobCompletion, from_object, shortened
 from service.errors import FieldError, UnreadableRecord
 
-# Go's and Kubernetes' nanoseconds; datetime holds six digits.
+# Go and Kubernetes write nanoseconds; datetime has six digits.
 _FRACTION = re.compile(r"(\.\d{6})\d+")
 
 
 def unreadable(field: str, expected: str, got: Any = None) -> UnreadableRecord:
-    """The error for one wrong place."""
+    """Return the error for one wrong field."""
     shown = None if got is None else shortened(got)
     return UnreadableRecord(f"{field}: {expected}", (FieldError(field, expected, shown),))
 
 
 def text(obj: Mapping[str, Any], key: str, within: str = "") -> str | None:
-    """A string; None where it is absent, null or blank."""
+    """Return a string; None if it is absent, null or blank."""
     value = obj.get(key)
     if value is None or value == "":
         return None
@@ -29,7 +29,7 @@ def text(obj: Mapping[str, Any], key: str, within: str = "") -> str | None:
 
 
 def whole(obj: Mapping[str, Any], key: str, within: str = "", *, least: int = 0) -> int | None:
-    """An integer ≥ `least`; None where it is absent or null."""
+    """Return an integer ≥ `least`; None if it is absent or null."""
     value = obj.get(key)
     if value is None:
         return None
@@ -39,7 +39,7 @@ def whole(obj: Mapping[str, Any], key: str, within: str = "", *, least: int = 0)
 
 
 def mapping(obj: Mapping[str, Any], key: str, within: str = "") -> Mapping[str, Any]:
-    """An object; empty where it is absent or null."""
+    """Return an object; empty if it is absent or null."""
     value = obj.get(key)
     if value is None:
         return {}
@@ -49,7 +49,7 @@ def mapping(obj: Mapping[str, Any], key: str, within: str = "") -> Mapping[str, 
 
 
 def mappings(obj: Mapping[str, Any], key: str, within: str = "") -> list[Mapping[str, Any]]:
-    """A list of objects; empty where it is absent or null."""
+    """Return a list of objects; empty if it is absent or null."""
     value = obj.get(key)
     if value is None:
         return []
@@ -59,7 +59,7 @@ def mappings(obj: Mapping[str, Any], key: str, within: str = "") -> list[Mapping
 
 
 def texts(obj: Mapping[str, Any], key: str, within: str = "") -> dict[str, str]:
-    """An object whose values are strings, as labels are."""
+    """Return an object whose values are strings, such as labels."""
     value = mapping(obj, key, within)
     for name, item in value.items():
         if not isinstance(item, str):
@@ -68,7 +68,7 @@ def texts(obj: Mapping[str, Any], key: str, within: str = "") -> dict[str, str]:
 
 
 def instant(obj: Mapping[str, Any], key: str, within: str = "") -> datetime | None:
-    """A time as ISO 8601 text, UTC where it names no zone; None where it is absent or null."""
+    """Return a time given as ISO 8601 text, UTC if it has no zone; None if it is absent or null."""
     value = text(obj, key, within)
     if value is None:
         return None
@@ -80,7 +80,7 @@ def instant(obj: Mapping[str, Any], key: str, within: str = "") -> datetime | No
 
 
 def epoch(value: float, field: str) -> datetime:
-    """Seconds since 1970."""
+    """Convert seconds since 1970 to a time."""
     try:
         return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
@@ -88,7 +88,7 @@ def epoch(value: float, field: str) -> datetime:
 
 
 def cluster_name(named: str | None, given: str | None) -> str:
-    """The record's own name of its cluster, else the one given with the topic or request."""
+    """Return the cluster name in the record, else the name given with the topic or request."""
     name = named or given
     if name is None:
         raise unreadable("cluster", "the cluster's name, in the record or given with its topic (topic=cluster)")
@@ -96,5 +96,5 @@ def cluster_name(named: str | None, given: str | None) -> str:
 
 
 def build(values: Mapping[str, Any]) -> JobCompletion:
-    """The event of an adapter's values, checked like any native one."""
+    """Return the event of a format reader's values, validated like a native event."""
     return from_object({key: value for key, value in values.items() if value is not None})

@@ -17,7 +17,7 @@ _GOOD = ("Succeeded", "Complete")
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What a kind's spec says of the job's size."""
+    """The size of the job according to its spec."""
 
     framework: str | None
     facts: Mapping[str, Any]
@@ -27,10 +27,10 @@ class _Shape:
 def read(
     job: Mapping[str, Any], cluster: str | None = None, *, kind: str, deleted: bool = False
 ) -> JobCompletion | Skipped:
-    """The event of one PyTorchJob or TrainJob; `deleted`: a watch has just seen it go.
+    """Return the event of one PyTorchJob or TrainJob. `deleted`: a watch has just reported its deletion.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     meta = kubernetes_meta.read_meta(job)
     status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
@@ -74,7 +74,7 @@ def read(
 
 
 def _pytorch_job(spec: Mapping[str, Any]) -> _Shape:
-    """Replicas by role: image and command are the first role's, resources those of all."""
+    """Read the replicas by role: image and command of the first role, resources of all roles."""
     facts: dict[str, Any] = {}
     gpus = 0
     replicas = field_reading.mapping(spec, "pytorchReplicaSpecs", "spec.")

@@ -1,4 +1,4 @@
-"""How a pod's containers ended: `initContainerStatuses` and `containerStatuses` of a pod's status."""
+"""Terminations of a pod's containers: `initContainerStatuses` and `containerStatuses` of a pod's status."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnd:
-    """One container. `earlier`: the end told is that of the run before the last restart."""
+    """The termination of one container. `earlier`: it belongs to the run before the last restart."""
 
     name: str
     init: bool
@@ -32,10 +32,10 @@ class ContainerEnd:
 
 
 def read(status: Mapping[str, Any]) -> list[ContainerEnd]:
-    """Every container, those of the initialisation first.
+    """Return all containers, init containers first.
 
     Raises:
-        UnreadableRecord: names the place that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     found = []
     for key, init in (("initContainerStatuses", True), ("containerStatuses", False)):
@@ -72,18 +72,18 @@ def _container(entry: Mapping[str, Any], within: str, *, init: bool) -> Containe
 
 
 def first_failed(containers: Iterable[ContainerEnd]) -> ContainerEnd | None:
-    """The container that failed first; a sidecar stopped at the end is not it."""
+    """Return the container that failed first, ignoring sidecars that were stopped at the end."""
     failed = [one for one in containers if one.exit_code]
     return min(failed, key=lambda one: (one.ended_at or _LATEST, not one.init), default=None)
 
 
 def started_at(containers: Iterable[ContainerEnd]) -> datetime | None:
-    """When the first container started, as far as it is told."""
+    """Return the start of the first container; None if unknown."""
     return min((one.started_at for one in containers if one.started_at is not None), default=None)
 
 
 def words(spoken: Iterable[str | None], containers: Iterable[ContainerEnd]) -> str | None:
-    """What pod and containers say, each once, in that order."""
+    """Join the distinct messages of the pod and its containers, in that order."""
     parts = [part for part in spoken if part]
     for one in containers:
         parts += [
@@ -93,7 +93,7 @@ def words(spoken: Iterable[str | None], containers: Iterable[ContainerEnd]) -> s
 
 
 def logs(containers: Iterable[ContainerEnd], *, rank: int | None, node: str | None) -> list[dict[str, Any]]:
-    """Termination messages that are a log: with FallbackToLogsOnError, or torchelastic's error file put there."""
+    """Return termination messages that hold a log (FallbackToLogsOnError) or torchelastic's error file."""
     found = []
     for one in containers:
         tail = _as_log(one.message) if one.exit_code else None
@@ -113,7 +113,7 @@ def _as_log(message: str | None) -> str | None:
 
 
 def _torchelastic(message: str) -> str | None:
-    """The traceback in torchelastic's error file: `message.extraInfo.py_callstack`."""
+    """Return the traceback in torchelastic's error file: `message.extraInfo.py_callstack`."""
     try:
         error = orjson.loads(message)
     except ValueError:

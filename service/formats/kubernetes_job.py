@@ -1,6 +1,6 @@
 """A Kubernetes Job (batch/v1) that has ended: condition Complete or Failed, suspended midway, or deleted.
 
-Reasons as in the API's constants: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/.
+Reasons are the constants of the API: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from service.formats.read_outcome import Skipped
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
-    """The event of one Job; `deleted`: a watch has just seen it go.
+    """Return the event of one Job. `deleted`: a watch has just reported its deletion.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     meta = kubernetes_meta.read_meta(job)
     status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")
@@ -31,7 +31,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
         outcome, cause, ended_at = Status.CANCELLED, None, kubernetes_meta.last_change(job, meta)
     elif kubernetes_meta.stopped_midway(meta, suspended := conditions.get("Suspended")) and suspended is not None:
         outcome, cause, ended_at = Status.CANCELLED, suspended, suspended.at
-        identity = ("suspended", ended_at)  # it may be let run again, and end again
+        identity = ("suspended", ended_at)  # it may be resumed and end again
     else:
         return Skipped("Kubernetes: a Job that has not ended")
     if ended_at is None:

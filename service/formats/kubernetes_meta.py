@@ -1,4 +1,4 @@
-"""What Kubernetes objects of every kind share: names, owners, conditions, times, resources."""
+"""Fields common to all kinds of Kubernetes objects: names, owners, conditions, times, resources."""
 
 import hashlib
 import re
@@ -22,13 +22,13 @@ _MOST = 2**53
 _QUEUE_LABELS = ("kueue.x-k8s.io/queue-name", "scheduling.volcano.sh/queue-name", "queue")
 _GPU_TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator")
 _OWN_PREFIX = "faultline/"
-# A queueing controller creates its jobs suspended; a suspension later than this after creation stopped one that ran.
+# A queueing controller creates jobs suspended; a suspension later than this after creation stopped a running job.
 SUSPENDED_AT_BIRTH = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """An object's metadata, checked."""
+    """The validated metadata of an object."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class Meta:
     deleted_at: datetime | None
 
     def full_name(self, kind: str) -> str:
-        """`namespace/Kind/name`."""
+        """Return `namespace/Kind/name`."""
         return f"{self.namespace}/{kind}/{self.name}"
 
 
@@ -54,10 +54,10 @@ class Condition:
 
 
 def read_meta(obj: Mapping[str, Any]) -> Meta:
-    """Metadata of an object.
+    """Read the metadata of an object.
 
     Raises:
-        UnreadableRecord: no name, or a wrong type.
+        UnreadableRecord: the name is missing, or a type is wrong.
     """
     meta = field_reading.mapping(obj, "metadata")
     name = field_reading.text(meta, "name", "metadata.")
@@ -86,9 +86,9 @@ def read_meta(obj: Mapping[str, Any]) -> Meta:
 
 
 def job_name(meta: Meta, kind: str) -> str:
-    """`namespace/Kind/name` of the job that people know: the outermost controller that the object tells of.
+    """Return `namespace/Kind/name` of the job that users know: the outermost controller that the object names.
 
-    KubeRay and Kubeflow's TrainJob stand above what owns the pod directly; their labels say so.
+    KubeRay's RayJob and Kubeflow's TrainJob own the direct owner of the pod; labels of the pod name them.
     """
     labels = meta.labels
     origin, origin_name = labels.get("ray.io/originated-from-crd"), labels.get("ray.io/originated-from-cr-name")
@@ -104,7 +104,7 @@ def job_name(meta: Meta, kind: str) -> str:
 
 
 def event_id(meta: Meta, kind: str, *which: Any) -> str:
-    """The identity of an object's end: its uid, or a digest of name and `which` where a record carries no uid."""
+    """Return the identity of an object's end: its uid, or a digest of name and `which` if there is no uid."""
     if meta.uid is not None:
         return f"kubernetes:{kind}:{meta.uid}"
     digest = hashlib.sha256(orjson.dumps([meta.full_name(kind), *which]))
@@ -112,7 +112,7 @@ def event_id(meta: Meta, kind: str, *which: Any) -> str:
 
 
 def retry_index(meta: Meta) -> int | None:
-    """Which try of its kind this is, where a controller says so."""
+    """Return the number of the attempt if a controller gives it."""
     for key in ("jobset.sigs.k8s.io/restart-attempt", "batch.kubernetes.io/job-index-failure-count"):
         value = meta.labels.get(key, meta.annotations.get(key))
         if isinstance(value, str) and value.isdecimal() and len(value) < len(str(_MOST)):
@@ -121,14 +121,14 @@ def retry_index(meta: Meta) -> int | None:
 
 
 def completion_index(meta: Meta) -> int | None:
-    """The pod's index in an Indexed Job: its rank where one pod is one process."""
+    """Return the pod's index in an Indexed Job, which is its rank if each pod is one process."""
     key = "batch.kubernetes.io/job-completion-index"
     value = meta.labels.get(key, meta.annotations.get(key))
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < len(str(2**31)) else None
 
 
 def true_conditions(status: Mapping[str, Any]) -> dict[str, Condition]:
-    """The conditions that hold, by type."""
+    """Return the conditions with status True, by type."""
     found = {}
     for index, entry in enumerate(field_reading.mappings(status, "conditions", "status.")):
         within = f"status.conditions[{index}]."
@@ -143,14 +143,14 @@ def true_conditions(status: Mapping[str, Any]) -> dict[str, Condition]:
 
 
 def stopped_midway(meta: Meta, suspended: Condition | None) -> bool:
-    """Whether `Suspended` stopped something that had been let run, and is not just a queue's way to hold it back."""
+    """Return whether `Suspended` stopped a running job, as opposed to a job that waits in a queue."""
     if suspended is None or suspended.at is None or meta.created_at is None:
         return False
     return suspended.at - meta.created_at > SUSPENDED_AT_BIRTH
 
 
 def last_change(obj: Mapping[str, Any], meta: Meta) -> datetime | None:
-    """When the object was deleted or, where it does not say (one without finalizers does not), last changed."""
+    """Return the time of deletion or, if absent (objects without finalizers), of the last change."""
     if meta.deleted_at is not None:
         return meta.deleted_at
     changes = field_reading.mappings(field_reading.mapping(obj, "metadata"), "managedFields", "metadata.")
@@ -161,7 +161,7 @@ def last_change(obj: Mapping[str, Any], meta: Meta) -> datetime | None:
 
 
 def common(meta: Meta, cluster: str | None, obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The event's fields that metadata alone gives."""
+    """Return the event fields that follow from the metadata alone."""
     named = field_reading.text(obj, "cluster") or field_reading.text(obj, "clusterName")
     return {
         "cluster": field_reading.cluster_name(named, cluster),
@@ -175,7 +175,7 @@ def common(meta: Meta, cluster: str | None, obj: Mapping[str, Any]) -> dict[str,
 
 
 def pod_spec_facts(spec: Mapping[str, Any], within: str, *, pods: int = 1) -> dict[str, Any]:
-    """Image, command and resources out of a pod's spec, the resources times `pods`."""
+    """Return image, command and resources of a pod's spec; the resources are multiplied by `pods`."""
     containers = field_reading.mappings(spec, "containers", within)
     if not containers:
         return {}
@@ -198,7 +198,7 @@ def pod_spec_facts(spec: Mapping[str, Any], within: str, *, pods: int = 1) -> di
 
 
 def quantity(value: Any, *, up: bool = False) -> int | None:
-    """A Kubernetes quantity (`500m`, `16Gi`, 8) as a whole number; None if it is none: it decides nothing."""
+    """Convert a Kubernetes quantity (`500m`, `16Gi`, 8) to an integer; None if it is invalid."""
     if isinstance(value, int) and not isinstance(value, bool):
         return min(max(value, 0), _MOST)
     if not isinstance(value, str):

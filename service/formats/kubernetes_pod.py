@@ -1,8 +1,8 @@
 """A Kubernetes Pod that has ended.
 
-A pod under a Job or another controller is an attempt of that job: `job_id` names the controller, `pod` the pod. Why it
-ended stands in the DisruptionTarget condition first (a Job calls preemption, eviction and a code bug all
-BackoffLimitExceeded), then in the pod's reason, then in its containers.
+A pod of a Job or another controller is an attempt of that job: `job_id` names the controller, `pod` the pod. The reason
+for the end is taken from the DisruptionTarget condition (a Job reports preemption, eviction and a code bug alike as
+BackoffLimitExceeded), else from the pod's reason, else from its containers.
 Reasons: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions.
 """
 
@@ -18,7 +18,7 @@ from service.formats.read_outcome import Skipped
 
 DISRUPTIONS = {
     "PreemptionByScheduler": Status.PREEMPTED,
-    "DeletionByPodGC": Status.NODE_FAIL,  # its node is gone
+    "DeletionByPodGC": Status.NODE_FAIL,  # its node was removed
 }
 POD_REASONS = {
     "Evicted": Status.EVICTED,
@@ -31,10 +31,10 @@ POD_REASONS = {
 
 
 def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
-    """The event of one pod; `deleted`: a watch has just seen it go.
+    """Return the event of one pod. `deleted`: a watch has just reported its deletion.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     meta = kubernetes_meta.read_meta(pod)
     status = field_reading.mapping(pod, "status")
@@ -42,7 +42,7 @@ def read(pod: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = 
     phase = field_reading.text(status, "phase", "status.")
     conditions = kubernetes_meta.true_conditions(status)
     disruption = conditions.get("DisruptionTarget")
-    stopped = conditions.get("TerminationTarget")  # Kueue's own
+    stopped = conditions.get("TerminationTarget")  # set by Kueue
     if phase not in {"Succeeded", "Failed"}:
         if not deleted:
             return Skipped(f"Kubernetes: pod phase {phase} is not an end")
@@ -118,7 +118,7 @@ def _reason(
 def _ended_at(
     containers: list[ContainerEnd], conditions: Mapping[str, Condition], disruption: Condition | None
 ) -> datetime | None:
-    """The last container's end; without one the disruption's or the last change of a condition that ended it."""
+    """Return the end of the last container, else the time of the disruption or of the condition that ended the pod."""
     ends = [one.ended_at for one in containers if one.ended_at is not None and not one.earlier]
     if ends:
         return max(ends)

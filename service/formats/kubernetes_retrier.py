@@ -1,4 +1,4 @@
-"""Who starts a Kubernetes Job's work again by itself: the Job while it may, or whatever controls it. Pure.
+"""Determines what retries a Kubernetes Job automatically: the Job itself or its controller. No input or output.
 
 https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
 """
@@ -8,19 +8,20 @@ from typing import Any
 
 from service.formats import field_reading, kubernetes_meta
 
-# A pod bears it until its Job has counted its end.
+# A pod has this finalizer until its Job has counted its end.
 TRACKED = "batch.kubernetes.io/job-tracking"
-# What Kubernetes takes where nothing is said.
+# Default of Kubernetes.
 BACKOFF_LIMIT = 6
-# A CronJob starts the next run at its time, whatever became of this one.
+# A CronJob starts the next run at its scheduled time, independent of the result of this one.
 NO_RETRIERS = frozenset({"CronJob"})
 
 
 def retrier(job: Mapping[str, Any], pod: Mapping[str, Any] | None = None) -> str | None:
-    """Who starts this work again by itself, in words; None: nobody does any more.
+    """Describe what retries this work automatically; None if nothing does.
 
-    A Job whose backoffLimit is not used up, counting the end of `pod` where the Job has not counted it yet; and
-    whatever controls the Job. https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
+    A Job retries until its backoffLimit is reached, including the end of `pod` if the Job has not counted it yet. The
+    controller of a Job may retry it too.
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
     """
     meta = kubernetes_meta.read_meta(job)
     if meta.owner is not None and meta.owner[0] != "CronJob":

@@ -31,15 +31,15 @@ _DEEPEST = 4
 def parse(
     value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
 ) -> NodeReport | Skipped:
-    """One record as it came from a topic or a request.
+    """Parse one record of a topic or a request.
 
     Args:
-        value: JSON, or a kernel's line as plain text; at most 1 MiB. None is a topic's deletion marker.
-        headers: Kafka's (or HTTP's); they matter for CloudEvents only.
-        cluster: the name for records that carry none.
+        value: JSON, or a kernel line as plain text; at most 1 MiB. None is a tombstone of a topic.
+        headers: Kafka or HTTP headers; used for CloudEvents only.
+        cluster: the cluster name for records without one.
 
     Raises:
-        UnreadableRecord: names the field that is wrong and what was expected there; never another exception.
+        UnreadableRecord: a field is wrong; the error names it and the expected value. No other exception.
     """
     if value is None:
         return Skipped("no value (a topic's deletion marker)")
@@ -58,7 +58,7 @@ def parse(
 
 
 def _decode(value: bytes) -> Any:
-    """JSON; a line that is none is a kernel's, as text."""
+    """Decode JSON; a line that is not JSON is returned as the text of a kernel line."""
     stripped = value.strip()
     if not stripped.startswith((b"{", b"[", b'"')):
         try:
@@ -68,7 +68,7 @@ def _decode(value: bytes) -> Any:
     try:
         return orjson.loads(stripped)
     except orjson.JSONDecodeError as error:
-        if stripped.startswith(b"[") and b"\n" not in stripped:  # dmesg begins with [ 123.456]
+        if stripped.startswith(b"[") and b"\n" not in stripped:  # dmesg lines begin with [ 123.456]
             return stripped.decode("utf-8", "replace")
         raise UnreadableRecord(f"not JSON: {error}", (FieldError("(whole record)", f"JSON: {error}"),)) from None
 
@@ -94,7 +94,7 @@ def _read(obj: Any, cluster: str | None, depth: int, envelope: Mapping[str, Any]
 def _report(
     objects: Sequence[Mapping[str, Any]], envelope: Mapping[str, Any] | None, cluster: str | None = None
 ) -> NodeReport:
-    """The events of native objects; an envelope names and dates those that have no name or date of their own."""
+    """Return the events of native objects; missing names and times are taken from the envelope."""
     events: list[NewNodeEvent] = []
     for number, given in enumerate(objects):
         obj = {name: value for name, value in given.items() if value is not None}
@@ -147,7 +147,7 @@ def _new_events(event: NodeEvent) -> list[NewNodeEvent]:
 
 
 def _clean(text: str) -> str:
-    """Without secrets, and cut: before redaction generously, so that no half of a secret stays."""
+    """Redact and shorten a text; the limit before redaction is larger, so that no part of a secret remains."""
     whole = text[: 4 * TEXT_MOST].encode("utf-8", "replace").decode("utf-8")
     return redact(whole)[:TEXT_MOST]
 

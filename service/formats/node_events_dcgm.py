@@ -1,7 +1,7 @@
-"""DCGM: `dcgmi health -c -j` with the node's name and time beside it, policy violations, and the exporter's Xid gauge.
+"""DCGM: `dcgmi health -c -j` with added node name and time, policy violations, and the exporter's Xid gauge.
 
-DCGM's own records carry no host name and, for health, no time: whoever sends them adds `node` (or `hostname`) and
-`at`. The nesting below `body` is walked as found (entity, its id, systems), whatever lies between.
+DCGM's records have no host name and, for health, no time: the sender adds `node` (or `hostname`) and `at`. The nesting
+below `body` (entity, its id, systems) is traversed independent of intermediate levels.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _XID_FIELD = "DCGM_FI_DEV_XID_ERRORS"
 
 
 def is_it(obj: Mapping[str, Any]) -> bool:
-    """Whether it is DCGM's: health, a policy violation, or the Xid field."""
+    """Return whether the object is a record of DCGM: health, a policy violation, or the Xid field."""
     return _health(obj) is not None or "policy_violation" in obj or "violation" in obj or _XID_FIELD in obj
 
 
@@ -29,10 +29,10 @@ def _health(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]:
-    """Native node events.
+    """Return the native node events.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     common = {
         "cluster": field_reading.text(obj, "cluster") or cluster,
@@ -84,7 +84,7 @@ def _from_health(body: Mapping[str, Any], common: Mapping[str, Any]) -> list[Map
 
 
 def _walk(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Every named system with a warning or failure: path of names, state, detail."""
+    """Yield each named system with a warning or failure: path of names, state, detail."""
     if not isinstance(part, dict) or len(path) > _DEEPEST:
         return
     for name, inner in part.items():
@@ -104,8 +104,8 @@ def _gpu(told: Mapping[str, Any], obj: Mapping[str, Any]) -> int | None:
 
 
 def _index(value: Any) -> int | None:
-    """A device's index as a number or as text."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1_024:  # noqa: PLR2004 - more than any machine has
+    """Read a device index given as a number or as text."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1_024:  # noqa: PLR2004 - more than on any machine
         return value
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 3:  # noqa: PLR2004 - as above
         return int(value)

@@ -1,7 +1,7 @@
 """Kernel lines: journald's JSON export, syslog's, and plain lines as syslog or `dmesg -T` prints them.
 
-A plain line names its node only in syslog's form; where it names none, whoever sends it says so in an envelope or a
-native event. Times without a zone are UTC; RFC 3164's month and day have no year: RFC 5424 (or JSON) is asked for.
+A plain line names its node only in syslog format; otherwise the sender gives the node in an envelope or a native event.
+Times without a zone are UTC. RFC 3164 times have no year, so RFC 5424 or JSON is required.
 """
 
 import re
@@ -27,19 +27,19 @@ _MICROSECONDS = 1_000_000
 
 
 def is_it(obj: Mapping[str, Any]) -> bool:
-    """Whether it is a journal's or a syslog's record."""
+    """Return whether the object is a record of journald or syslog."""
     return "MESSAGE" in obj or ("message" in obj and ("host" in obj or "hostname" in obj) and "node" not in obj)
 
 
 def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]:
-    """Native node events.
+    """Return the native node events.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     if "MESSAGE" in obj:
         message = obj["MESSAGE"]
-        if isinstance(message, list):  # journald writes bytes that are no text as a list of numbers
+        if isinstance(message, list):  # journald writes non-text bytes as a list of numbers
             if not all(isinstance(one, int) and 0 <= one < 256 for one in message):  # noqa: PLR2004 - a byte
                 raise field_reading.unreadable("MESSAGE", "a string, or a list of bytes", message)
             message = bytes(message).decode("utf-8", "replace")
@@ -73,10 +73,10 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
 
 
 def line(text: str, cluster: str | None) -> Mapping[str, Any]:
-    """A native event of a plain line.
+    """Return the native event of a plain line.
 
     Raises:
-        UnreadableRecord: the line names no node or no time.
+        UnreadableRecord: the line has no node or no time.
     """
     hit = _RFC5424.match(text) or _PLAIN.match(text)
     if hit is None:
@@ -96,7 +96,7 @@ def line(text: str, cluster: str | None) -> Mapping[str, Any]:
 
 
 def _micro(obj: Mapping[str, Any], name: str) -> str | None:
-    """Microseconds since 1970, as journald writes them: in text."""
+    """Return a time as ISO 8601 text from journald's microseconds since 1970, which it writes as text."""
     value = obj.get(name)
     if value is None:
         return None
@@ -107,7 +107,7 @@ def _micro(obj: Mapping[str, Any], name: str) -> str | None:
         or not str(value).isdigit()
     ):
         raise field_reading.unreadable(name, "microseconds since 1970", value)
-    if len(str(value)) > 18:  # noqa: PLR2004 - beyond it no calendar goes
+    if len(str(value)) > 18:  # noqa: PLR2004 - longer numbers are out of range
         raise field_reading.unreadable(name, "microseconds since 1970", value)
     try:
         return datetime.fromtimestamp(int(value) / _MICROSECONDS, UTC).isoformat()

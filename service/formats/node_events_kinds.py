@@ -1,4 +1,4 @@
-"""Tells what kind of thing a node said, by node_lines.toml."""
+"""Classifies node events by the rules of node_lines.toml."""
 
 import re
 import tomllib
@@ -9,15 +9,15 @@ from importlib.resources import files
 
 from classifiers.relevance import evidence_weights
 
-LOOKED_AT = 4_000  # characters of a line
-# The bus id has no function and a short domain in the kernel's lines; nvidia-smi and DCGM print the long form.
+LOOKED_AT = 4_000  # characters of a line that are examined
+# In kernel lines the bus id has a short domain and no function; nvidia-smi and DCGM print the long form.
 _XID = re.compile(r"(?i)\bxid\b(?: \((?:PCI:)?[0-9A-Fa-f:.]{1,20}\))?(?: error)?:? {0,2}(\d{1,3})\b")
 _GPU = re.compile(r"(?i)\bgpu[ :#]{0,2}(\d{1,2})\b(?!:)")
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """node_lines.toml, ready to look up."""
+    """The rules of node_lines.toml, prepared for lookup."""
 
     lines: tuple[tuple[str, tuple[str, ...]], ...]
     xids: Mapping[int, str]
@@ -28,10 +28,10 @@ class Rules:
 
 @cache
 def rules() -> Rules:
-    """The packaged rules; read once.
+    """Return the packaged rules; they are read once.
 
     Raises:
-        ValueError: a kind that evidence_weights.toml does not know, or an entry without source.
+        ValueError: a kind is missing in evidence_weights.toml, or an entry has no source.
     """
     raw = tomllib.loads(files("service.formats").joinpath("node_lines.toml").read_text(encoding="utf-8"))
     known = evidence_weights.load().kinds
@@ -50,12 +50,12 @@ def rules() -> Rules:
 
 
 def of_xid(number: int) -> str:
-    """The kind of an Xid; one that is not listed warns."""
+    """Return the kind of an Xid; an unlisted Xid means a degraded GPU."""
     return rules().xids.get(number, "gpu_degraded")
 
 
 def of_text(text: str) -> str:
-    """The kind of a line, "other" where no rule knows it."""
+    """Return the kind of a line, "other" if no rule matches."""
     low = text[:LOOKED_AT].lower()
     hit = _XID.search(text[:LOOKED_AT])
     if hit is not None:
@@ -67,6 +67,6 @@ def of_text(text: str) -> str:
 
 
 def gpu_in(text: str) -> int | None:
-    """The device's index where a line names one."""
+    """Return the device index in a line; None if there is none."""
     hit = _GPU.search(text[:LOOKED_AT])
     return None if hit is None else int(hit[1])

@@ -1,7 +1,7 @@
-"""Kubernetes Events about a Node, and Nodes with their conditions, also within a watch's envelope.
+"""Kubernetes Events about a Node, and Nodes with their conditions, also in the envelope of a watch.
 
-A condition's status that is a problem differs (Ready: False or Unknown; node-problem-detector's: True). Events name
-their time in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null.
+Which status is a problem depends on the condition (Ready: False or Unknown; node-problem-detector: True). The time of
+an event is in `lastTimestamp`, else `eventTime`, else `firstTimestamp`, any of which may be null.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ CONDITIONS_MOST = 100
 
 
 def is_it(obj: Mapping[str, Any]) -> bool:
-    """Whether it is an Event, a Node, or a watch's envelope around one."""
+    """Return whether the object is an Event, a Node, or the envelope of a watch around one."""
     inner = _watched(obj)
     return _plain(obj if inner is None else inner)
 
@@ -30,10 +30,10 @@ def _watched(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]] | Skipped:
-    """Native node events.
+    """Return the native node events.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     inner = _watched(obj)
     if inner is not None:
@@ -60,7 +60,7 @@ def _event(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any
         {
             "cluster": field_reading.text(obj, "clusterName") or cluster,
             "node": field_reading.text(about, "name", f"{name}."),
-            # The same Event object comes again each time it is counted up.
+            # The same Event object is sent again each time its count increases.
             "id": f"{uid}/{obj.get('count') or 1}" if uid is not None else None,
             "at": at or metadata.get("creationTimestamp"),
             "source": field_reading.text(source, "component", "source.")

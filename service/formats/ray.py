@@ -1,4 +1,4 @@
-"""Ray's own jobs API: one object of `GET /api/jobs/` (Ray 2.60)."""
+"""Ray's jobs API: one object of `GET /api/jobs/` (Ray 2.60)."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,10 +15,10 @@ _NEGATIVE_LEAST = -64
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | Skipped:
-    """The event of one job.
+    """Return the event of one job.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     state = field_reading.text(job, "status")
     if state in NO_END:
@@ -57,7 +57,7 @@ def read(job: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
 
 
 def split_message(message: str | None) -> tuple[str | None, str | None]:
-    """Ray's `... failed with exit code 1, last available logs (truncated to 20,000 chars): LOG` as words and log."""
+    """Split Ray's `... failed with exit code 1, last available logs (truncated to 20,000 chars): LOG` at the log."""
     if message is None:
         return None, None
     at = message.find(_LOG_MARK)
@@ -68,7 +68,7 @@ def split_message(message: str | None) -> tuple[str | None, str | None]:
 
 
 def _driver_exit(job: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """A negative exit code is the signal that ended the driver."""
+    """Return exit code and signal of the driver; a negative exit code is the signal that ended it."""
     code = field_reading.whole(job, "driver_exit_code", least=_NEGATIVE_LEAST)
     if code is not None and code < 0:
         return None, -code

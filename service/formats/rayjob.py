@@ -13,10 +13,12 @@ _JOB = {"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED, "STOPPED": Statu
 
 
 def read(job: Mapping[str, Any], cluster: str | None = None, *, deleted: bool = False) -> JobCompletion | Skipped:
-    """The event of one RayJob; `deleted`: a watch has just seen it go. Each retry is a new cluster of the same RayJob.
+    """Return the event of one RayJob; each retry is a new cluster of the same RayJob.
+
+    `deleted`: a watch has just reported its deletion.
 
     Raises:
-        UnreadableRecord: names the field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     meta = kubernetes_meta.read_meta(job)
     status, spec = field_reading.mapping(job, "status"), field_reading.mapping(job, "spec")

@@ -1,10 +1,10 @@
-"""What reading a record can come to besides an event."""
+"""The result of reading a record that is not an event."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that is readable but not the end of a job (start, pending, requeue, running); `reason` is shown."""
+    """A readable record that is not the end of a job (start, pending, requeue, running); `reason` is for display."""
 
     reason: str

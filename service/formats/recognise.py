@@ -1,7 +1,7 @@
-"""Bytes or decoded JSON of any format the service understands → one job-completion/1 event.
+"""Parses records of any supported format, as bytes or decoded JSON, to a job-completion/1 event.
 
-A record is told by a few keys of its own, cheapest test first. Whatever comes in, the answer is an event, a `Skipped`
-or an UnreadableRecord.
+A format is recognised by a few characteristic keys, cheapest test first. Every input gives an event, a `Skipped` or an
+UnreadableRecord.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from service.formats.read_outcome import Skipped
 __all__ = ["Skipped", "parse", "parse_object"]
 
 _WRAPPED_MOST = 4
-# Deeper than any format goes; what is kept of an event is written and cleaned level by level.
+# Deeper than any format; stored events are serialized and redacted recursively.
 _DEEPEST = 100
 _WATCH_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 _NATIVE_SIGNS = ("event_id", "ended_at", "job_id", "status")
@@ -41,20 +41,20 @@ _MENDED = str.maketrans({"\x00": "\ufffd"})
 def parse(
     value: bytes | None, headers: Sequence[tuple[str, bytes]] = (), *, cluster: str | None = None
 ) -> JobCompletion | Skipped:
-    """One record as it came from a topic, a request or a file.
+    """Parse one record of a topic, a request or a file.
 
     Args:
-        value: JSON, at most 16 MiB; None is a topic's deletion marker.
-        headers: Kafka's (or HTTP's) headers; they matter for CloudEvents only.
-        cluster: the name for records that carry none.
+        value: JSON, at most 16 MiB; None is a tombstone of a topic.
+        headers: Kafka or HTTP headers; used for CloudEvents only.
+        cluster: the cluster name for records without one.
 
     Raises:
-        UnreadableRecord: names the field that is wrong and what was expected there; never another exception.
+        UnreadableRecord: a field is wrong; the error names it and the expected value. No other exception.
     """
     if value is None:
         return Skipped("no value (a topic's deletion marker)")
     if headers and not cloud_event.is_structured(headers):
-        cloud_event.binary_attributes(headers)  # checked; the value is the data itself
+        cloud_event.binary_attributes(headers)  # validates the headers; the value is the data
     elif headers:
         obj = _decode(value)
         if not isinstance(obj, dict):
@@ -64,13 +64,13 @@ def parse(
 
 
 def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Skipped:
-    """The same for decoded JSON."""
+    """Parse a record of decoded JSON; see `parse`."""
     _check_depth(obj)
     return _read(_mended(obj), cluster, 0)
 
 
 def _decode(value: bytes) -> Any:
-    """JSON in strict UTF-8, without NaN, at most 100 levels deep; of a key given twice the last counts."""
+    """Decode strict UTF-8 JSON without NaN, at most 100 levels deep; the last of duplicate keys counts."""
     if len(value) > MAX_EVENT_BYTES:
         raise UnreadableRecord(
             f"(whole record): at most {MAX_EVENT_BYTES} bytes",
@@ -103,7 +103,7 @@ def _check_depth(value: Any) -> None:
 
 
 def _mended(value: Any) -> Any:
-    """Null characters (PostgreSQL holds none) and lone surrogates (UTF-8 has none) as U+FFFD, in every string."""
+    """Replace null characters (invalid in PostgreSQL) and lone surrogates (invalid in UTF-8) by U+FFFD."""
     if isinstance(value, str):
         if "\x00" in value:
             value = value.translate(_MENDED)
@@ -143,7 +143,7 @@ def _native(obj: Mapping[str, Any], cluster: str | None) -> JobCompletion:
 
 
 def _inner(data: Any, cluster: str | None, depth: int) -> JobCompletion | Skipped:
-    """An envelope's content: JSON as it is, or bytes or text that hold JSON."""
+    """Parse the content of an envelope: decoded JSON, or bytes or text that contain JSON."""
     if isinstance(data, bytes):
         data = _decode(data)
     elif isinstance(data, str):
@@ -186,7 +186,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], str | None, bool], JobCompletion 
     "TrainJob": lambda obj, cluster, deleted: kubeflow.read(obj, cluster, kind="TrainJob", deleted=deleted),
     "RayJob": lambda obj, cluster, deleted: rayjob.read(obj, cluster, deleted=deleted),
 }
-# What tells a format, and who reads it; the first that fits, the most frequent ones first.
+# Test and reader of each format, most frequent formats first; the first match is used.
 _FORMATS: tuple[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
 ] = (

@@ -1,8 +1,8 @@
-"""Slurm's jobcomp/kafka record: what the plugin publishes when a job ends (and, from 25.05 on, when it starts).
+"""Slurm's jobcomp/kafka record, which the plugin publishes when a job ends (and, from 25.05 on, when it starts).
 
-Fields as in Slurm's `src/plugins/jobcomp/common/jobcomp_common.c`; the readings of `exit_code` were measured on Slurm
-24.11. A record has no event id and no restart count: a requeued job ends several times under one `jobid`, so attempts
-are told apart by their times.
+The fields are those of Slurm's `src/plugins/jobcomp/common/jobcomp_common.c`; the meaning of `exit_code` was
+measured on Slurm 24.11. A record has no event id and no restart count: a requeued job ends several times under one
+`jobid`, so attempts are distinguished by their times.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ STATES = {
     "PREEMPTED": Status.PREEMPTED,
     "CANCELLED": Status.CANCELLED,
 }
-# Not an end: the job waits, runs, changes its size, or was put back into the queue.
+# Not an end: the job waits, runs, changes its size, or was requeued.
 NO_END = frozenset(
     {"PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT", "UPDATE_DB"}
     | {"REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "EXPEDITING", "REVOKED", "RESV_DEL_HOLD"}
@@ -38,16 +38,16 @@ NO_END = frozenset(
 )
 _STATE_EXPECTED = f"one of {', '.join(STATES)}, or a state that is no end such as PENDING"
 _UNKNOWN_TIMES = ("Unknown", "None", "N/A", "(null)")
-_NO_LIMIT = 365 * 24 * 3600  # what a record says of a job without a limit
+_NO_LIMIT = 365 * 24 * 3600  # value in records of jobs without a limit
 _LAST_SIGNAL = 64
 _SCRIPT_CHARS = 16 * 1024
 
 
 def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | Skipped:
-    """The event of one record.
+    """Return the event of one record.
 
     Raises:
-        UnreadableRecord: names the record's field that is wrong.
+        UnreadableRecord: a field is wrong; the error names it.
     """
     base = field_reading.whole(record, "jobid", least=1)
     if base is None:
@@ -96,7 +96,7 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
             "memory_bytes": tres.memory_bytes,
         },
         "nodes": nodes,
-        # Cancelled while it waited: nothing ran, so there is no log to look for.
+        # Cancelled while pending: nothing ran, so there is no log.
         "logs": log_refs(record, job=base, user=user, nodes=nodes) if started_at or state != "CANCELLED" else (),
         "node_events": _node_events(failed_node, state, base, ended_at),
         "labels": {
@@ -109,12 +109,12 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
 
 
 def base_state(text: str) -> str:
-    """`CANCELLED by 5021` and `CANCELLED+` as `CANCELLED`."""
+    """Return the state without additions: `CANCELLED` for `CANCELLED by 5021` and `CANCELLED+`."""
     return (text.split() or [""])[0].rstrip("+").upper()
 
 
 def job_id(record: Mapping[str, Any], base: int) -> str:
-    """`123`, an array's task `123_4`, a heterogeneous job's part `123+1`."""
+    """Return the job id: `123`, `123_4` for an array task, `123+1` for a component of a heterogeneous job."""
     for whole, part, joint in (
         ("array_job_id", "array_task_id", "_"),
         ("het_job_id", "het_job_offset", "+"),
@@ -127,11 +127,11 @@ def job_id(record: Mapping[str, Any], base: int) -> str:
 
 
 def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> tuple[int | None, int | None]:
-    """The process's own exit code and signal out of Slurm's `<exit>:<signal>`.
+    """Return the exit code and signal of the process from Slurm's `<exit>:<signal>`.
 
-    "0:0" says nothing of a job that was stopped from outside (time limit, preemption ...). A lost node is written as
-    "0:1", which is no SIGHUP, and numbers above 64 (out of memory writes "0:125") are Slurm's own, not signals; so is
-    53, its mark for an output file that can't be opened.
+    "0:0" has no meaning for a job that was stopped externally (time limit, preemption ...). A lost node is written as
+    "0:1", which is not SIGHUP. Numbers above 64 (out of memory: "0:125") are codes of Slurm, not signals, and so is 53,
+    its code for an output file that cannot be opened.
     """
     if text is None:
         return None, None
@@ -139,7 +139,7 @@ def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> t
     if not colon or not left.isdecimal() or not right.isdecimal() or len(text) > len("255:255"):
         raise field_reading.unreadable(field, '"<exit>:<signal>" such as "1:0"', text)
     code, signal = int(left), int(right)
-    if code > 255 or signal > 255:  # noqa: PLR2004 - what a wait status can hold
+    if code > 255 or signal > 255:  # noqa: PLR2004 - maximum of a wait status
         raise field_reading.unreadable(field, '"<exit>:<signal>", each 0 to 255', text)
     if signal:
         real = signal <= _LAST_SIGNAL and signal != 53 and state != "NODE_FAIL"  # noqa: PLR2004 - see above
@@ -154,7 +154,7 @@ def _time(record: Mapping[str, Any], key: str) -> datetime | None:
 
 
 def _command(script: str | None) -> str | None:
-    """What the batch script runs, without its comments and `#SBATCH` lines."""
+    """Return the commands of the batch script, without comments and `#SBATCH` lines."""
     if script is None:
         return None
     lines = (line.strip() for line in script[:_SCRIPT_CHARS].splitlines())
@@ -162,14 +162,14 @@ def _command(script: str | None) -> str | None:
 
 
 def _words(record: Mapping[str, Any], state: str, failed_node: str | None) -> str:
-    """The record's own words on how the job ended, spelled as `scontrol show job` does."""
+    """Return the record's description of the job's end, in the format of `scontrol show job`."""
     words = [f"JobState={state}"]
     for key, name in (("exit_code", "ExitCode"), ("derived_ec", "DerivedExitCode")):
         value = field_reading.text(record, key)
         if value is not None:
             words.append(f"{name}={value}")
     elapsed = record.get("elapsed")
-    if isinstance(elapsed, int) and elapsed >= 0:  # negative: it was cancelled while it waited
+    if isinstance(elapsed, int) and elapsed >= 0:  # negative: cancelled while pending
         words.append(f"Elapsed={elapsed}s")
     if failed_node:
         words.append(f"FailedNode={failed_node}")

@@ -1,7 +1,7 @@
 """The environment of Slurm's EpilogSlurmctld as JSON, for sites without the Kafka plugin.
 
-Variables as in https://slurm.schedmd.com/prolog_epilog.html. They tell no state: `SLURM_JOB_STATE` (from
-`scontrol show job`) may be added by the script; without it time limits ("0:0") can't be told from success.
+Variables: https://slurm.schedmd.com/prolog_epilog.html. They do not include the job state: the script may add
+`SLURM_JOB_STATE` (from `scontrol show job`); without it a time limit ("0:0") looks like success.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ _TIME_EXPECTED = "seconds since 1970 (Slurm sets it from 23.02 on; the script ma
 
 
 def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | Skipped:
-    """The event of one environment.
+    """Return the event of one environment.
 
     Raises:
-        UnreadableRecord: names the variable that is missing or wrong.
+        UnreadableRecord: a variable is missing or wrong; the error names it.
     """
     job = _number(env, "SLURM_JOB_ID")
     if job is None:
@@ -49,7 +49,7 @@ def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
         {
             "cluster": field_reading.cluster_name(field_reading.text(env, "SLURM_CLUSTER_NAME"), cluster),
             "job_id": _job_id(env, job),
-            # Where both times are known they tell attempts apart, as in the plugin's record of the same attempt.
+            # If both times are known, they distinguish attempts, as in the plugin's record of the same attempt.
             "attempt": None if started_at is not None else restarts,
             "restart_count": restarts,
             "name": field_reading.text(env, "SLURM_JOB_NAME"),

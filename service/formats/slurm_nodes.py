@@ -1,4 +1,4 @@
-"""Slurm's hostlist expressions (`gpu[001-004,007],login2`) as names."""
+"""Slurm's hostlist expressions (`gpu[001-004,007],login2`) expanded to node names."""
 
 import re
 
@@ -17,10 +17,10 @@ _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 def expand_nodes(expression: str | None, field: str) -> tuple[str, ...]:
-    """The names in order, each once; at most 100,000.
+    """Return the distinct names in order; at most 100,000.
 
     Raises:
-        UnreadableRecord: the expression is none, or names more nodes than that.
+        UnreadableRecord: the expression is invalid or names too many nodes.
     """
     if expression is None or expression in _NONE:
         return ()
@@ -32,7 +32,7 @@ def expand_nodes(expression: str | None, field: str) -> tuple[str, ...]:
         raise wrong
     names: dict[str, None] = {}
     rest = _PART.sub("", expression)
-    if rest.strip(","):  # brackets that don't match
+    if rest.strip(","):  # unbalanced brackets
         raise wrong
     for part in _PART.findall(expression):
         if part.count("[") > _BRACKETS_MOST or len(_BRACKET.sub("", part)) > _NAME_LONGEST:

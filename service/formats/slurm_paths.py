@@ -1,8 +1,8 @@
-"""Where a Slurm job's output went: the record's `std_out` and `std_err` with their patterns filled in.
+"""Paths of a Slurm job's output: the record's `std_out` and `std_err` with expanded filename patterns.
 
-Patterns as in sbatch(1), "filename pattern"; the record has them unexpanded. What a batch script's file is called was
-measured on Slurm 24.11: `%J` is the job's id, `%s` is "batch", `%a` outside an array is 4294967294, and letters that
-mean nothing stay as they are.
+The patterns are those of sbatch(1), "filename pattern"; the record has them unexpanded. The names of batch script
+output were measured on Slurm 24.11: `%J` is the job id, `%s` is "batch", `%a` outside an array is 4294967294, and
+unknown letters are kept.
 """
 
 import posixpath
@@ -14,16 +14,16 @@ from urllib.parse import quote
 from service.formats import field_reading
 
 _PATTERN = re.compile(r"%(\d{0,3})([A-Za-z%])")
-_WIDEST = 10  # sbatch(1): wider is cut to this
+_WIDEST = 10  # sbatch(1): larger widths are reduced to this
 _NOWHERE = frozenset({"/dev/null", "(null)"})
 _BATCH_SCRIPT_STEP = "batch"
 _NO_TASK = 2**32 - 2
-# Restart count and SLUID (from 25.11 on) stand in no record; job name, user and node may be absent from one.
+# No record contains the restart count or the SLUID (from 25.11 on); job name, user and node may be absent.
 _NOT_TOLD = frozenset({"r", "S", "x", "u", "N"})
 
 
 def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequence[str]) -> list[dict[str, Any]]:
-    """The batch script's output streams. `std_err` absent or equal to `std_out`: both are in one file."""
+    """Return the batch script's output streams: one file if `std_err` is absent or equal to `std_out`."""
     out, err = field_reading.text(record, "std_out"), field_reading.text(record, "std_err")
     streams = [("stdout", out)]
     if err is not None and err != out:
@@ -49,9 +49,9 @@ def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Se
 
 
 def expand(template: str, known: Mapping[str, str]) -> tuple[str, str | None]:
-    """The path, and the first pattern that could not be filled in (None: all were).
+    """Return the path and the first pattern that could not be expanded (None: all were expanded).
 
-    A template with a backslash is taken as it is, without its backslashes.
+    A template with a backslash is not expanded; its backslashes are removed.
     """
     if "\\" in template:
         return template.replace("\\", ""), None

@@ -11,7 +11,7 @@ _MOST = 2**53
 
 @dataclass(frozen=True, slots=True)
 class TrackableResources:
-    """What was found; None is not told. A part that can't be read is not told either: it decides nothing."""
+    """The resources of a job; None if absent or not readable."""
 
     cpus: int | None = None
     memory_bytes: int | None = None
@@ -20,7 +20,7 @@ class TrackableResources:
 
 
 def read_tres(text: str | None) -> TrackableResources:
-    """The resources a job was given, or asked for."""
+    """Parse the allocated or requested resources of a job."""
     parts = dict(part.split("=", 1) for part in (text or "").split(",") if "=" in part)
     typed = [(name.removeprefix("gres/gpu:"), count) for name, count in parts.items() if name.startswith("gres/gpu:")]
     counts = [_whole(count) for _, count in typed]

@@ -1,1 +1,1 @@
-"""The only folder that imports the Kubernetes client: the cluster's API as JSON, its errors in the project's words."""
+"""Access to the Kubernetes API as JSON. Only this package imports the Kubernetes client and translates its errors."""

@@ -1,7 +1,7 @@
-"""One cluster's API: JSON in and out, through the official client (authentication, TLS, proxies, token refresh).
+"""Client of one cluster's API in JSON, on top of the official client (authentication, TLS, proxies, token refresh).
 
-Objects stay plain dictionaries: every field of every version survives, and a new Job is made of exactly what the old
-one held. https://kubernetes.io/docs/reference/using-api/api-concepts/ is what this speaks.
+Objects stay plain dictionaries, so every field of every version is preserved and a new Job is an exact copy of the
+old one. Protocol: https://kubernetes.io/docs/reference/using-api/api-concepts/.
 """
 
 import time
@@ -19,7 +19,7 @@ from service.kubernetes.paths import Object
 
 CONNECT_S = 5.0
 ANSWER_S = 30.0
-# etcd holds objects up to 1.5 MiB; a page of 500 small ones may be larger than one big one.
+# etcd stores objects of up to 1.5 MiB; a page of 500 small objects may be larger than one large object.
 OBJECT_BYTES = 8 << 20
 ANSWER_BYTES = 64 << 20
 _PIECE = 64 << 10
@@ -28,11 +28,11 @@ _NOT_FOUND, _CONFLICT, _TIMEOUT = 404, 409, 408
 
 
 class KubernetesApi:
-    """Requests to one API server. Safe to share between threads; nothing is kept between requests but connections.
+    """Requests to one API server. Safe to share between threads; only connections are kept between requests.
 
     Args:
-        client: the official client, configured.
-        answer_s: seconds a request may take to answer (a watch's pauses are given with it).
+        client: the configured official client.
+        answer_s: timeout of a request in seconds (a watch has its own timeout).
     """
 
     def __init__(self, client: ApiClient, *, answer_s: float = ANSWER_S) -> None:
@@ -40,19 +40,19 @@ class KubernetesApi:
         self._answer_s = answer_s
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Object:
-        """One object, or one page of a list.
+        """Return one object or one page of a list.
 
         Raises:
-            Absent, Refused, Expired, ClusterUnavailable: see there.
+            ObjectNotFound, RequestRefused, VersionExpired, ClusterUnavailable: see their docstrings.
         """
         return self._json("GET", path, query)
 
     def create(self, path: str, body: Mapping[str, Any], query: Mapping[str, Any] | None = None) -> Object:
-        """Create an object; as the server made it. It is sent once: after ClusterUnavailable it may be there or not.
+        """Create an object and return it as stored. There is no retry: after ClusterUnavailable it may exist or not.
 
         Raises:
-            AlreadyExists: there is one of that name.
-            Absent, Refused, ClusterUnavailable: see there.
+            AlreadyExists: an object with this name exists.
+            ObjectNotFound, RequestRefused, ClusterUnavailable: see their docstrings.
         """
         return self._json("POST", path, query, body)
 
@@ -60,7 +60,7 @@ class KubernetesApi:
         """Delete an object.
 
         Raises:
-            Absent, Refused, ClusterUnavailable: see there.
+            ObjectNotFound, RequestRefused, ClusterUnavailable: see their docstrings.
         """
         return self._json("DELETE", path, query)
 
@@ -68,17 +68,17 @@ class KubernetesApi:
         """Merge `body` into an object (RFC 7386).
 
         Raises:
-            Absent, Refused, ClusterUnavailable: see there.
+            ObjectNotFound, RequestRefused, ClusterUnavailable: see their docstrings.
         """
         return self._json("PATCH", path, query, body)
 
     def watch(self, path: str, query: Mapping[str, Any], *, silence_s: float) -> Iterator[Object]:
-        """The changes of a collection as they come, until the server ends it or is silent for `silence_s`.
+        """Yield the changes of a collection until the server ends the watch or sends nothing for `silence_s` seconds.
 
-        An ERROR event is raised, not given.
+        An ERROR event is raised as an exception, not yielded.
 
         Raises:
-            Expired, Refused, ClusterUnavailable: see there.
+            VersionExpired, RequestRefused, ClusterUnavailable: see their docstrings.
         """
         response = self._ask("GET", path, {**query, "watch": "true"}, read_s=silence_s)
         with closing(response):
@@ -89,10 +89,10 @@ class KubernetesApi:
                 yield change
 
     def text_tail(self, path: str, query: Mapping[str, Any], *, keep: int, read_at_most: int, within_s: float) -> str:
-        """The last `keep` bytes of a text (a container's log), of which at most `read_at_most` are read.
+        """Return the last `keep` bytes of a text (a container's log) after reading at most `read_at_most` bytes.
 
         Raises:
-            Absent, Refused, ClusterUnavailable: see there.
+            ObjectNotFound, RequestRefused, ClusterUnavailable: see their docstrings.
         """
         deadline = time.monotonic() + within_s
         response = self._ask("GET", path, query, read_s=within_s)
@@ -128,7 +128,7 @@ class KubernetesApi:
         read_s: float,
         body: Mapping[str, Any] | None = None,
     ) -> urllib3.HTTPResponse:
-        """The answer of a request that went well; its body is not read yet."""
+        """Send a request and return the successful response; its body is not read yet."""
         headers = {"Accept": "application/json, */*"}
         if body is not None:
             headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
@@ -138,7 +138,7 @@ class KubernetesApi:
                 path,
                 query_params=[(name, value) for name, value in query.items() if value is not None],
                 header_params=headers,
-                # JSON already, for the client writes only some content types itself.
+                # Serialized here because the client serializes only some content types.
                 body=None if body is None else dict(body),
                 auth_settings=["BearerToken"],
             )
@@ -171,13 +171,13 @@ def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:
 
 
 def _lines(response: urllib3.HTTPResponse, path: str) -> Iterator[bytes]:
-    """Whole lines as they arrive; each at most OBJECT_BYTES."""
+    """Yield whole lines as they arrive, each of at most OBJECT_BYTES bytes."""
     rest = b""
     while True:
         try:
             piece = response.read1(_PIECE, decode_content=True)
         except urllib3.exceptions.ReadTimeoutError:
-            return  # silence: the caller asks again from where it is
+            return  # timeout: the caller resumes from its last position
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise _away(path, error) from None
         if not piece:
@@ -201,7 +201,7 @@ def _decoded(text: bytes, path: str) -> Object:
 def _refusal(
     told: Any, response: urllib3.HTTPResponse | None, path: str
 ) -> ClusterUnavailable | VersionExpired | RequestRefused:
-    """The error that a `Status` object or an HTTP status stands for."""
+    """Return the error for a `Status` object or an HTTP status."""
     status = told if isinstance(told, dict) else {}
     code = response.status if response is not None else status.get("code")
     code = code if isinstance(code, int) else _SERVER

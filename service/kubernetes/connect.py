@@ -1,4 +1,4 @@
-"""Where the cluster is: a kubeconfig file, or the service account of the pod that this runs in."""
+"""Connects to a cluster by a kubeconfig file or by the service account of the pod that this process runs in."""
 
 import logging
 import os
@@ -20,13 +20,13 @@ CONNECTIONS = 8
 
 
 def connect(kubeconfig: Path | None = None, context: str | None = None) -> KubernetesApi:
-    """The API of the cluster that `kubeconfig` names, else of the one this runs in, else of the usual kubeconfig.
+    """Connect to the cluster of `kubeconfig`, else the cluster this runs in, else that of the default kubeconfig.
 
     Raises:
-        ConfigurationError: there is none, or it is not readable.
+        ConfigurationError: there is no configuration, or it is not readable.
     """
     settings = Configuration()
-    # Tries, and how long to wait between them, are the caller's.
+    # The caller decides on retries and the pauses between them.
     settings.retries = False
     settings.connection_pool_maxsize = CONNECTIONS
     try:
@@ -40,7 +40,7 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> Kuber
         raise ConfigurationError(f"no Kubernetes cluster to talk to: {' '.join(str(error).split())[:300]}") from None
     if not settings.verify_ssl:
         log.warning("the kubeconfig says that the cluster's certificate is not to be checked: %s", settings.host)
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # said once, not with each request
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the service warns once, not per request
     client = ApiClient(settings)
     client.user_agent = "faultline"
     return KubernetesApi(client)

@@ -1,10 +1,10 @@
-"""What a cluster may answer instead of what was asked for."""
+"""Errors of requests to the Kubernetes API."""
 
 from service.errors import FaultlineError, Unavailable
 
 
 class ClusterUnavailable(Unavailable):
-    """The API server does not answer, or asks to come again later. `retry_after_s`: when, where it says so."""
+    """The API server does not answer or asks for a later retry, after `retry_after_s` seconds if it gives them."""
 
     title = "Kubernetes does not answer"
 
@@ -14,7 +14,7 @@ class ClusterUnavailable(Unavailable):
 
 
 class VersionExpired(FaultlineError):
-    """410: what was asked to go on from is no longer kept; list again."""
+    """410: the resource version or continue token has expired; list again."""
 
     status = 410
     title = "Gone"
@@ -22,7 +22,7 @@ class VersionExpired(FaultlineError):
 
 
 class RequestRefused(FaultlineError):
-    """The API server said no, and will say so again; `status` is its own."""
+    """The API server refuses the request permanently; `status` is its HTTP status."""
 
     title = "Kubernetes refused"
 
@@ -33,8 +33,8 @@ class RequestRefused(FaultlineError):
 
 
 class ObjectNotFound(RequestRefused):
-    """404: there is no such object, or no such kind."""
+    """404: the object or its kind does not exist."""
 
 
 class AlreadyExists(RequestRefused):
-    """409, AlreadyExists: there is an object of that name."""
+    """409, AlreadyExists: an object with this name exists."""

@@ -1,4 +1,4 @@
-"""Where things are in a cluster's API."""
+"""Paths of collections and objects in the Kubernetes API."""
 
 from typing import Any
 from urllib.parse import quote
@@ -7,12 +7,12 @@ Object = dict[str, Any]
 
 
 def collection(group: str, plural: str, namespace: str | None) -> str:
-    """The path of a kind's objects, such as ("batch/v1", "jobs", "ml"); all namespaces where it is None."""
+    """Return the path of a collection, such as ("batch/v1", "jobs", "ml"); `namespace` None: all namespaces."""
     root = "/api/v1" if group == "v1" else f"/apis/{group}"
     where = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
     return f"{root}{where}/{plural}"
 
 
 def named(group: str, plural: str, namespace: str | None, name: str) -> str:
-    """The path of one object."""
+    """Return the path of one object."""
     return f"{collection(group, plural, namespace)}/{quote(name, safe='')}"

@@ -1,4 +1,4 @@
-"""How to reach the broker, what to read there, and as whom; plain values that the composition root fills in."""
+"""Configuration of the Kafka client: broker, credentials, topics and group; set by the composition root."""
 
 import re
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Any
 
 from service.errors import ConfigurationError, FieldError
 
-# Kafka's own rule for topic names, which it applies to group instance ids too.
+# Kafka's rule for topic names, which also applies to group instance ids.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def topic_clusters(topics: tuple[str, ...]) -> dict[str, str]:
-    """`topic` or `topic=cluster` each → {topic: cluster}; without a cluster the topic's name is the cluster.
+    """Parse entries `topic` or `topic=cluster` to {topic: cluster}; the default cluster is the topic's name.
 
     Raises:
-        ConfigurationError: names the entry that is wrong and what was expected.
+        ConfigurationError: an entry is wrong; the error names it and the expected form.
     """
     out: dict[str, str] = {}
     for entry in topics:
@@ -39,12 +39,12 @@ def _wrong(name: str, expected: str, got: str) -> ConfigurationError:
 class KafkaConfig:
     """Connection, topics and group.
 
-    `topics` as in FAULTLINE_KAFKA_TOPICS. `fetch_bytes`: how much one fetch brings at most (a single larger record
-    still comes). `frame_bytes`: the largest answer taken from a broker; a record above it could never be read, so it
-    lies far above what brokers are set to take.
+    `topics` as in FAULTLINE_KAFKA_TOPICS. `fetch_bytes`: maximum size of one fetch (a single larger record is still
+    fetched). `frame_bytes`: maximum size of a broker's response; larger records could never be read, so it is far above
+    the usual limit of brokers.
 
     Raises:
-        ConfigurationError: no broker, no topic, a name Kafka does not take, dead letters sent to a topic that is read.
+        ConfigurationError: no broker, no topic, an invalid name, or the dead-letter topic is also consumed.
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -81,11 +81,11 @@ class KafkaConfig:
 
     @property
     def clusters(self) -> Mapping[str, str]:
-        """{topic: name of the cluster for events that carry none}."""
+        """{topic: cluster name for events without one}."""
         return topic_clusters(self.topics)
 
     def connection(self) -> dict[str, Any]:
-        """The client's arguments that every connection shares."""
+        """The client arguments common to all connections."""
         out: dict[str, Any] = {
             "bootstrap_servers": list(self.bootstrap_servers),
             "security_protocol": self.security_protocol,
@@ -104,6 +104,6 @@ class KafkaConfig:
 
 
 def instance_id(group_id: str, host: str, number: int) -> str:
-    """The name of a static member, stable over restarts: `{group}-{host}-{number}`, in Kafka's alphabet."""
+    """Return the name of a static member, stable over restarts: `{group}-{host}-{number}` in valid characters."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{group_id}-{host}")
     return f"{name[:240]}-{number}"

@@ -1,4 +1,4 @@
-"""Clients that leave nothing behind when they can't connect, and their errors in the project's words."""
+"""Creates Kafka clients without leaking threads on failed connections, and translates their errors."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from service.errors import ConfigurationError, FaultlineError, Unavailable
 
 log = logging.getLogger(__name__)
 
-# Trying again does not mend these.
+# Permanent errors: a retry does not help.
 FOR_GOOD = (
     errors.AuthorizationError,
     errors.SaslAuthenticationFailedError,
@@ -31,16 +31,16 @@ FOR_GOOD = (
 
 
 class Fenced(ConfigurationError):
-    """Another member of the group came with this member's name."""
+    """Another member of the group uses this member's name."""
 
     title = "Another member has this name"
 
 
 def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
-    """A client of kafka-python; where its constructor fails, the thread that it has started is ended.
+    """Create a client of kafka-python; if its constructor fails, the thread that it has started is stopped.
 
     Raises:
-        Unavailable, ConfigurationError: as `translated`.
+        Unavailable, ConfigurationError: see `translated`.
     """
     started: list[Any] = []
 
@@ -56,7 +56,8 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
             one.close()
         protocol = config.get("security_protocol", "PLAINTEXT")
         if isinstance(error, Unavailable) and protocol != "PLAINTEXT":
-            # A broker that refuses a password or certificate just hangs up; the client can't tell that from an outage.
+            # A broker that rejects a password or certificate closes the connection; the client cannot distinguish this
+            # from an outage.
             hint = f"is {protocol} right there, and do user, password and certificates suit"
             raise Unavailable(f"{error.detail}; if the broker is up: {hint}?") from error
         raise
@@ -64,14 +65,14 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """The client's errors as the service's.
+    """Translate errors of the client to errors of the service.
 
-    Whatever is not known to be for good may pass: a broker that is restarting answers with many kinds of errors.
+    Errors not known to be permanent count as temporary: a restarting broker responds with many kinds of errors.
 
     Raises:
-        Fenced: another member has this one's name.
-        ConfigurationError: the broker refuses, and will again.
-        Unavailable: everything else, programming errors of the client included; the cause is kept.
+        Fenced: another member uses this member's name.
+        ConfigurationError: the broker refuses permanently.
+        Unavailable: all other errors, including bugs of the client; the cause is attached.
     """
     try:
         yield
@@ -88,20 +89,20 @@ def translated(doing: str) -> Iterator[None]:
 
 
 def is_undecodable(error: BaseException | None) -> bool:
-    """Whether the client stumbled over what a broker sent, rather than over the broker."""
+    """Return whether the client failed to decode a broker's data, as opposed to a failure of the broker."""
     return isinstance(error, errors.CorruptRecordError) or not isinstance(error, errors.KafkaError | OSError | None)
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line."""
+    """Describe an error in one line."""
     name = type(error).__name__
     text = " ".join(str(error).split())
     return (text if text.startswith(name) else f"{name}: {text}" if text else name)[:300]
 
 
 def quietly(doing: str, action: Callable[[], object]) -> None:
-    """Do something on the way out whose failure changes nothing."""
+    """Run an action during shutdown and ignore its errors."""
     try:
         action()
-    except Exception as error:  # noqa: BLE001 - the client is given up either way
+    except Exception as error:  # noqa: BLE001 - the client is discarded in any case
         log.info("could not %s: %s", doing, describe(error))

@@ -1,4 +1,4 @@
-"""How far behind the group is, asked from outside it: for health checks and metrics of other processes."""
+"""Reads the lag of the consumer group without joining it, for health checks and metrics of other processes."""
 
 import threading
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ ASK_MS = 3_000
 
 
 class LagReader:
-    """Reads end offsets and committed offsets. Safe to share between threads, which wait for each other."""
+    """Reads end offsets and committed offsets. Safe to share between threads; calls are serialized."""
 
     def __init__(self, config: KafkaConfig) -> None:
         self._config = config
@@ -23,11 +23,11 @@ class LagReader:
         self._lock = threading.Lock()
 
     def read(self) -> Mapping[str, int]:
-        """Records by topic between the group's committed offsets and the end; a topic that is not there has 0.
+        """Return the lag in records by topic: end offset minus committed offset; 0 for a missing topic.
 
         Raises:
             Unavailable: the broker does not answer.
-            ConfigurationError: it refuses.
+            ConfigurationError: the broker refuses the request.
         """
         with self._lock:
             if self._admin is None:
@@ -41,7 +41,7 @@ class LagReader:
                 raise
 
     def close(self) -> None:
-        """End the client. Never raises."""
+        """Close the client. Never raises."""
         with self._lock:
             self._drop()
 

@@ -1,4 +1,4 @@
-"""Puts messages on topics and returns when the broker has them: events, dead letters, verdicts."""
+"""Sends messages (events, dead letters, verdicts) to topics and waits until the broker has acknowledged them."""
 
 import threading
 import time
@@ -14,18 +14,18 @@ from service.messaging.record import Message
 
 BOOTSTRAP_MS = 5_000
 CLOSE_S = 5.0
-# Larger than any event; what the broker takes is the broker's to say.
+# Larger than any event; the broker enforces its own limit.
 LARGEST_REQUEST = 200 * 1024 * 1024
 _TOO_LARGE = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError, errors.InvalidRecordError)
 
 
 class Producer:
-    """Sends with acks from all replicas. Safe to share between threads; the client is made on first use.
+    """Sends with acks from all replicas. Safe to share between threads; the client is created on first use.
 
     Args:
-        config: where the broker is.
-        delivery_s: how long one `send` tries before it says that the broker is not to be had.
-        make: builds the client.
+        config: broker and credentials.
+        delivery_s: seconds that one `send` tries before it raises Unavailable.
+        make: creates the client.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class Producer:
         self._lock = threading.Lock()
 
     def send(self, topic: str, messages: Sequence[Message]) -> None:
-        """Put them on the topic in order (of each key); returns when the broker has them all.
+        """Send messages in order (per key); returns when the broker has acknowledged all.
 
         Raises:
-            TooLarge: the broker does not take one of them for its size; others may have arrived.
-            Unavailable: not all arrived; those that did come twice when sent again.
-            ConfigurationError: the broker refuses for good.
+            TooLarge: a message exceeds the broker's limit; others may have been stored.
+            Unavailable: some messages were not acknowledged; sending again may duplicate the others.
+            ConfigurationError: the broker refuses permanently.
         """
         with self._lock:
             try:
@@ -53,7 +53,7 @@ class Producer:
                 raise
 
     def close(self) -> None:
-        """End the client; what `send` returned for has arrived. Never raises."""
+        """Close the client; messages for which `send` returned are stored. Never raises."""
         with self._lock:
             self._drop()
 
@@ -99,13 +99,13 @@ class Producer:
 
 
 def _close(client: Any, *, undelivered: bool) -> None:
-    """End a client and its threads; kafka-python's own `close` leaves them where a batch could not be delivered."""
+    """Close a client and its threads; `close` of kafka-python leaves them running after a failed delivery."""
     if not undelivered:
         try:
             client.close(timeout=CLOSE_S)
         except errors.KafkaError:
             undelivered = True
     if undelivered:
-        client._sender.force_close()  # noqa: SLF001 - there is no other way to give batches up
+        client._sender.force_close()  # noqa: SLF001 - there is no other way to discard batches
         client._sender.join(CLOSE_S)  # noqa: SLF001 - as above
         client.close(timeout=CLOSE_S)

@@ -1,4 +1,4 @@
-"""A member of a consumer group on a real broker, behind the protocol of `service.messaging.source`."""
+"""A member of a Kafka consumer group that implements the protocol of `service.messaging.source`."""
 
 import logging
 import threading
@@ -23,14 +23,14 @@ COMMIT_MS = 15_000
 LAG_MS = 2_000
 CLOSE_MS = 5_000
 HEARTBEAT_MS = 3_000
-# So many times in a row a record could not be decoded, by a client made anew each time: it never will be.
+# A record that this many new clients in a row could not decode is permanently undecodable.
 STUMBLES = 4
-# New partitions and topics are seen after this long at the latest.
+# Maximum delay until new partitions and topics are discovered.
 METADATA_MS = 30_000
 
 
-class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python carries no types
-    """Passes on what the client's own thread tells about partitions; must return at once."""
+class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
+    """Forwards partition changes reported by the client's thread; must return immediately."""
 
     def __init__(self, source: "KafkaSource") -> None:
         self._source = source
@@ -46,16 +46,16 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
 
 
 class KafkaSource:
-    """Reads raw bytes and commits by hand.
+    """Reads raw records and commits offsets explicitly.
 
-    The client is made on the first `poll` and again after every error that `poll` meets: an iterator of kafka-python
-    that has raised once spins for ever when asked again.
+    The client is created by the first `poll` and again after every error in `poll`: an iterator of kafka-python that
+    has raised once loops forever when used again.
 
     Args:
-        config: where and what to read.
-        member: the static member's name, so that a killed process gets its partitions back as soon as it is there
-            again; None is a member without a name.
-        make: builds the client.
+        config: broker, topics and group.
+        member: the name of the static member, so that a restarted process gets its partitions back immediately;
+            None: dynamic membership.
+        make: creates the client.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class KafkaSource:
             quietly("leave the group", lambda: self._leave(identity))
 
     def note_revoked(self, partitions: Collection[KafkaPartition]) -> None:
-        """Partitions were taken away (called by the client)."""
+        """Record revoked partitions (called by the client)."""
         places = {TopicPartition(*one) for one in partitions}
         with self._guard:
             self._revoked |= places
@@ -201,7 +201,7 @@ class KafkaSource:
             log.info("partitions taken away: %s", ", ".join(f"{p.topic}/{p.partition}" for p in sorted(places)))
 
     def note_assigned(self, partitions: Collection[KafkaPartition]) -> None:
-        """Partitions were given (called by the client before it fetches from them)."""
+        """Record assigned partitions (called by the client before it fetches from them)."""
         if self._paused and self._consumer is not None:
             self._consumer.pause(*partitions)
         log.info("partitions given: %s", ", ".join(sorted(f"{one.topic}/{one.partition}" for one in partitions)) or "-")
@@ -230,16 +230,16 @@ class KafkaSource:
         self._consumer.subscribe(sorted(self._clusters), listener=_Listener(self))
 
     def _drop(self) -> None:
-        """Give the client up without leaving the group: the next one comes back as the same member."""
+        """Discard the client without leaving the group: the next client rejoins as the same member."""
         consumer, self._consumer = self._consumer, None
         self.note_revoked([KafkaPartition(*place) for place in self._assigned(consumer)])
         quietly("close the consumer", lambda: consumer.close(autocommit=False, timeout_ms=1_000))
 
     def _positions(self) -> str:
-        """Where each partition is read now, for people."""
+        """Describe the current position in each partition for messages."""
         found = []
         for one in sorted(self._consumer.assignment()):
-            with suppress(Exception):  # it is told as far as it is known
+            with suppress(Exception):  # positions are included as far as they are known
                 found.append(f"{one.topic}/{one.partition}/{self._consumer.position(one, timeout_ms=500)}")
         return ", ".join(found)
 
@@ -252,7 +252,7 @@ class KafkaSource:
             return set(self._revoked)
 
     def _leave(self, identity: str) -> None:
-        """A static member says nothing when it goes, and its partitions would lie idle until its session ends."""
+        """Leave the group explicitly: the partitions of a static member would stay unread until its session expires."""
         admin = connected(KafkaAdminClient, **self._config.connection(), bootstrap_timeout_ms=BOOTSTRAP_MS)
         try:
             admin.remove_group_members(

@@ -1,4 +1,4 @@
-"""Makes sure that a topic is there."""
+"""Creates missing topics."""
 
 from kafka import KafkaAdminClient, errors
 from kafka.admin import NewTopic
@@ -11,11 +11,11 @@ BROKERS_DEFAULT = -1
 
 
 def ensure_topic(config: KafkaConfig, topic: str) -> bool:
-    """Make `topic` with the broker's own defaults where it is not there yet; whether it was made.
+    """Create `topic` with the broker's defaults if it does not exist; return whether it was created.
 
     Raises:
         Unavailable: the broker does not answer.
-        ConfigurationError: it does not allow it.
+        ConfigurationError: the broker does not allow it.
     """
     settings = config.connection() | {"request_timeout_ms": ASK_MS}
     admin = connected(KafkaAdminClient, **settings, bootstrap_timeout_ms=ASK_MS)
