@@ -180,7 +180,7 @@ def _more_memory(pod: Mapping[str, Any], wanted: int, pods: int, killed: str | N
 
 
 def _variables(pod: Mapping[str, Any], request: Request) -> None:
-    """Return environment variables for the program: where to resume, and by how much to reduce the batch size."""
+    """Set environment variables for the program: where to resume, and by how much to reduce the batch size."""
     told = {}
     if request.resume_from is not None:
         told[RESUME_VARIABLE] = request.resume_from

@@ -268,7 +268,7 @@ class HookRunner:
 
 
 class _LeaseDeadline:
-    """Return the lease deadline by this machine's clock."""
+    """The lease deadline by this machine's clock."""
 
     def __init__(self, good_until: datetime, clock: Clock) -> None:
         self._good_until = good_until

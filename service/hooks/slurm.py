@@ -204,7 +204,7 @@ class SlurmScheduler:
         return None if why is None else Settled("refused", why)
 
     def _wait_until_settled(self, begun_at: datetime | None) -> None:
-        """Return unless the earlier attempt is so recent that its Slurm commands may still take effect.
+        """Check that the earlier attempt is not so recent that its Slurm commands may still take effect.
 
         Raises:
             SchedulerUnavailable: the attempt is that recent.

@@ -177,7 +177,7 @@ def run(plan: Plan | None = None) -> list[str]:
 
 
 def main() -> None:
-    """Return the options of the command line."""
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page")
     parser.add_argument("--sqlite", type=int, default=SQLITE, help="failures in SQLite, 0: not at all")
     parser.add_argument("--postgres", type=int, default=POSTGRES, help="failures in PostgreSQL, 0: not at all")

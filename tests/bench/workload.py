@@ -103,7 +103,7 @@ def event(number: int, rng: random.Random, size: int = 8192) -> dict[str, object
 
 
 def events(count: int, *, seed: int = 1, size: int = 8192) -> Iterator[bytes]:
-    """Return `count` events as JSON bytes."""
+    """Yield `count` events as JSON bytes."""
     rng = random.Random(seed)
     for number in range(count):
         yield orjson.dumps(event(number, rng, size))

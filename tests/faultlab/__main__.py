@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
 
 
 def _runs(plans: Sequence[Plan]) -> Iterator[tuple[Plan, int]]:
-    """Return all runs, ordered so that a run of every program comes before any second run."""
+    """Yield all runs, ordered so that a run of every program comes before any second run."""
     turn: dict[str, int] = {}
     runs = []
     for plan in plans:

@@ -59,7 +59,7 @@ def _copy_files(plan: Plan, who: made_identity.Identity, work: Path) -> str:
 
 
 def _worker_logs(folder: Path, plan: Plan, who: made_identity.Identity) -> Iterator[tuple[int, int, str, str]]:
-    """Return (rank, node, stream, text) of torchrun's per-rank files, with attempts joined in order."""
+    """Yield (rank, node, stream, text) of torchrun's per-rank files, with attempts joined in order."""
     each = max(plan.ranks // plan.nodes, 1)
     texts: dict[tuple[int, int, str], str] = {}
     for node in range(plan.nodes):

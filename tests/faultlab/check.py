@@ -46,7 +46,7 @@ def ending(event: Mapping[str, Any]) -> str:
 
 
 def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """Return the captured cases below a folder."""
+    """Yield the captured cases below a folder."""
     for file in case_files.case_files(folder):
         for line in case_files.read_lines(file):
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""What a lab program is: a small file that fails for real, its declared truth, and how it is launched.
+"""Lab programs: small files that fail for real, with their declared labels and launch settings.
 
 How to declare a program
 ------------------------
@@ -19,13 +19,13 @@ A family is a folder below `programs/` with Python or shell files and any number
     nodes = 1                        # host names the ranks are spread over (torchrun: one agent a node)
     args = ["--dim", "64"]           # words may hold placeholders, see below
     timeout_s = 60                   # the runner's time limit; reaching it is status `timeout` (or `hung`, see status)
-    status = "failed"                # what the scheduler would say, when it cannot be told from the exit
-    # axes that do not apply: "" (category where no program error is told, symptom of a single process)
+    status = "failed"                # the scheduler's status, if it does not follow from the exit code
+    # axes that do not apply: "" (category without a program error, symptom of a single process)
     labels = { side = "user", cause = "USER.1", category = "DL.3", symptom = "D.1.5", retry = "futile" }
-    ok = { symptom = ["D.1.5", "D.1.4"] }      # other labels an expert could defend; the main one is added
+    ok = { symptom = ["D.1.5", "D.1.4"] }      # other labels that an expert could defend; the main one is added
     root = { rank = 0, line = "mat1 and mat2 shapes" }   # regex of the first failing line, searched in that rank's
-                                     # output; `rank = "all"` when every rank fails alike; `where = "launcher"` when
-                                     # only the launcher says it (a killed rank); no `line` when nothing says it
+                                     # output; `rank = "all"` if every rank fails in the same way; `where = "launcher"`
+                                     # if only the launcher reports it (a killed rank); no `line` if nothing does
     cheap = false                    # true: needs no heavy framework, CI may re-run it
 
     [[program.variant]]              # at least one; a key given here overrides the program's (labels are merged)
@@ -35,19 +35,20 @@ A family is a folder below `programs/` with Python or shell files and any number
     seeds = [1, 2]                   # each run is program x variant x seed
     faults = [{ kind = "rlimit", resource = "as", mb = 900 }]
 
-`more = [words]` of a variant is put behind the program's args. Variants that several programs share (models, log
-styles, launchers) stand once as `[sets]` of the file, `short = [{ name = "cnn-json", more = ["--model", "cnn"] }, ...]`, and a
-program names them: `sets = ["short"]`. Every program has its own variants first, then those of its sets.
+`more = [words]` of a variant is appended to the program's args. Variants shared by several programs (models, log
+styles, launchers) are declared once in `[sets]` of the file (`short = [{ name = "cnn-json", more = ["--model", "cnn"] }]`)
+and referenced by name: `sets = ["short"]`. The variants of a program come first, then those of its sets.
 
-Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (where
-the environments lie). `{http}` is the address of the
-stand-in server that an `http` fault starts. Programs get their seed as the environment's LAB_SEED too. The folder's
-`files = ["lib.py"]` (program key) are copied beside the program under their own names. `prepare = [args]` runs the
-program once before with those args (writes a checkpoint, say; its output is dropped) and faults that alter files come
-after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks` starts each rank itself
-with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, as srun would; a variant may set `rank_env =
-{ "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are the launcher's own words. `logs` = "ranks",
-"console" or "tee" fixes what is captured (else the seed chooses); `fresh = true` forbids the preloaded interpreter. Fault kinds: see faults.py.
+Placeholders in args, env and faults: {work} {seed} {port} {port2} {python} {http} {https} {host} {lab} (the folder
+of the environments). `{http}` is the address of the
+stand-in server that an `http` fault starts. Programs also get their seed in the variable LAB_SEED. The folder's
+`files = ["lib.py"]` (program key) are copied next to the program under their own names. `prepare = [args]` runs the
+program once before the run with those args (to write a checkpoint, for example; its output is dropped); faults that
+alter files are induced after it. `command = [words]` replaces the program for launcher `command`. Launchers: `ranks`
+starts each rank with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT, as srun would; a variant may set
+`rank_env = { "2" = { WORLD_SIZE = "5" } }` and `skip_ranks = [3]`; `launcher_args` are arguments of the launcher.
+`logs` = "ranks", "console" or "tee" selects what is captured (else the seed chooses); `fresh = true` forbids the fork
+server. Fault kinds: see induced_faults.py.
 """
 
 import re
@@ -67,12 +68,12 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 class DeclarationError(ValueError):
-    """A declaration is wrong: names file, program and field."""
+    """A declaration is invalid: the text names file, program and field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where the failure began: `rank` None = all ranks alike; `line` a regex, None = no line says it."""
+    """The onset of the failure: `rank` None = all ranks equally; `line` a regex, None = no line reports it."""
 
     rank: int | None
     line: re.Pattern[str] | None
@@ -81,7 +82,7 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One program with one variant: all that a run needs but the seed."""
+    """One program with one variant: everything that a run needs except the seed."""
 
     family: str
     name: str
@@ -251,10 +252,10 @@ def _plan(family: Mapping[str, Any], program: Mapping[str, Any], variant: Mappin
 
 
 def read(file: Path) -> Iterator[Plan]:
-    """The plans that one TOML file declares.
+    """Yield the plans that one TOML file declares.
 
     Raises:
-        DeclarationError: what is wrong, with file, program and field.
+        DeclarationError: the file is invalid; names file, program and field.
     """
     place = _Place(file)
     try:
@@ -279,10 +280,10 @@ def read(file: Path) -> Iterator[Plan]:
 
 
 def load(root: Path = PROGRAMS) -> list[Plan]:
-    """All declared plans, in the order of families and files.
+    """Return all declared plans, in the order of families and files.
 
     Raises:
-        DeclarationError: a declaration is wrong or two programs of a family share a name.
+        DeclarationError: a declaration is invalid, or two programs of a family share a name.
     """
     plans = [plan for file in sorted(root.glob("*/*.toml")) for plan in read(file)]
     ids = [plan.id for plan in plans]

@@ -1,4 +1,4 @@
-"""Runs one plan for real: starts its processes, reads all they print, induces faults on the way, ends what is left."""
+"""Executes one plan: starts its processes, reads their output, induces faults during the run, ends what remains."""
 
 import os
 import selectors
@@ -19,17 +19,17 @@ _LOOK_S = 0.1
 
 
 class Process(Protocol):
-    """A started process: as subprocess.Popen, or a fork of the preloaded interpreter."""
+    """A started process: the interface of subprocess.Popen, also implemented for forks of the fork server."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
+        """Return its exit code, negative for a signal; None while it runs."""
 
 
 @dataclass(slots=True)
 class Member:
-    """One started process and what it printed, line by line."""
+    """One started process and its output, line by line."""
 
     start: Start
     process: Process
@@ -38,7 +38,7 @@ class Member:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run went. `code` is the job's exit code as its launcher gave it, negative for a signal."""
+    """The result of a run. `code` is the job's exit code as its launcher reported it, negative for a signal."""
 
     members: list[Member]
     shared: list[str]
@@ -59,9 +59,9 @@ def _session(pid: int) -> int | None:
 
 
 def tagged(token: str, notes: Path) -> list[int]:
-    """The living processes of a run: those whose environment carries LAB_RUN=token, and the sessions noted in `notes`.
+    """Return the live processes of a run: those with LAB_RUN=token in their environment, and sessions in `notes`.
 
-    Forks of the preloaded interpreter show its environment, not theirs: they leave a file `session<pid>` instead.
+    Forks of the fork server show its environment, not theirs: they write a file `session<pid>` instead.
     """
     mark, found = f"LAB_RUN={token}".encode(), []
     sessions = {int(note.name.removeprefix("session")) for note in notes.glob("session*")}
@@ -95,7 +95,7 @@ def _pid_of(rank: int, members: Sequence[Member], token: str, notes: Path) -> in
 
 
 class Watch:
-    """Reads the pipes of all members at once and strikes pending faults when their line or moment comes."""
+    """Reads the pipes of all members and triggers pending faults when their line or time is reached."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Watch:
         self._selector.register(pipe, selectors.EVENT_READ, (into, bytearray()))
 
     def step(self, wait_s: float) -> bool:
-        """Read what is there; False when all pipes are at their end."""
+        """Read the available output; return False when all pipes are at their end."""
         if not self._selector.get_map():
             time.sleep(min(wait_s, 0.02))
         for key, _ in self._selector.select(wait_s) if self._selector.get_map() else ():
@@ -147,7 +147,7 @@ class Watch:
         return bool(self._selector.get_map())
 
     def _look(self) -> None:
-        """What torchrun's workers wrote into files of their own since the last look."""
+        """Read new lines that torchrun's workers wrote into their own files."""
         if time.monotonic() - self._looked < _LOOK_S:
             return
         self._looked = time.monotonic()
@@ -169,7 +169,7 @@ class Watch:
                     continue
             elif time.monotonic() - self._began < wait.after_s:
                 continue
-            if wait.after is not None and wait.after_s:  # a line first, then so many seconds
+            if wait.after is not None and wait.after_s:  # first the line, then a delay in seconds
                 wait.after, wait.after_s = None, time.monotonic() - self._began + wait.after_s
                 continue
             wait.done = True
@@ -194,7 +194,7 @@ class Watch:
         os.kill(pid, induced_faults.number(fault))
 
     def close(self) -> None:
-        """Let go of the pipes."""
+        """Close the pipes."""
         for key in list((self._selector.get_map() or {}).values()):
             self._selector.unregister(key.fileobj)
             key.fileobj.close()  # type: ignore[union-attr]
@@ -202,7 +202,7 @@ class Watch:
 
 
 def end(pids: Sequence[int], number: int) -> None:
-    """Send a signal to processes, those already gone excepted."""
+    """Send a signal to processes, except those that have ended."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -213,7 +213,7 @@ def end(pids: Sequence[int], number: int) -> None:
 def start_fresh(
     start: Start, env: Mapping[str, str], work: Path, steps: list[list[Any]], out: int, err: int
 ) -> Process:
-    """Start a process of its own, as a shell would."""
+    """Start a process in its own session, as a shell would."""
     return subprocess.Popen(
         start.words,
         cwd=work,
@@ -233,9 +233,9 @@ def watch(  # noqa: C901, PLR0912 -- one state machine, read in one piece
     notes: Path,
     timeout_s: float,
 ) -> Outcome:
-    """Read and wait until all ended or the time is up; then end what is left.
+    """Read and wait until all processes end or the time limit is reached; then end what remains.
 
-    When a rank of several failed and the others go on for the grace, they get SIGTERM as a scheduler's step would.
+    If one of several ranks failed and the others continue past the grace period, they get SIGTERM, as from a scheduler.
     """
     began, started = time.monotonic(), time.time()
     timed_out, first_failure, terminated = False, None, False

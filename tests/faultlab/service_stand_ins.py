@@ -1,4 +1,4 @@
-"""Local stand-ins for object stores, registries and trackers that answer with errors, slowly, half or not at all."""
+"""Local stand-ins for object stores, registries and trackers: they return errors, slow, partial or no answers."""
 
 import datetime as dt
 import ssl
@@ -56,7 +56,7 @@ def _handler(fault: Mapping[str, Any]) -> type[BaseHTTPRequestHandler]:
 
 
 def _expired(request: list[str], key: Path, cert: Path) -> None:
-    # Only `openssl ca` of OpenSSL 3.0 sets dates in the past.
+    # Only `openssl ca` of OpenSSL 3.0 can set dates in the past.
     past = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=40)
     with tempfile.TemporaryDirectory(dir=cert.parent) as folder:
         here = Path(folder)
@@ -93,7 +93,7 @@ def _certificate(kind: str, work: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def serve(fault: Mapping[str, Any], work: Path) -> Iterator[dict[str, str]]:
-    """A stand-in as the fault declares it; gives the placeholders `http` or `https`, `host`, `cert`."""
+    """Start a stand-in as the fault declares; yield the placeholders `http` or `https`, `host`, `cert`."""
     server = ThreadingHTTPServer(("127.0.0.1", int(fault.get("port", 0))), _handler(fault))
     server.daemon_threads = True
     scheme, given = "http", {}

@@ -1,4 +1,4 @@
-"""The system's Chromium, and tabs that fail a test on any console error or any request that leaves the machine."""
+"""The system's Chromium, with tabs that fail a test on any console error or request to another machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ ARGUMENTS = [
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How somebody looks: how wide their window is, in CSS pixels, and whether scripts run."""
+    """The settings of a browser window: its width in CSS pixels, and whether scripts run."""
 
     width: int
     scripts: bool
@@ -35,7 +35,7 @@ class Variant:
 
     @property
     def context(self) -> dict[str, Any]:
-        """The same for a browser's context."""
+        """Return the same settings as arguments of a browser context."""
         return {"viewport": {"width": self.width, "height": 900}, "java_script_enabled": self.scripts}
 
 
@@ -44,7 +44,7 @@ VARIANTS = [Variant(width, scripts) for width in (1440, 390) for scripts in (Tru
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A running browser; skips where none is installed."""
+    """Yield a running browser; skips the test if none is installed."""
     if not CHROMIUM.exists():
         missing("Chromium is not installed (make test-deps)")
     with sync_playwright() as playwright:
@@ -55,7 +55,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
-    """A tab that is watched."""
+    """Yield a tab whose errors and requests are checked."""
     made_context = browser.new_context(base_url=site, **context)
     made = made_context.new_page()
     made.set_default_timeout(15_000)
@@ -72,7 +72,7 @@ def tab(browser: Browser, site: str, **context: Any) -> Iterator[Page]:
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing sticks out to the side, once the style sheet is there."""
+    """Return whether nothing overflows horizontally, once the style sheet is loaded."""
     page.wait_for_load_state()
     inside: bool = page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     return inside

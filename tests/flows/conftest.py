@@ -1,4 +1,4 @@
-"""What every test in a browser starts from."""
+"""Shared fixtures of the browser tests."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from tests.flows.chromium import chromium
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium; one a module, since an event loop runs in this thread for as long as it is there."""
+    """Yield Chromium; one for each module, since its event loop runs in this thread while it is open."""
     with chromium() as made:
         yield made

@@ -1,4 +1,4 @@
-"""Events through a real broker into a real PostgreSQL while workers, broker and database are killed on the way."""
+"""Sends events through a real broker into a real PostgreSQL while workers, broker and database are killed."""
 
 import json
 import os
@@ -47,7 +47,7 @@ STARTED = datetime(2026, 11, 19, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Plan:
-    """What one round does. `again`: share of events published twice; `bad`: records that can't be read."""
+    """The plan of one round. `again`: share of events published twice; `bad`: number of unreadable records."""
 
     events: int
     troubles: Sequence[Trouble]
@@ -59,7 +59,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """What was seen. Times in seconds; `returns`: from each kill until the partitions were read again."""
+    """The results. Times in seconds; `returns`: from each kill until the partitions were read again."""
 
     published: int = 0
     records: int = 0
@@ -73,7 +73,7 @@ class Report:
     seconds: float = 0.0
 
     def text(self) -> str:
-        """For people."""
+        """Return the results as text for people."""
         back = ", ".join(
             f"{statistics.median(times):.1f} s (at most {max(times):.1f} s) for a {what}"
             for what, times in sorted(self.returns.items())
@@ -88,7 +88,7 @@ class Report:
 
 
 def event(rng: random.Random, number: int) -> dict[str, object]:
-    """One of three jobs fails, with a log."""
+    """Return an event; one of three jobs fails, with a log."""
     failed = rng.random() < 1 / 3
     made: dict[str, object] = {
         "schema": "job-completion/1",
@@ -108,7 +108,7 @@ def event(rng: random.Random, number: int) -> dict[str, object]:
 
 
 class Worker:
-    """`faultline worker` as an operator starts it."""
+    """A `faultline worker` process, started as an operator would start it."""
 
     def __init__(self, folder: Path, environment: dict[str, str], processes: int) -> None:
         self._log = folder / "worker.log"
@@ -117,7 +117,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; returns at once."""
+        """Start it; returns immediately."""
         command = [sys.executable, "-m", "service", "worker", "--processes", str(self._processes), "--name", NAME]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -125,49 +125,49 @@ class Worker:
             )
 
     def members(self) -> list[int]:
-        """The processes that consume."""
+        """Return the consuming processes."""
         assert self._process is not None
         pid = self._process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
 
     def kill_member(self, rng: random.Random) -> None:
-        """End one of the processes with -9; the others are not told."""
+        """Kill one of the processes with SIGKILL; the others are not notified."""
         os.kill(rng.choice(self.members()), signal.SIGKILL)
 
     def kill(self) -> None:
-        """End the parent with -9, and thereby all of them; start it again as systemd would."""
+        """Kill the parent with SIGKILL, and thereby all of them; start it again as systemd would."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(30)
         self.start()
 
     def stop(self) -> int:
-        """End it in order; its exit code."""
+        """Stop it gracefully; return its exit code."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(90)
 
     def ended(self) -> bool:
-        """Whether it is gone without having been asked to."""
+        """Return whether it ended without being stopped."""
         return self._process is not None and self._process.poll() is not None
 
     def given(self) -> int:
-        """How often members were given partitions so far."""
+        """Return how often members have been assigned partitions."""
         return self.said().count("partitions given: jobs")
 
     def said(self) -> str:
-        """Its log."""
+        """Return its log."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Remove all remaining processes."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait(30)
 
 
 class Publisher:
-    """Publishes messages in order, as many as are released, from a thread; a lost broker is waited for."""
+    """Publishes released messages in order, from a thread; waits for a broker that is down."""
 
     def __init__(self, config: KafkaConfig, messages: Sequence[Message]) -> None:
         self._producer = Producer(config, delivery_s=5.0)
@@ -192,11 +192,11 @@ class Publisher:
         self._producer.close()
 
     def events(self) -> int:
-        """How many different events have gone out."""
+        """Return the number of distinct published events."""
         return self._distinct[self.sent]
 
     def release(self, count: int) -> None:
-        """Let so many in all go out."""
+        """Release messages up to this total number."""
         with self._changed:
             self._released = max(self._released, min(count, len(self._messages)))
             self._changed.notify_all()
@@ -217,7 +217,7 @@ class Publisher:
 
 @dataclass
 class Round:
-    """One run of a plan in running labs."""
+    """Runs a plan in running labs."""
 
     plan: Plan
     broker: Broker
@@ -225,7 +225,7 @@ class Round:
     folder: Path
 
     def run(self) -> Report:
-        """Publish, kill, wait until all is stored, stop in order, and look what is there."""
+        """Publish, kill, wait until all is stored, stop gracefully, and check the stored rows."""
         rng = random.Random(self.plan.seed)
         began = time.monotonic()
         url = self.database.create(f"crashes_{self.plan.seed}")
@@ -303,7 +303,7 @@ class Round:
             lag.close()
 
     def _look(self, url: str, events: Sequence[dict[str, object]], report: Report) -> None:
-        """Each event is one job row, each failed one one failure, one verdict and one message to others."""
+        """Each event is one job row; each failed one has one failure, one verdict and one outgoing message."""
         expected = {str(one["job_id"]) for one in events}
         failed = {str(one["job_id"]) for one in events if one["status"] == "failed"}
         with psycopg.connect(url) as connection:
@@ -332,7 +332,7 @@ class Round:
 
 
 class Stored:
-    """How much is in the database; 0 while that is away."""
+    """Counts stored rows; 0 while the database is down."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -351,7 +351,7 @@ class Stored:
 
 
 def environment(url: str, broker: Broker) -> dict[str, str]:
-    """What the worker is told, and nothing of the machine's own settings."""
+    """Return the worker's settings, without the machine's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
     return kept | {
         "FAULTLINE_DATABASE_URL": url,
@@ -363,12 +363,12 @@ def environment(url: str, broker: Broker) -> dict[str, str]:
 
 
 def model_dir() -> Path:
-    """The trained model: where FAULTLINE_MODEL_DIR says, or where `make install` leaves it."""
+    """Return the trained model: in FAULTLINE_MODEL_DIR, or where `make install` puts it."""
     return Path(os.environ.get("FAULTLINE_MODEL_DIR") or default_model_dir())
 
 
 def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: float = PATIENCE_S) -> None:
-    """Wait for something, or fail with the worker's last words."""
+    """Wait for a condition, or fail with the end of the worker's log."""
     deadline = time.monotonic() + patience_s
     while not happened():
         if time.monotonic() > deadline or worker.ended():
@@ -379,6 +379,6 @@ def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: f
 
 @contextmanager
 def labs() -> "Iterator[tuple[Broker, Postgres]]":
-    """A broker and a database of one's own, which may be killed."""
+    """Yield a private broker and database, which may be killed."""
     with kafka.broker() as broker, postgres.server() as database:
         yield broker, database

@@ -1,8 +1,8 @@
-"""Requests for hooks, through the real service on a real PostgreSQL, while hooks and service are killed on the way.
+"""Sends requests to hooks, through the real service on a real PostgreSQL, while hooks and service are killed.
 
-The `command` hook runs a program that appends a line; the `slurm` hook works on the fake over a file, which passes the
-same suite as the lab. Each round asks for a few resubmissions and kills at random moments; work of one round may be
-finished in a later one, and all of it must be at the end.
+The `command` hook runs a program that appends a line; the `slurm` hook uses the file-based fake, which passes the same
+test suite as the lab. Each round requests a few resubmissions and kills at random moments; the work of a round may be
+completed in a later one, and all of it must be complete at the end.
 """
 
 import json
@@ -31,11 +31,11 @@ from tests.service.hooks.benches import Bench
 Victim = Literal["command hook", "slurm hook", "service"]
 
 VICTIMS: tuple[Victim, ...] = ("command hook", "slurm hook", "service")
-LIKELY = (6, 6, 1)  # a service takes as long to come back as ten hooks
-COMMANDS, REQUEUES, SUBMISSIONS = 3, 1, 1  # requests a round
+LIKELY = (6, 6, 1)  # the service takes as long to restart as ten hooks
+COMMANDS, REQUEUES, SUBMISSIONS = 3, 1, 1  # requests in each round
 LEASE_S, PROGRAM_S = 4, 3
 BACKLOG = 3 * (COMMANDS + REQUEUES + SUBMISSIONS)
-PATIENCE_S = 60.0  # without anything ending
+PATIENCE_S = 60.0  # without any request ending
 OPEN = ("held", "waiting", "leased")
 PROGRAM = 'sleep "0.0$(($$ % 10))"; echo "$FAULTLINE_REQUEST_ID" >>"$0"'
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
@@ -43,7 +43,7 @@ XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
 
 @dataclass
 class Report:
-    """What was seen. `states`: how the requests ended, by hook; `half`: killed with work begun and not ended."""
+    """The results. `states`: final request states, by hook; `half`: kills between start and end of an action."""
 
     rounds: int = 0
     asked: int = 0
@@ -55,7 +55,7 @@ class Report:
     seconds: float = 0.0
 
     def text(self) -> str:
-        """For people."""
+        """Return the results as text for people."""
         kills = ", ".join(f"{count} x {what}" for what, count in sorted(self.kills.items()))
         states = ", ".join(f"{count} {what}" for what, count in sorted(self.states.items()))
         return (
@@ -66,7 +66,7 @@ class Report:
 
 
 class Process:
-    """A command of Faultline that can be killed and started again."""
+    """A Faultline command that can be killed and started again."""
 
     def __init__(self, arguments: Sequence[str], environment: dict[str, str], log: Path) -> None:
         self._arguments = arguments
@@ -75,7 +75,7 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it; returns at once."""
+        """Start it; returns immediately."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "service", *self._arguments],
@@ -86,22 +86,22 @@ class Process:
             )
 
     def kill(self) -> None:
-        """By -9."""
+        """Kill it with SIGKILL."""
         if self._process is not None:
             self._process.kill()
             self._process.wait(30)
 
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Return whether it runs."""
         return self._process is not None and self._process.poll() is None
 
     def said(self) -> str:
-        """Its last words."""
+        """Return the end of its log."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
 
 
 class Rounds:
-    """Hooks and service, for as many rounds as are asked for."""
+    """Runs hooks and service for a number of rounds."""
 
     def __init__(self, database: Postgres, folder: Path, *, rounds: int, seed: int) -> None:
         self._rounds = rounds
@@ -121,7 +121,7 @@ class Rounds:
         self._hook_environment = kept
 
     def run(self) -> Report:
-        """All of it."""
+        """Run all rounds."""
         began = time.monotonic()
         report = Report(rounds=self._rounds)
         with ExitStack() as stack:
@@ -144,7 +144,7 @@ class Rounds:
             for number in range(self._rounds):
                 rng = random.Random(f"{self._seed}/{number}")
                 self._until(self._up, processes)
-                self._until(lambda: self._open() < BACKLOG, processes)  # a busy machine works off what it is asked for
+                self._until(lambda: self._open() < BACKLOG, processes)  # let a busy machine catch up
                 wanted = failures[number]
                 for failure in wanted:
                     self._ask(f"/failures/{failure}:resubmit", {})
@@ -173,7 +173,7 @@ class Rounds:
         }
 
     def _failed_jobs(self, bench: Bench) -> list[list[int]]:
-        """The failures that each round asks for again; Slurm's have failed jobs in the fake."""
+        """Return the failures to resubmit in each round; those of Slurm have failed jobs in the fake."""
         script = f'echo "$SLURM_ARRAY_TASK_ID" >>{self._folder}/runs\n[ "$SLURMD_NODENAME" != gpu1 ]'
         ids = [f"command/{number}" for number in range(COMMANDS * self._rounds)]
         slurm: list[str] = []
@@ -213,7 +213,7 @@ class Rounds:
         return int(any(b'\\"state\\": \\"intended\\"' in file.read_bytes() for file in files))
 
     def _look(self, bench: Bench, report: Report) -> None:
-        """Each request was answered, and what was answered is what was done."""
+        """Each request was acknowledged, and the acknowledgement matches the action."""
         lines = Counter(self._lines.read_text().split())
         state = json.loads((bench.folder.parent / "slurm.json").read_text())
         jobs = {job_key(job): job for job in state["jobs"].values()}
@@ -280,7 +280,7 @@ class Rounds:
 
 
 def event(cluster: str, job: str, at: datetime) -> dict[str, Any]:
-    """A job that died of its node's GPU."""
+    """Return a job that failed because of its node's GPU."""
     return {
         "schema": "job-completion/1",
         "cluster": cluster,
@@ -298,7 +298,7 @@ def event(cluster: str, job: str, at: datetime) -> dict[str, Any]:
 
 
 def keep_for_long(bench: Bench) -> None:
-    """The fake forgets no job within the test."""
+    """Configure the fake to keep all jobs during the test."""
     path = bench.folder.parent / "slurm.json"
     state = json.loads(path.read_text())
     state["min_job_age"] = 100_000
@@ -306,11 +306,11 @@ def keep_for_long(bench: Bench) -> None:
 
 
 def job_key(job: dict[str, Any]) -> str:
-    """As squeue's %i."""
+    """Return the job id in the format of squeue's %i."""
     task = job["array_task_id"]
     return str(job["job_id"]) if task is None else f"{job['array_job_id']}_{task}"
 
 
 def numbers_of(jobs: Sequence[str], numbers: dict[str, int], a_round: int) -> list[list[int]]:
-    """The failures of these jobs, round by round."""
+    """Return the failures of these jobs, by round."""
     return [[numbers[job] for job in jobs[at : at + a_round]] for at in range(0, len(jobs), a_round)]

@@ -1,4 +1,4 @@
-"""A running service with accounts, the way its people and hooks reach it: for tests of what people come for."""
+"""A running service with accounts, with helpers for its users and hooks: for tests of user tasks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ PEOPLE = (("ola", "operator", ()), ("ana", "owner", ("orion/ana",)))
 
 @dataclass
 class Site:
-    """The service at its address; `sender` tells of ended jobs, `hook` does what it is asked for."""
+    """The service at its address; `sender` sends completed jobs, `hook` executes requests."""
 
     world: World
     address: str
@@ -30,27 +30,27 @@ class Site:
     sessions: dict[str, str]
 
     def tell(self, *events: dict[str, Any]) -> list[int]:
-        """Tell of ended jobs (a second try tells of the same ones); the numbers of the failures among them."""
+        """Send completed jobs (sending them again has no effect); return the numbers of the failures among them."""
         answer = self.sender.post(f"{API}/events", content=lines(*events)).json()
         assert answer["accepted"] + answer["duplicates"] == len(events), answer
         items = self.hook.get(f"{API}/failures?limit=500").json()["items"]
         return [one["id"] for job in events for one in items if one["job_id"] == job["job_id"]]
 
     def lease(self, job: str) -> dict[str, Any]:
-        """What a hook gets for one job; the only one that may go."""
+        """Lease the request of one job; it must be the only one that is due."""
         asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
         [given] = self.hook.post(f"{API}/resubmissions:lease", json=asked).json()
         assert given["job_id"] == job
         return cast("dict[str, Any]", given)
 
     def done(self, given: dict[str, Any], new_job: str) -> None:
-        """The hook says that it was done."""
+        """Report the request as done, as the hook does."""
         answer = {"lease_token": given["lease_token"], "result": "done", "new_job_id": new_job}
         told = self.hook.post(f"{API}/resubmissions/{given['request_id']}:ack", json=answer)
         assert told.status_code == 200, told.text
 
     def ends_well(self, new_job: str, job: str) -> None:
-        """The resubmitted job's own completion event."""
+        """Send the completion event of the resubmitted job."""
         self.world.clock.at += timedelta(minutes=30)
         ended = self.world.clock.at.isoformat()
         started = (self.world.clock.at - timedelta(minutes=20)).isoformat()
@@ -58,7 +58,7 @@ class Site:
         assert self.tell(again) == []
 
     def as_(self, name: str) -> StorageState:
-        """The cookies of somebody who has logged in."""
+        """Return the cookies of a logged-in user."""
         cookie = {
             "name": COOKIE, "value": self.sessions[name], "domain": "127.0.0.1", "path": "/", "expires": -1,
             "httpOnly": True, "secure": False, "sameSite": "Strict",
@@ -68,7 +68,7 @@ class Site:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Site]:
-    """A service for as long as it is needed; what is live looks often."""
+    """Yield a service for the duration of the block; it polls for changes often."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.web.pages.live.INTERVAL_S", 0.1)
         world = make_world(folder)

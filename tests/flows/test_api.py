@@ -1,4 +1,4 @@
-"""`faultline serve` and `faultline token` as an operator meets them: real processes, a file, a port."""
+"""Tests `faultline serve` and `faultline token` as an operator runs them: real processes, a file, a port."""
 
 import json
 import os
@@ -33,7 +33,7 @@ EVENT = {
 
 @dataclass
 class Place:
-    """A folder with a database that is up to date."""
+    """A folder with a database whose schema is current."""
 
     environ: Mapping[str, str]
     folder: Path

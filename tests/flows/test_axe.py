@@ -1,4 +1,4 @@
-"""axe over every page, with all of WCAG 2.2 AA and the size of targets: a new page can't be forgotten."""
+"""Checks every page with axe, for all of WCAG 2.2 AA and target sizes; a new page is included automatically."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -30,7 +30,7 @@ MORE = ["/failures?q=nothing", "/failures?side=user", "/groups?state=new", "/fai
 
 
 def judged(world: World) -> None:
-    """Somebody has worked here: a merge, a mute, words about verdicts, a sample to audit, a saved view."""
+    """Create the data of regular use: a merge, a mute, feedback on verdicts, an audit sample, a saved view."""
     with world.client() as client:
         groups = [group["id"] for group in client.get("/api/v1/groups").json()["items"]]
         client.post(f"/api/v1/groups/{groups[0]}/actions", json={"action": "merge", "groups": groups[-1:]})
@@ -64,7 +64,7 @@ def test_axe_finds_nothing(browser: Browser, site: str, path: str, width: int, s
             assert WANTED.get(("GET", path)) != PUBLIC
             return
         content = answer.body()
-        # Shown as it is, with its status of an error where it has one (a tab would call that an error of its own).
+        # Set as content, so that an error status of the page is not reported as an error of the tab.
         page.route(
             "**/page-under-test", lambda route: route.fulfill(body=content, content_type="text/html; charset=utf-8")
         )

@@ -1,4 +1,4 @@
-"""What others rely on, looked at from outside only: commands with their exit codes, the API's answers, the schemas."""
+"""Tests the public interfaces from outside only: commands with exit codes, the API's answers, the schemas."""
 
 import base64
 import gzip

@@ -1,7 +1,7 @@
-"""The Helm chart: its values are checked, its objects are valid, and a real API server takes and runs them.
+"""The Helm chart: its values are validated, its objects are valid, and a real API server accepts and runs them.
 
-On the lab no container runs: what is shown is that every object is accepted (strictly, with Pod Security "restricted"
-enforced), that the migration comes first, and that pods are scheduled, get their volumes and count as ready.
+No container runs in the lab. The tests show that every object is accepted (strictly, with Pod Security "restricted"
+enforced), that the migration runs first, and that pods are scheduled, get their volumes and become ready.
 """
 
 import json
@@ -141,7 +141,7 @@ def test_the_objects_are_valid_by_the_api_s_own_schemas(kubernetes_cluster: Kube
 
 
 def schemas(cluster: Kubernetes, folder: Path) -> None:
-    """JSON Schemas as kubeconform names them, from the API server's own description; unknown fields are wrong."""
+    """Write JSON Schemas with kubeconform's names, from the API server's description; unknown fields are errors."""
     definitions = cluster.api.get("/openapi/v2")["definitions"]
     for one in definitions.values():
         if "properties" in one:
@@ -198,7 +198,7 @@ def test_it_installs_on_a_cluster_that_lets_nobody_s_pods_in_only(
 
 
 def volume(name: str) -> dict[str, Any]:
-    """A folder that the cluster may give to whoever claims it."""
+    """Return a volume that the cluster may bind to any claim."""
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -208,7 +208,7 @@ def volume(name: str) -> dict[str, Any]:
 
 
 def end_migration(cluster: Kubernetes) -> None:
-    """The migration's pod ends well, and only then does anything else begin."""
+    """The pod of the migration succeeds before anything else starts."""
     place = collection("v1", "pods", SPACE)
 
     def runs() -> bool:

@@ -1,4 +1,4 @@
-"""Every event is stored exactly once, though workers, broker and database are killed on the way."""
+"""Every event is stored exactly once, even if workers, broker and database are killed."""
 
 import random
 from pathlib import Path
@@ -27,4 +27,4 @@ def test_2000_events_and_every_part_killed_on_the_way(tmp_path: Path, capsys: py
     assert (report.lost, report.twice) == (0, 0)
     assert report.wrong == []
     assert report.in_hand > 0
-    assert max(report.returns["member"]) < 20  # and not the session's 45 s
+    assert max(report.returns["member"]) < 20  # instead of the session's 45 s

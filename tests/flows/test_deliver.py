@@ -1,4 +1,4 @@
-"""Verdicts reach a receiver though the process that tells them is killed on the way; nothing is lost."""
+"""Verdicts reach a receiver even if the sending process is killed; nothing is lost."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.service.deliveries.receivers import receiver
 __all__ = ["place"]  # the fixture
 
 MESSAGES = 80
-# Tells others until it is killed.
+# Delivers until it is killed.
 TELL = """
 import threading
 from service import compose, settings
@@ -70,7 +70,7 @@ def test_a_killed_process_loses_nothing(url: str, tmp_path: Path, monkeypatch: p
     with store.reading() as reading:
         assert reading.deliveries.page(state="given_up").items == ()
         assert len(reading.deliveries.page(state="sent", limit=500).items) >= MESSAGES - 1
-    assert len(here.ids) - MESSAGES <= 1  # what was on its way at the kill comes twice, with the same id
+    assert len(here.ids) - MESSAGES <= 1  # a message in transit at the kill arrives twice, with the same id
     store.close()
 
 

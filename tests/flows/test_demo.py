@@ -1,4 +1,4 @@
-"""`make demo`'s program: an empty folder becomes a served day; a taken port is one clear line."""
+"""The program of `make demo`: it fills an empty folder and serves it; a port in use is reported in one line."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What people do on pages, in Chromium: judge, label, contest, resolve, and see new failures come."""
+"""Feedback on pages, in Chromium: confirm, label, contest and resolve verdicts, and see new failures appear."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,7 +17,7 @@ ODD = "SomethingError: nobody has seen this before"
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    """Five missing modules, a lost GPU whose second attempt succeeded elsewhere, and three that nobody understands."""
+    """Five missing modules, a lost GPU whose second attempt succeeded on another node, and three unknown failures."""
     made = make_world(tmp_path)
     xid = log("2026-11-20T11:20:01Z step 41\n2026-11-20T11:25:00Z NVRM: Xid 79, GPU has fallen off the bus.", 1)
     point = {"uri": "s3://runs/7", "step": 41_200, "at": (NOW - timedelta(hours=1)).isoformat()}

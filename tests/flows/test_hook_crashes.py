@@ -1,4 +1,4 @@
-"""No request is done twice and none is lost, though hooks and service are killed at random moments."""
+"""No request is executed twice and none is lost, even if hooks and service are killed at random moments."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,4 +29,4 @@ def test_twenty_rounds_of_kills(
     assert report.twice == []
     assert report.lost == []
     assert report.kills["service"] > 0
-    assert report.half > 0  # the kills hit hooks at work
+    assert report.half > 0  # the kills interrupt hooks during an action

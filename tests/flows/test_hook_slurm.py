@@ -1,4 +1,4 @@
-"""From a job's death to its second run: broker, PostgreSQL, Slurm, worker, service and hook, all of them real."""
+"""From a job's failure to its resubmission with real components: broker, PostgreSQL, Slurm, worker, service, hook."""
 
 import json
 import os
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from tests.labs.postgres import Postgres
 
 CLUSTER = "lab"
-# Owners whom Debian has everywhere under the same numbers.
+# Users that exist on every Debian system with the same ids.
 OWNERS = ("games", "man", "mail")
 OUTAGE_JOBS = 30
-FRAGILE = slurm.NODES[-1]  # left to the job that will lose it
+FRAGILE = slurm.NODES[-1]  # reserved for the job that loses it
 AUTO = "--comment=nightly faultline/resubmit=auto"
 
 XID_ON_GPU1 = """\
@@ -44,7 +44,7 @@ if [ "$SLURMD_NODENAME" = gpu1 ]; then
 fi
 echo "step 200 loss 1.97: done"
 """
-# Each waits until the file system goes, and ends well once it is back.
+# Each waits until the file system fails, and succeeds once it is back.
 ON_NAS = """\
 while [ ! -e {share}/started ]; do sleep 0.2; done
 echo "step 40 loss 2.1"
@@ -55,7 +55,7 @@ if [ -e {share}/outage ]; then
 fi
 echo "step 80 loss 1.8: done"
 """
-# Everything is as delivered but for how long things take: the flow is to fit into minutes.
+# Default settings except for shorter intervals, so that the flow takes minutes.
 POLICY = """\
 version = "flow-1"
 [opt_in]
@@ -71,7 +71,7 @@ pace_per_minute = 90
 
 @dataclass
 class Faultline:
-    """Worker and service on one database, and the hook beside Slurm."""
+    """Worker and service on one database, and the hook with Slurm."""
 
     port: int
     processes: dict[str, Process]
@@ -120,7 +120,7 @@ def cluster(kafka_broker: "Broker") -> Iterator[Slurm]:
 @pytest.fixture
 def bench(cluster: Slurm, tmp_path: Path) -> Bench:
     made = benches.bench_of(cluster, tmp_path / "bin")
-    # Thirty jobs at a time on sixteen cores, as on a cluster of some size.
+    # Thirty jobs at a time on sixteen cores, as on a larger cluster.
     made.run("scontrol", "update", "PartitionName=gpu", "OverSubscribe=FORCE:12")
     return made
 
@@ -187,7 +187,7 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     (cluster.share / "outage").touch()
     lost = bench.submit("echo 'step 1'; sleep 600", AUTO, f"--nodelist={FRAGILE}", "--mem=50")
     bench.wait(lost, ["RUNNING"], 60)
-    cluster.lose_node(FRAGILE)  # Slurm finds out after half a minute, and requeues the job by itself
+    cluster.lose_node(FRAGILE)  # Slurm detects it after half a minute, and requeues the job automatically
 
     xid = bench.submit(XID_ON_GPU1, AUTO, f"--exclude={FRAGILE}", "--mem=50")
     assert bench.wait(xid, ["FAILED", "COMPLETED"])["nodes"] == "gpu1"
@@ -200,7 +200,7 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     for job in many:
         bench.wait(job, ["RUNNING"], 60)
 
-    # One dies of its node: it runs again without it, succeeds, and its page tells the whole chain.
+    # One job fails because of its node: it is resubmitted without it, succeeds, and its page shows the whole chain.
     wait(lambda: any(one["outcome"] for one in faultline.requests(xid)), 90, said)
     [request] = faultline.requests(xid)
     assert (request["state"], request["result"], request["outcome"]) == ("done", "done", "succeeded"), said()
@@ -212,14 +212,14 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     assert f"/failures/{request['failure_id']}" in ended["admin_comment"]
     assert [one["status"] for one in faultline.attempts(xid)] == ["failed", "succeeded"]
 
-    # Thirty die of one outage: one incident, all held.
+    # Thirty jobs fail because of one outage: one incident, all requests on hold.
     (cluster.share / "started").touch()
     wait(lambda: len([one for job in many for one in faultline.requests(job)]) == OUTAGE_JOBS, 120, said)
-    (cluster.share / "outage").unlink()  # somebody mends it
+    (cluster.share / "outage").unlink()  # somebody repairs it
     [incident] = faultline.get("/incidents")["items"]
     assert (incident["jobs"], incident["users"], incident["value"]) == (OUTAGE_JOBS, len(OWNERS), "nas01")
 
-    # One goes first; the others follow once it has come through, a few at a time.
+    # One request is released first; after it succeeds, the others follow, a few at a time.
     wait(lambda: all(one["outcome"] for job in many for one in faultline.requests(job)), 150, said)
     found = [one for job in many for one in faultline.requests(job)]
     assert [(one["result"], one["outcome"]) for one in found] == [("done", "succeeded")] * OUTAGE_JOBS
@@ -230,7 +230,7 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     assert all(at > datetime.fromisoformat(probe[1]["outcome_at"]) for at, _ in others)
     assert (others[-1][0] - others[0][0]).total_seconds() > OUTAGE_JOBS / 90 * 60 * 0.5
 
-    # A typo is nobody's outage; and what Slurm has requeued itself is not requeued once more.
+    # A typo is no outage; and a job that Slurm has requeued is not requeued again.
     assert bench.job(typo)["job_state"] == ["FAILED"]
     assert faultline.requests(typo) == []
     wait(lambda: bench.job(lost)["job_state"] == ["PENDING"], 150, said)

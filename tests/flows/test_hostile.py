@@ -1,7 +1,7 @@
-"""Bad input on its whole way: read, diagnosed, stored, shown. Nothing crashes, nothing is lost, nothing secret stays.
+"""Bad input through all stages: read, diagnosed, stored, shown. Nothing crashes, is lost, or leaks a secret.
 
-The classifier is written by hand here; every other part is the real one. What one part does with its own bad input
-stands in that part's tests.
+The classifier is a hand-written stand-in; all other parts are real. The handling of bad input by a single part is
+tested with that part.
 """
 
 import gzip
@@ -37,7 +37,7 @@ SECRETS = {
     "url": "postgresql://ana:s3cretPassw0rd@db.example/app",
     "flag": "--api-key 8f14e45fceea167a5a36dedd4bea2543",
 }
-# What must be found nowhere: the part of each that is secret.
+# Must appear nowhere: the secret part of each text.
 PLANTED = ("a1B2c3D4e5a1", "Zy9Xw8Vu7TZy", "Q3ZT7YV5KLM2NOPR", "s3cretPassw0rd", "8f14e45fceea167a5a36")
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}{% raw %}\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066"
 FOUND = "ModuleNotFoundError: No module named 'flash_attn'"
@@ -99,7 +99,7 @@ def nested(levels: int) -> Any:
 def test_a_bad_record_is_rejected_by_its_field_kept_as_a_letter_and_hurts_no_neighbour(
     client: TestClient, changes: dict[str, Any], field: str
 ) -> None:
-    bad = json.dumps(event("2") | changes).encode()  # orjson writes nothing so deep
+    bad = json.dumps(event("2") | changes).encode()  # orjson can't serialize such deep nesting
     told = post(client, event("1"), bad, event("3"))
     assert told["accepted"] == 2
     assert [(one["line"], one["field"]) for one in told["rejected"]] == [(2, field)]
@@ -115,7 +115,7 @@ def test_a_hundred_levels_are_kept(client: TestClient) -> None:
 
 
 def test_millions_of_wrong_entries_cost_neither_time_nor_memory() -> None:
-    """Each of them once became a complaint of its own: 16 MiB took minutes and 11 GB."""
+    """Each entry used to create its own error: 16 MiB took minutes and 11 GB."""
     body = b'{"cluster":"c","job_id":"1","status":"failed","ended_at":"2026-11-20T03:41:57Z","logs":['
     body += b",".join([b"1"] * 2_000_000) + b"]}"
     began = time.process_time()
@@ -252,7 +252,7 @@ def test_what_may_not_be_read_is_told_and_never_read(client: TestClient, world: 
         assert stream["text"] == ""
     everything = b"".join(path.read_bytes() for path in root.parent.glob("store.sqlite3*"))
     assert b"neighbour" not in everything
-    with world.store.unit_of_work() as work:  # only what is not there yet is tried again
+    with world.store.unit_of_work() as work:  # only the missing parts are tried again
         world.clock.sleep(60)
         assert [entry.refs[0]["uri"] for entry in work.pending_logs.due(limit=50)] == [uris["gone"]]
 

@@ -1,8 +1,8 @@
-"""A real Kubernetes control plane, the service, the watcher and the hook: Jobs end, and what follows is right.
+"""A real Kubernetes control plane with service, watcher and hook: Jobs end, and the consequences are correct.
 
-Real: etcd, API server, Job controller, scheduler, node life cycle, taints and pod garbage collection, RBAC of the
-chart's own rules, and the way of a log from a node's server through the API server to the verdict. Not real: no
-container runs, so how one ended is said by the test in its kubelet's place, and so are the lines of its log.
+Real: etcd, API server, Job controller, scheduler, node life cycle, taints and pod garbage collection, the chart's RBAC
+rules, and the path of a log from a node's server through the API server to the verdict. Not real: no container runs,
+so the test reports the end of a container in place of its kubelet, and writes the lines of its log.
 """
 
 import json
@@ -43,7 +43,7 @@ torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered
 
 @dataclass
 class Site:
-    """Everything that runs, and how to talk to it."""
+    """All running processes and their clients."""
 
     cluster: Kubernetes
     folder: Path
@@ -147,7 +147,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def accounts(cluster: Kubernetes, folder: Path) -> None:
-    """The watcher and the hook may do what the chart lets them do, and no more."""
+    """The watcher and the hook may do what the chart permits, and no more."""
     for name, files in {"watch": ["watch-rules.yaml", "node-rules.yaml"], "hook": ["hook-rules.yaml"]}.items():
         rules = [rule for file in files for rule in yaml.safe_load((RULES / file).read_text())]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
@@ -194,17 +194,17 @@ def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left
     cluster.apply(job("tries-left", "loader", backoffLimit=3))
     cluster.end_pod(cluster.running_pod("memory"), 137, "OOMKilled")
     cluster.end_pod(cluster.running_pod("tries-left"))
-    cluster.lose_node(lost_on)  # it takes a while until the cluster is sure of it
+    cluster.lose_node(lost_on)  # the cluster needs some time to declare the node lost
 
     memory_is_advised(site)
     tries_left_are_left(site)
 
-    # The cluster takes the pod off a node that does not answer, and does not try that again where it fails.
+    # The cluster evicts the pod from an unresponsive node, and does not repeat an eviction that failed.
     site.wait(lambda: taken(cluster, "lost"), "the node to be lost", NODE_LOST_S)
     assert site.end("watch", signal.SIGKILL) == -signal.SIGKILL
     assert site.end("hook", signal.SIGKILL) == -signal.SIGKILL
     cluster.restart_api_server()
-    cluster.compact()  # the watcher's place in history is gone: 410
+    cluster.compact()  # the watcher's resourceVersion has expired: 410
     site.watch()
     site.wait(lambda: "listing anew" in site.said("watch"), "a new list")
     site.hook()
@@ -221,14 +221,14 @@ def taken(cluster: Kubernetes, job: str) -> bool:
 
 
 def memory_is_advised(site: Site) -> None:
-    site.wait(lambda: len(site.attempts("memory")) == 2, "the Job out of memory")  # its pod, and its own end
+    site.wait(lambda: len(site.attempts("memory")) == 2, "the Job out of memory")  # its pod and the Job itself
     assert [one["status"] for one in site.attempts("memory")] == ["out_of_memory"] * 2
     found = site.failure("memory")
     verdict = found["verdict"]
     assert verdict["side"] == "user", (verdict["context"], verdict["evidence"])
     assert (verdict["resubmit"], verdict["changes"]) == (False, {"memory_bytes": 12 << 30})
     assert "memory" in verdict["mitigations"][0]["text"]
-    assert "step 2 loss 2.29" in json.dumps(verdict["evidence"])  # it came by the API server from the node's own
+    assert "step 2 loss 2.29" in json.dumps(verdict["evidence"])  # read through the API server
     assert not verdict["missing"]
     assert not [one for one in site.requests("memory") if one["state"] != "shadow"]
 
@@ -239,7 +239,7 @@ def tries_left_are_left(site: Site) -> None:
     assert (found["verdict"]["cause"], found["verdict"]["mode"]) == ("HW.GPU.1", "advise")
     assert any("own retrier" in reason and "advice only" in reason for reason in found["verdict"]["reasons"])
     assert not site.requests("tries-left")
-    # A person asks for it all the same: the hook looks at the Job, and leaves it alone.
+    # A person requests it anyway: the hook inspects the Job and leaves it unchanged.
     site.ask(f"/failures/{found['failure']['id']}:resubmit", {})
     site.wait(lambda: [one["state"] for one in site.requests("tries-left")] == ["refused"], "the hook's refusal")
     [refused] = site.requests("tries-left")
@@ -257,7 +257,7 @@ def a_lost_node_is_left(site: Site, lost_on: str) -> None:
     verdict = site.failure("lost")["verdict"]
     assert verdict["cause"].startswith("HW.NODE")
     assert verdict["action"]["exclude_nodes"] == [lost_on]
-    assert any("does not answer" in one or "is deleted" in one for one in verdict["missing"])  # its log went with it
+    assert any("does not answer" in one or "is deleted" in one for one in verdict["missing"])  # its log is lost too
     site.wait(lambda: bool(made_of(site, "lost")), "the new Job")
     [new] = made_of(site, "lost")
     annotations = cluster.job(new)["metadata"]["annotations"]

@@ -1,4 +1,4 @@
-"""The nodes' pages in Chromium: found at a glance, on a desk and on a phone, and repaired by a form."""
+"""The node pages in Chromium: nodes are easy to find, on desktop and phone, and repairs are recorded by a form."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""An operator's way through the pages, in Chromium: with scripts and without, on a phone and on a desk."""
+"""An operator's navigation through the pages, in Chromium: with and without scripts, on phone and desktop."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -19,7 +19,7 @@ HOSTILE = "\x1b[31m\u202e<script>document.title='owned'</script><svg onload=\"do
 
 
 def history() -> list[dict[str, object]]:
-    """A day: most jobs succeed, GPUs fall off a bus, modules are missing, and one job is up to no good."""
+    """A typical day: most jobs succeed, GPUs fall off the bus, modules are missing, and one job sends hostile input."""
     steps = "\n".join(f"step {number}" for number in range(300))
     events = []
     for number in range(90):

@@ -1,4 +1,4 @@
-"""The verdict that the readme shows is the one that its command prints."""
+"""The verdict shown in the readme is the one that its command prints."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from tests.labs.need import missing
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TOLERANCE = 0.05  # of probabilities, which differ a little between machines
+TOLERANCE = 0.05  # tolerance for probabilities, which differ slightly between machines
 
 
 def differences(shown: Any, printed: Any, at: str = "") -> list[str]:
-    """Where the shown value is not part of the printed one. Shown texts may end with "...", lists may be shorter."""
+    """Describe the shown values that differ. Shown texts may end with "...", lists may be shorter."""
     if isinstance(shown, dict):
         return [found for key, value in shown.items() for found in differences(value, printed.get(key), f"{at}.{key}")]
     if isinstance(shown, list):

@@ -1,4 +1,4 @@
-"""Jobs on a real Slurm cluster end in every way there is; what its own plugin publishes becomes stored verdicts."""
+"""Jobs on a real Slurm cluster end in all possible ways; the events of its Kafka plugin become stored verdicts."""
 
 import os
 import signal
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from tests.labs.kafka import Broker
 
 CLUSTER = "lab"
-# Slurm looks at time limits every half minute and the shortest is a minute; all else happens beside it.
+# Slurm checks time limits every half minute, and the shortest is a minute; all else happens in parallel.
 ALL_STORED_SECONDS = 200
 STORE_SECONDS = 60
-NODE_LOST_SECONDS = 150  # the controller waits half a minute, so that a busy machine loses no healthy node
+NODE_LOST_SECONDS = 150  # the controller waits half a minute, so that no healthy node is lost on a busy machine
 
 TRAINING = {
     "import-error": "import einops_of_another_version\n",
     "missing-file": "with open('/data/imagenet/train-00001.tfrecord', 'rb') as shard:\n    shard.read()\n",
-    # A checkpoint saved on a GPU, loaded on a machine without one.
+    # A checkpoint saved on a GPU, loaded on a machine without a GPU.
     "no-gpu": """\
 import torch
 torch.serialization.register_package(0, lambda storage: "cuda:0", lambda storage, location: None)
@@ -74,7 +74,7 @@ for step in range(5):
 
 @dataclass(frozen=True)
 class Expected:
-    """How a job must arrive: its status, and words that its log holds."""
+    """The expected event of a job: its status, and words that its log contains."""
 
     status: str
     log: str | None = None
@@ -82,7 +82,7 @@ class Expected:
 
 @dataclass
 class Worker:
-    """`faultline worker` as a process that can be killed and started again."""
+    """A `faultline worker` process that can be killed and started again."""
 
     environment: dict[str, str]
     log: Path
@@ -156,7 +156,7 @@ def worker(environment: dict[str, str], tmp_path: Path) -> Iterator[Worker]:
 
 
 def submit_all(cluster: Slurm) -> dict[int, Expected]:
-    """The twelve jobs, the one that takes longest first; the last node is left to the job that will lose it."""
+    """The twelve jobs, longest first; the last node is reserved for the job that loses it."""
     for name, text in TRAINING.items():
         (cluster.share / f"{name}.py").write_text(text, encoding="utf-8")
 
@@ -215,10 +215,10 @@ def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_kil
     cluster.lose_node(slurm.NODES[-1])
 
     wait(lambda: len(stored(store, jobs)) > 0, STORE_SECONDS, said)
-    worker.kill_and_restart()  # while what ended first is being stored
+    worker.kill_and_restart()  # while the first completions are being stored
     assert len(stored(store, jobs)) < len(jobs)
     cluster.wait_for(numbers["node-lost"], ["NODE_FAIL"], NODE_LOST_SECONDS)
-    worker.kill_and_restart()  # while the lost node's record arrives
+    worker.kill_and_restart()  # while the record of the lost node's job arrives
 
     wait(lambda: len(stored(store, jobs)) == len(jobs), ALL_STORED_SECONDS, said)
     assert worker.end(signal.SIGTERM) == 0, said()
@@ -242,7 +242,7 @@ def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_kil
 
 
 def log_of(detail: FailureDetail, job: int) -> str:
-    """What was read of a job's own output file."""
+    """Return the log text that was read from a job's own output file."""
     [kept] = detail.logs
     [stream] = kept.streams
     assert stream.missing is None

@@ -1,4 +1,4 @@
-"""What operators and owners come for, each in Chromium on a desk and on a phone, with scripts and without."""
+"""Tasks of operators and owners, each in Chromium on desktop and phone, with and without scripts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ STALE = "OSError: [Errno 116] Stale file handle: '/{share}/ckpt.pt'"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """One for all tests of this file; each tells of failures of its own."""
+    """One service for all tests of this file; each test sends its own failures."""
     with running(tmp_path_factory.mktemp("site")) as made:
         yield made
 
@@ -169,7 +169,7 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     page.goto("/incidents")
     row = page.locator("table.incidents tr", has_text=f"/{share}")
     assert "by ola" in row.inner_text()
-    for job in stale:  # nothing of it is left to others
+    for job in stale:  # others can no longer act on it
         [number] = [
             one["id"]
             for one in site.hook.get("/api/v1/failures?limit=500").json()["items"]

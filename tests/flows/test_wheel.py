@@ -64,7 +64,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a release with the model that this environment has trained."""
+    """The release folder with the model that was trained in this environment."""
     model = Path(os.environ.get("FAULTLINE_MODEL_DIR") or default_model_dir())
     if not (model / "manifest.json").exists():
         missing("no model is trained (make install)")
@@ -95,7 +95,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Enviro
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made.folder)], check=True)
     pip = [sys.executable, "-m", "pip", "--python", made.python, "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
-    # Behind its own packages: the wheel's modules and metadata come first, an editable install there is not seen.
+    # Searched after its own packages: the wheel's modules come first, an editable install there is not visible.
     [site] = made.folder.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return made
@@ -116,7 +116,7 @@ def test_the_wheel_carries_a_model_and_the_licence_but_no_lab_and_no_tests(wheel
 
 
 def test_the_wheel_carries_every_file_of_its_packages(wheel: Path) -> None:
-    """Among them what training reads: kinds, captured cases, catalogue."""
+    """The wheel contains the training data: kinds, captured cases, catalogue."""
     tracked = subprocess.run(
         ["git", "ls-files", "classifiers", "service", "migrations"],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -17,7 +17,7 @@ START_S = 20
 
 @contextmanager
 def alertmanager(folder: Path) -> Iterator[str]:
-    """One that notifies nobody; its address."""
+    """Yield the address of an Alertmanager that notifies nobody."""
     need("prometheus-alertmanager")
     (folder / "config.yml").write_text(CONFIG)
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -1,4 +1,4 @@
-"""The real parts as fixtures, each started once a test run and only when a test asks for it."""
+"""The labs as fixtures, each started once in a test run and only on demand."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def kafka_broker() -> "Iterator[Broker]":
-    """A real broker that all tests share: take topics and groups of your own, and leave it running."""
+    """A real broker shared by all tests: use your own topics and groups, and leave it running."""
     from tests.labs.kafka import broker  # noqa: PLC0415 - the client is imported once warnings are configured
 
     with broker(encrypted=True) as made:
@@ -22,7 +22,7 @@ def kafka_broker() -> "Iterator[Broker]":
 
 @pytest.fixture
 def own_kafka_broker() -> "Iterator[Broker]":
-    """A real broker for one test that ends it or starts it again."""
+    """A real broker for one test that stops or restarts it."""
     from tests.labs.kafka import broker  # noqa: PLC0415 - as above
 
     with broker() as made:
@@ -31,7 +31,7 @@ def own_kafka_broker() -> "Iterator[Broker]":
 
 @pytest.fixture(scope="session")
 def postgres_server() -> "Iterator[Postgres]":
-    """A real PostgreSQL server that all tests share: make a database of your own, and leave it running."""
+    """A real PostgreSQL server shared by all tests: create your own database, and leave it running."""
     from tests.labs.postgres import server  # noqa: PLC0415 - as above
 
     with server() as made:
@@ -40,7 +40,7 @@ def postgres_server() -> "Iterator[Postgres]":
 
 @pytest.fixture(scope="module")
 def kubernetes_cluster() -> "Iterator[Kubernetes]":
-    """A real Kubernetes control plane that the tests of a file share: take names of your own, lose no node."""
+    """A real Kubernetes control plane shared by the tests of a file: use your own names, and keep all nodes."""
     from tests.labs.kubernetes import cluster  # noqa: PLC0415 - as above
 
     with cluster() as made:

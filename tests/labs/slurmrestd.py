@@ -1,4 +1,4 @@
-"""The Slurm lab's own slurmrestd, on a Unix socket in `share`, with tokens (auth/jwt) as sites have it."""
+"""The Slurm lab's slurmrestd, on a Unix socket in `share`, with tokens (auth/jwt) as in production."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from tests.labs.slurm import USER, Slurm, SlurmError
 
 @dataclass(frozen=True)
 class Rest:
-    """Where it listens, and a token of root's."""
+    """The address of slurmrestd, and a token for root."""
 
     url: str
     token: str
@@ -20,11 +20,11 @@ class Rest:
 
 @contextmanager
 def slurmrestd(cluster: Slurm) -> Iterator[Rest]:
-    """It, for the time of the block; it refuses to run as Slurm's own user, which is root here."""
+    """Yield a running slurmrestd; it refuses to run as Slurm's own user, which is root here."""
     socket = cluster.share / "slurmrestd.sock"
     inside = ["nsenter", "-t", str(cluster.init), "-m", "-p", "chroot", str(cluster.root)]
     become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-    # SLURM_JWT=daemon: it acts as whoever's token a question has, not as itself.
+    # SLURM_JWT=daemon: it acts as the user of each request's token, not as itself.
     daemon = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_JWT=daemon", "slurmrestd"]
     process = subprocess.Popen(
         [*inside, *become, *daemon, "-a", "rest_auth/jwt", "-s", "slurmctld", f"unix:{socket}"],
