@@ -1,27 +1,27 @@
-"""Reads the kinds of failure: one failure mode each, with its labels and the texts by which it shows.
+"""Reads the kinds of failure: one failure mode each, with its labels and example texts.
 
 They are TOML files, `classifiers/data/kinds/<side>/<CAUSE>/<topic>.toml` (a large cause has folders by symptom):
 
     [[kind]]
     id = "HW.GPU.2.xid-79"                           # <cause>.<slug>; the slug: a-z, 0-9 and dashes
     medium = "log"                                   # log: what programs print; report: what people write about it
-    source = "message formats of the NVIDIA driver"  # whose wording the texts follow
+    source = "message formats of the NVIDIA driver"  # source of the wording of the texts
     labels = { category = "none", symptom = "D.1.3", retry = "helps_elsewhere" }
     accepted = { cause = ["HW.GPU.4"] }              # further labels that count as right
-    labelled_for = "symptom"                         # only this axis is certain; default: all are
+    labelled_for = "symptom"                         # only this axis is certain; default: all axes
     event = "failed exit=1 sched=slurm"              # status, then exit, sig, sched, reason, fw, gpus, nodes
-    scene = "pytorch"                                # whose routine lines it uses (scenes.toml); default plain
+    scene = "pytorch"                                # routine lines to use (scenes.toml); default plain
     all_facts = true                                 # the event's facts are in every copy; default: in some
-    copies = 2                                       # cases a text; default 1
+    copies = 2                                       # cases per text; default 1
     texts = ['''...''', '''...''']                   # at most five; their language: template_text.py
 
     [[run]]                                          # a run of several ranks; as above, and
     launchers = ["torchrun", "srun"]                 # scenes.toml [launcher]
     cascades = ["nccl_timeout_new"]                  # scenes.toml [cascade]
     ranks = [2, 4, 8]                                # numbers of ranks to choose from
-    silent = true                                    # the rank where it began prints nothing: no texts
+    silent = true                                    # the first failing rank prints nothing: no texts
 
-A run's texts are what its first failing rank prints; `@node` lines are those of its node.
+A run's texts are the output of its first failing rank; `@node` lines are those of its node.
 """
 
 import re
@@ -46,7 +46,7 @@ _OF_RUNS: Final = {"launchers", "cascades", "silent", "ranks"}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of failure. `labels`: by axis the best label; `accepted`: by axis all that count as right."""
+    """One kind of failure. `labels`: the best label of each axis; `accepted`: all correct labels of each axis."""
 
     id: str
     medium: str
@@ -68,7 +68,7 @@ class Kind:
 
 
 def folder() -> Traversable:
-    """Where the packaged kinds are."""
+    """Return the folder of the packaged kinds."""
     return files("classifiers").joinpath("data", "kinds")
 
 
@@ -95,10 +95,10 @@ def _labels(raw: Mapping[str, Any], cause: str) -> tuple[dict[str, str], dict[st
 
 
 def _checked(raw: Mapping[str, Any], *, is_run: bool) -> str:
-    """The cause of an entry whose fields are as the format asks.
+    """Validate the fields of an entry and return its cause.
 
     Raises:
-        ValueError: they are not.
+        ValueError: a field does not follow the format.
     """
     known = _REQUIRED | _OPTIONAL | (_OF_RUNS if is_run else set())
     if missing := _REQUIRED - set(raw):
@@ -147,7 +147,7 @@ def _kind(raw: Mapping[str, Any], file: str, *, is_run: bool) -> Kind:
 
 
 def kind_files(root: Traversable, prefix: str = "") -> list[tuple[str, Traversable]]:
-    """Name (`user/USER.1/...`, without suffix) and file of all files of kinds, in order of name."""
+    """Return name (`user/USER.1/...`, without suffix) and file of all files of kinds, ordered by name."""
     found: list[tuple[str, Traversable]] = []
     for entry in sorted(root.iterdir(), key=lambda one: one.name):
         if entry.is_dir():
@@ -158,10 +158,10 @@ def kind_files(root: Traversable, prefix: str = "") -> list[tuple[str, Traversab
 
 
 def read(root: Traversable | None = None) -> list[Kind]:
-    """All kinds, in the order of files and entries.
+    """Return all kinds, in the order of files and entries.
 
     Raises:
-        ValueError: an entry is not as the format asks; the text names file and kind.
+        ValueError: an entry does not follow the format; the message names file and kind.
     """
     found: list[Kind] = []
     for name, file in kind_files(root or folder()):
@@ -180,6 +180,6 @@ def read(root: Traversable | None = None) -> list[Kind]:
 
 
 def scenery() -> Scenery:
-    """The routine lines by scene."""
+    """Return the routine lines by scene."""
     data = tomllib.loads(files("classifiers.composition").joinpath("scenes.toml").read_text(encoding="utf-8"))
     return Scenery(scenes=data["scene"], cascades=data["cascade"], launchers=data["launcher"])

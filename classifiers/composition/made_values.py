@@ -18,7 +18,7 @@ NUMBERS = re.compile(r"^(\d+)-(\d+)$")
 
 @cache
 def _words() -> dict[str, list[str]]:
-    """The lists of vocabulary.toml by name."""
+    """Return the lists of vocabulary.toml by name."""
     return tomllib.loads((Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8"))
 
 
@@ -160,10 +160,10 @@ class World:
         return self.rng.choice(places)
 
     def get(self, name: str) -> str:
-        """The value of a name, drawn at its first use.
+        """Return the value of a name, drawn at its first use.
 
         Raises:
-            KeyError: there is no such value.
+            KeyError: the name is unknown.
         """
         clock = self._clock(name)
         if clock is not None:
@@ -205,7 +205,7 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def fill(self, text: str) -> str:
-        """The text with all values and choices filled in."""
+        """Return the text with all values and choices filled in."""
 
         def put(found: re.Match[str]) -> str:
             braced, plain, choice = found.groups()

@@ -15,14 +15,14 @@ SIGNALS = {
     -7: ("7 (Bus error)", 135),
     -15: ("15 (Terminated)", 143),
 }
-APART = 0.75  # share of runs whose node events are apart from the logs
+APART = 0.75  # share of runs whose node events are separate from the logs
 IN_ORDER = 0.85  # share of merged logs in which the failing rank's lines come first
 
 MAX_STREAMS = 16
 
 
 def compose_run(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
-    """One run as an event without its facts, the rank where the failure began and the failure's first line."""
+    """Return one run as an event without its facts, the failing rank and the failure's first line."""
     rng = world.rng
     size = rng.choice(list(kind.ranks))
     root = rng.randrange(size)
@@ -142,7 +142,7 @@ def _merged(
     root: int,
     tag: Any,
 ) -> str:
-    """One file that all ranks write to: blocks in the order of time, sometimes with buffers that are flushed late."""
+    """Return one file written by all ranks: blocks in order of time, sometimes with buffers that are flushed late."""
     rng = world.rng
     pool = [tag(rank, line) for rank, lines in routine.items() for line in lines]
     mine = [tag(root, line) for line in own]

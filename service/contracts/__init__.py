@@ -1,1 +1,1 @@
-"""The wire contracts: job completion, verdict, and results shared between rooms."""
+"""The wire contracts: job completion, node event and verdict, and vocabulary shared by several packages."""

@@ -1,4 +1,4 @@
-"""The advice on a verdict: mitigations, the decision on a resubmission, and the rules that led to it."""
+"""The advice on a verdict: mitigations, the decision on a resubmission, and the rules behind it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +13,7 @@ Mode = Literal["act", "would_have", "advise"]
 
 @dataclass(frozen=True, slots=True)
 class Mitigation:
-    """One of the ten mitigations of Gao et al. made concrete. `score` is a posterior probability (0..1)."""
+    """One of the ten mitigations of Gao et al. with instructions. `score` is a posterior probability (0..1)."""
 
     code: str
     score: float
@@ -22,11 +22,11 @@ class Mitigation:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a hook would do: start the job again.
+    """The action of a hook: resubmission of the job.
 
-    `plan`: elsewhere (nodes are left out) or again (after a pause). `changes` are requests to change (`memory_bytes`,
-    `time_limit_s` ...), as a hook writes them. `not_before`: not earlier than this, None at once. `ask_scheduler`: the
-    hook looks for the owner's consent in the scheduler's own record first, and refuses without it.
+    `plan`: elsewhere (nodes are excluded) or again (after a pause). `changes`: changed resource requests
+    (`memory_bytes`, `time_limit_s` ...) in the hook's format. `not_before`: earliest time, None: immediately.
+    `ask_scheduler`: the hook first checks the owner's consent in the scheduler's record and refuses without it.
     """
 
     kind: ActionKind = "requeue"
@@ -40,7 +40,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class RuleAsked:
-    """One link of the chain of reasons: the rule's name, what it said, and whether it set the decision or the mode."""
+    """One evaluated rule: its name, its result, and whether it set the decision or the mode."""
 
     name: str
     said: str
@@ -49,15 +49,15 @@ class RuleAsked:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about a verdict.
+    """The recommended response to a verdict.
 
-    `resubmit` answers for this event without history, as if the job had opted in; `decision` answers with all that is
-    known. `action` is what would be done: set where the decision is to resubmit, and where it is held only until
-    something ends (`held_by`: repair, incident, storm, rate, window). `mode` says whether it may be done: an automatic
-    request is made only where `mode` is act and the decision is to resubmit; where `mode` is act and the decision is
-    hold, the request is kept held and asked again later. `incident` is the id of the incident that holds it.
-    `reasons` are `rules_asked` in words, in the order asked; `rule` is the name of the one that decided. `changes` are
-    requests that should be different next time, whoever starts it; `figures` are those of the cost gate.
+    `resubmit` is the recommendation for this event without history, as if the job had opted in; `decision` considers
+    all known facts. `action` is the action to take: set if the decision is to resubmit or to hold until a temporary
+    condition ends (`held_by`: repair, incident, storm, rate, window). `mode` controls automatic requests: one is
+    created only if `mode` is act and the decision is to resubmit; if `mode` is act and the decision is hold, the request
+    is held and evaluated again later. `incident` is the id of the incident that holds it. `reasons` describe `rules_asked` in
+    the order of evaluation; `rule` is the name of the deciding rule. `changes` are resource requests to change before
+    the next run, automatic or manual; `figures` are those of the cost gate.
     """
 
     mitigations: tuple[Mitigation, ...]

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 SCHEMA = "job-completion/1"
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 CLOCK_TOLERANCE = timedelta(days=1)
-# More than the largest jobs have; a record full of empty entries would take gigabytes once read.
+# More than the largest jobs have; a record with more empty entries could take gigabytes of memory.
 NODES_MOST = 100_000
 LOGS_MOST = 20_000
 LABELS_MOST = 10_000
@@ -50,7 +50,7 @@ _LOOKED_AT = 4096
 
 
 def _as_text(value: Any) -> Any:
-    """Numbers are not times: whether seconds or milliseconds were meant can't be told."""
+    """Reject numbers as times, because seconds and milliseconds cannot be distinguished."""
     if isinstance(value, str | datetime) and not (isinstance(value, str) and value.isdigit()):
         return value
     raise ValueError('a time as RFC 3339 with zone, such as "2026-11-20T03:41:57Z"')
@@ -63,7 +63,7 @@ def _in_utc(value: datetime) -> datetime:
         raise ValueError("a time between the years 1 and 9999 in UTC") from None
 
 
-# Control characters have no place in a name that ends up in keys, URLs and file names.
+# Control characters are not allowed in names that become part of keys, URLs and file names.
 Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
 # Strict: "1" and 1.0 are not counts.
 Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
@@ -86,7 +86,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-# In the failure rate's numerator; `preempted` is shown apart, `cancelled` counts on neither side.
+# Counted in the numerator of the failure rate; `preempted` is shown separately, `cancelled` is not counted at all.
 FAILURE_STATUSES = frozenset(
     {Status.FAILED, Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.NODE_FAIL, Status.EVICTED, Status.HUNG}
 )
@@ -94,20 +94,20 @@ CLASSIFIED_STATUSES = FAILURE_STATUSES | {Status.PREEMPTED, Status.CANCELLED}
 
 
 class _Open(BaseModel):
-    """Unknown fields are kept; numbers and strings are not turned into each other."""
+    """A model that keeps unknown fields and does not convert between numbers and strings."""
 
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
 
 class Requested(_Open):
-    """What the job asked for."""
+    """Resources that the job requested."""
 
     cpus: Count | None = None
     memory_bytes: Count | None = None
 
 
 class Checkpoint(_Open):
-    """The last checkpoint known."""
+    """The last known checkpoint."""
 
     uri: str | None = None
     step: Count | None = None
@@ -115,7 +115,7 @@ class Checkpoint(_Open):
 
 
 class LogRef(_Open):
-    """One stream: its tail inline, or where to fetch it. `rank` null is the launcher."""
+    """One log stream: its tail inline, or its location. `rank` null is the launcher."""
 
     rank: Rank | None = None
     node: str | None = None
@@ -126,7 +126,7 @@ class LogRef(_Open):
 
 
 class NodeEventIn(_Open):
-    """One line of a node's own."""
+    """One event of a node, such as a kernel line."""
 
     at: Instant | None = None
     node: str | None = None
@@ -200,17 +200,17 @@ class JobCompletion(_Open):
         name = info.field_name or ""
         if value is None:
             return {} if name in {"topology", "labels"} else ()
-        # Before each entry is looked at: millions of wrong ones would be as many complaints.
+        # Checked before the entries are validated: each of millions of wrong entries would give an error.
         if isinstance(value, list | tuple | dict) and len(value) > _MOST[name]:
             raise ValueError(f"at most {_MOST[name]} entries")
         return value
 
     def facts(self) -> JobFacts:
-        """Return what classification may know of the job."""
+        """Return the facts of the job that classification may use."""
         return job_facts(self)
 
     def key(self) -> str:
-        """The event's identity: its own id, or SHA-256 over cluster, job, attempt (or times) and status, in hex."""
+        """Return the event's identity: its id, else SHA-256 of cluster, job, attempt (or times) and status, in hex."""
         if self.event_id is not None:
             return self.event_id
         which: list[Any] = (
@@ -219,7 +219,7 @@ class JobCompletion(_Open):
         return hashlib.sha256(orjson.dumps([self.cluster, self.job_id, *which, self.status.value])).hexdigest()
 
     def clock_suspect(self, now: datetime) -> bool:
-        """Whether the times contradict each other or lie more than a day ahead of `now`."""
+        """Return whether the times contradict each other or are more than a day after `now`."""
         times = [at for at in (self.submitted_at, self.started_at, self.ended_at) if at is not None]
         return times != sorted(times) or max(times) > now + CLOCK_TOLERANCE
 
@@ -275,7 +275,7 @@ def _expected(problem: ErrorDetails) -> str:
 
 
 def shortened(value: Any) -> str:
-    """What was found, for a message: never a long text, never a whole tree, never a secret."""
+    """Describe a wrong value for an error message: shortened, redacted and without nested content."""
     if isinstance(value, str):
         return repr(redact(value[:_LOOKED_AT])[:_SHOWN])
     if value is None or isinstance(value, bool | int | float | datetime):
@@ -284,7 +284,7 @@ def shortened(value: Any) -> str:
 
 
 def as_unreadable(error: ValidationError) -> UnreadableRecord:
-    """The library's complaint in the project's words: one FieldError a place."""
+    """Convert a validation error to UnreadableRecord with one FieldError for each field."""
     places = []
     for problem in error.errors(include_url=False)[:20]:
         expected = _expected(problem)
@@ -299,7 +299,7 @@ def from_object(data: Any) -> JobCompletion:
     """Return the native event of decoded JSON; repairs of its node events are logged.
 
     Raises:
-        UnreadableRecord: names each field that is wrong and what was expected there.
+        UnreadableRecord: fields are wrong; the error names each with the expected value.
     """
     try:
         event = JobCompletion.model_validate(data)

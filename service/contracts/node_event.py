@@ -9,12 +9,12 @@ from classifiers.relevance.evidence_weights import Severity
 from service.contracts.event import Instant, Key
 
 SCHEMA: Literal["node-event/1"] = "node-event/1"
-NODES_MOST = 5_000  # nodes of one event
+NODES_MOST = 5_000  # maximum number of nodes of one event
 Text = Annotated[str, Field(max_length=200_000)]
 
 
 class NodeEvent(BaseModel):
-    """A node-event/1 object. `node` or `nodes` is required; without `kind` it follows from the text, else "other".
+    """A node-event/1 object. `node` or `nodes` is required; a missing `kind` is derived from the text, else "other".
 
     With `until` (or `start` and `end`) the event is a window, such as a maintenance. `resolved`: the condition ended.
     """
@@ -75,5 +75,5 @@ class NodeEvent(BaseModel):
         return self
 
     def names(self) -> tuple[str, ...]:
-        """Every node of the event, once each."""
+        """Return the distinct nodes of the event."""
         return tuple(dict.fromkeys((*((self.node,) if self.node is not None else ()), *self.nodes)))

@@ -3,7 +3,7 @@
 from typing import Literal
 
 Plan = Literal["elsewhere", "again"]
-# The result of a resubmitted job, compared with the failure that it answers.
+# The result of a resubmitted job, compared with the original failure.
 Outcome = Literal["succeeded", "got_past", "failed_same", "failed_otherwise", "unknown"]
 IncidentState = Literal["holding", "probing", "releasing", "closed"]
 

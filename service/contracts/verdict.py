@@ -1,6 +1,6 @@
-"""verdict/1: the classification of one event with the advice on it, as stored, sent and served.
+"""verdict/1: the classification of one event and the advice on it, as stored, published and served.
 
-`VerdictBody` is the only model of it. It is made from the classifiers' `Verdict` and the policy's `Advice`, and
+`VerdictBody` is its only model. It is created from the classifiers' `Verdict` and the policy's `Advice`, and
 converted back to a `Verdict` when later evidence updates a stored one.
 """
 
@@ -18,7 +18,7 @@ SCHEMA: Literal["verdict/1"] = "verdict/1"
 
 
 class EvidenceLine(BaseModel):
-    """One line that supports a verdict; `line` is 1-based in the log as read, null if unknown."""
+    """One line that supports a verdict; `line` is 1-based in the log that was read, null if unknown."""
 
     rank: int | None = None
     node: str | None = None
@@ -40,7 +40,7 @@ class EvidenceLine(BaseModel):
 
 
 class SuspectPart(BaseModel):
-    """Where the failure most likely began."""
+    """The most likely origin of the failure."""
 
     rank: int | None = None
     node: str | None = None
@@ -73,7 +73,7 @@ class MitigationPart(BaseModel):
 
 
 class ActionPart(BaseModel):
-    """The resubmission that a hook would carry out; `not_before` is RFC 3339, null: at once."""
+    """The resubmission for a hook to carry out; `not_before` is RFC 3339, null: immediately."""
 
     action: ActionKind
     plan: Literal["elsewhere", "again"]
@@ -100,7 +100,7 @@ class ActionPart(BaseModel):
 
 
 class ContextPart(BaseModel):
-    """Evidence from the fleet for (`weight` > 0) or against a side, in nats of log odds."""
+    """Evidence from the fleet for (`weight` > 0) or against a category; the weight is in nats of log odds."""
 
     kind: str
     text: str
@@ -123,7 +123,7 @@ class ContextPart(BaseModel):
 
 
 class LogVerdictPart(BaseModel):
-    """The verdict from log and scheduler alone, before the fleet's evidence."""
+    """The verdict from log and scheduler alone, without evidence from the fleet."""
 
     side: Side
     cause: str
@@ -154,7 +154,7 @@ class LogVerdictPart(BaseModel):
 
 
 class VerdictBody(BaseModel):
-    """verdict/1: what classification and the built-in policy say of one failure."""
+    """verdict/1: the result of classification and of the built-in policy for one failure."""
 
     model_config = ConfigDict(extra="allow", title="verdict/1", populate_by_name=True)
 
@@ -204,7 +204,7 @@ class VerdictBody(BaseModel):
     def from_verdict(
         cls, verdict: Verdict, advice: Advice, *, event_id: str, cluster: str, job_id: str, attempt: int | None
     ) -> Self:
-        """Join a verdict and the advice on it; numbers are rounded as they are stored."""
+        """Combine a verdict and the advice on it; numbers are rounded for storage."""
         same = ("side", "cause", "category", "symptom", "platform_symptom", "abstained", "fingerprint")
         also = ("retry_outlook", "explanation", "model", "rules", "disputed")
         advised = ("decision", "resubmit", "policy", "rule", "mode", "incident", "held_by", "ask_whom", "changes")

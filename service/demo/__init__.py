@@ -1,1 +1,1 @@
-"""A believable day on a cluster, played through the whole service."""
+"""A demo of the whole service with four weeks of realistic job completions."""

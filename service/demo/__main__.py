@@ -28,10 +28,10 @@ WEEKS = 3
 
 
 class Patient(MemorySource):
-    """The topic in memory, which answers at once; a demo that waits for the next job must not keep a core busy."""
+    """A topic in memory that waits for records in `poll`, so that the idle demo does not use a full core."""
 
     def poll(self, max_records: int, timeout_s: float) -> list[Record]:
-        """As of a broker: what there is, or nothing after the time."""
+        """Return the available records, or none after the timeout, as a broker does."""
         records = super().poll(max_records, timeout_s)
         if not records:
             time.sleep(min(timeout_s, WAIT_S))
@@ -39,10 +39,10 @@ class Patient(MemorySource):
 
 
 class TopicInMemory:
-    """Dead letters of the demo: the table shows them, no broker keeps them."""
+    """Dead-letter topic of the demo, which discards messages; the database table keeps the dead letters."""
 
     def send(self, rejected: object) -> None:
-        """Nothing to do."""
+        """Discard the message."""
 
 
 def announce(text: str) -> None:
@@ -81,7 +81,7 @@ class BackgroundThreads:
         def guarded() -> None:
             try:
                 action()
-            except Exception as error:  # noqa: BLE001 -- told by the main thread
+            except Exception as error:  # noqa: BLE001 -- reported by the main thread
                 self.failed[name] = error
                 self.stop.set()
 
@@ -111,7 +111,7 @@ def main() -> int:
     services = compose.build(
         settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
     )
-    # A background process starts with SIGINT ignored; end by either signal.
+    # A background process starts with SIGINT ignored; end on either signal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -1,12 +1,12 @@
-"""Makes the bundled stream of job completions from the corpus; run by hand when the corpus has grown.
+"""Generates the bundled stream of job completions from the corpus; run manually after changes of the corpus.
 
 usage: python -m service.demo.compose_stream
 
-Four weeks of a fleet. Failures follow the shares of Gao et al. (causes); beside them an outage of a shared service
-that hits many users, a node that keeps losing a GPU, one user's bug that comes again and again, and a group that was
-gone for two weeks and is back. Labels choose the cases here and stay here: the stream holds job completions only, with
-times counted back from the moment it is played. Each line is a failed job's own content, once ({"case": ...}), or a job
-that refers to one by its number ({"job": ..., "case": n}).
+The stream covers four weeks of a fleet. The shares of failure causes follow Gao et al. In addition there are an outage
+of a shared service that affects many users, a node that repeatedly loses a GPU, a recurring bug of one user, and a
+failure group that reappears after two weeks. Labels only select the cases: the stream contains job completions without
+labels, with times relative to the moment of playing. Each line is the content of a failed job ({"case": ...}), or a job
+that refers to such content by its number ({"job": ..., "case": n}).
 """
 
 import random
@@ -26,8 +26,8 @@ TARGET = Path(__file__).with_name("stream.jsonl.zst")
 DAY_S = 24 * 3600
 DAYS = 28
 SUCCEEDED = 130  # a day
-FAILED = 22  # a day, beside the stories below
-WEEKEND = 0.4  # of a weekday's jobs
+FAILED = 22  # a day, in addition to the scenarios below
+WEEKEND = 0.4  # share of a weekday's jobs
 LEMON = "gpu018"
 TEAMS = {
     "vision": ("ana", "bo", "chen"),
@@ -37,22 +37,22 @@ TEAMS = {
 }
 QUEUES = ("h200", "a100", "debug")
 NAMES = ("vit-g", "whisper-ft", "llm-7b-sft", "diffuser", "rl-arm", "retriever", "asr-ctc", "moe-small", "detr", "eval")
-LONGEST = 24_000  # characters of a case's logs
+LONGEST = 24_000  # maximum characters of a case's logs
 OWN = frozenset({"event_id", "started_at", "ended_at", "submitted_at", "schema", "nodes", "checkpoint"})
 
 
 class Fleet:
-    """Jobs with owners, places and times; every choice from one seed."""
+    """Jobs with owners, nodes and times; all random choices use one seed."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)  # noqa: S311 -- a stage set, not a secret
+        self.rng = random.Random(seed)  # noqa: S311 -- demo data, not a secret
         self.number = 884_000
         self.nodes = [f"gpu{number:03d}" for number in range(1, 65)]
         self.cases: dict[str, int] = {}
         self.contents: list[dict[str, Any]] = []
 
     def job(self, ago_s: int, nodes: int, ran_s: float = 7.5) -> dict[str, Any]:
-        """What any job has; `ran_s` is the logarithm of its median run time in seconds."""
+        """Return the fields of any job; `ran_s` is the logarithm of its median run time in seconds."""
         self.number += self.rng.randint(1, 9)
         team = self.rng.choice(sorted(TEAMS))
         per_node = self.rng.choice((1, 4, 8, 8))
@@ -72,7 +72,7 @@ class Fleet:
         }
 
     def failed(self, case: LabelledCase, ago_s: int, nodes: Sequence[str] = (), ran_s: float = 7.0) -> dict[str, Any]:
-        """A case of the corpus as a job of the fleet; the player puts the fleet's nodes into its text."""
+        """Return a case of the corpus as a job of the fleet; the player inserts the fleet's node names."""
         known = [node for node in case.event.get("nodes", []) if isinstance(node, str)]
         job = self.job(ago_s, max(1, min(8, len(known))), ran_s)
         if nodes:
@@ -90,7 +90,7 @@ class Fleet:
 
 
 def compose(seed: int = 7) -> list[dict[str, Any]]:
-    """The cases, then the four weeks, oldest first."""
+    """Return the cases, then the jobs of the four weeks, oldest first."""
     fleet = Fleet(seed)
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
@@ -98,7 +98,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
         if len(said(case)) < LONGEST:
             by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}
-    # A platform meets the same failures again: each cause draws from a few of its cases.
+    # Failures recur on a platform: each cause uses only a few of its cases.
     repertoire = {code: rng.sample(by_cause[code], min(len(by_cause[code]), 12)) for code in causes}
     jobs: list[dict[str, Any]] = []
     for day in range(DAYS):
@@ -118,7 +118,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
 
 
 def said(case: LabelledCase) -> str:
-    """A case's logs as one text."""
+    """Return a case's logs as one text."""
     return "\n".join(str(log.get("tail", "")) for log in case.event.get("logs", ()))
 
 
@@ -130,16 +130,16 @@ def _stories(fleet: Fleet, by_cause: dict[str, list[LabelledCase]]) -> list[dict
         [case for case in by_cause["SYS.5"] if "Stale file handle" in said(case) or "503" in said(case)]
     )
     bug = rng.choice([case for case in by_cause["USER.1"] if "Traceback" in said(case) and "KeyError" in said(case)])
-    # The lemon: rarely at first, then every day; long jobs, so that it costs most.
+    # The faulty node: rare failures at first, then daily; long jobs, so that it has the highest cost.
     lost = [25, 21, 17, 13, 11, 9, 7, 6, 5, 4, 3.2, 2.4, 1.3, 0.8, 0.4, 0.1]
     told = [fleet.failed(lemon, int(days * DAY_S) + 600, [LEMON], 10.0) for days in lost]
-    # Last week's outage, within half an hour, of all teams.
+    # Last week's outage: failures of all teams within half an hour.
     told += [fleet.failed(outage, 8 * DAY_S + rng.randint(0, 1800), (), 9.0) for _ in range(38)]
-    # One user's bug today.
+    # A bug of one user today.
     again = [fleet.failed(bug, 7 * hour - 900 * number) for number in range(6)]
     for one in again:
         one["job"] |= {"user": "hugo", "team": "language", "name": "llm-7b-sft"}
-    # Gone for more than two weeks, and back.
+    # A failure group that reappears after more than two weeks.
     back = rng.choice(by_cause["SYS.1"])
     told += [fleet.failed(back, int(days * DAY_S)) for days in (27, 26.5, 26, 25.8, 1.1, 0.6, 0.3)]
     return told + again

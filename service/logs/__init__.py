@@ -1,1 +1,1 @@
-"""Fetching the tail of a log by URI, within an allow-list."""
+"""Reads the tails of logs by URI, limited to an allow-list."""

@@ -9,17 +9,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from service.errors import ConfigurationError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Kernel file systems hold no logs, whatever the root.
+# Kernel file systems contain no logs and are always refused.
 _KERNELS_OWN = ("/proc", "/sys", "/dev")
 
 
 class LogRefused(Exception):
-    """A log that must not or can't be read; the text gives the reason."""
+    """A log that must not or cannot be read; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRoot:
-    """Everything below `path` on one host (or in one bucket) by one scheme."""
+    """All locations below `path` on one host (or in one bucket) with one scheme."""
 
     scheme: str
     host: str
@@ -52,7 +52,7 @@ class AllowedRoots:
             raise LogRefused("not a log: a file of the kernel's own")
 
     def check_url(self, url: str) -> None:
-        """Check that a URL, also of a redirect, is below a root.
+        """Check that a URL (of a log or a redirect) is below a root.
 
         Raises:
             LogRefused: it is not, or its spelling is ambiguous.

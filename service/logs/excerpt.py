@@ -10,7 +10,7 @@ from service.logs.failure_words import first, load_failure_words
 TAIL_BYTES = 256 * 1024
 SCAN_BYTES = 64 * 1024 * 1024
 PIECE_BYTES = 1024 * 1024
-# Share of the window that lies before the first error.
+# Share of the window before the first error.
 _WINDOW_SHARE = 8
 _BEFORE_SHARE = 4
 _NEWLINE = ord("\n")
@@ -18,9 +18,9 @@ _NEWLINE = ord("\n")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Bytes of a log; `first_line` is the 1-based number of its first line, None where it is not known.
+    """Bytes of a log; `first_line` is the 1-based number of its first line, None if unknown.
 
-    `cut`: something stood before it. `in_line`: it even begins within a line.
+    `cut`: text precedes the window. `in_line`: the window begins within a line.
     """
 
     data: bytes
@@ -31,7 +31,7 @@ class Window:
 
 @dataclass(slots=True)
 class _Capture:
-    """The window around one error while it is being read: `begin` is its place in the log."""
+    """The window around one error during reading; `begin` is its offset in the log."""
 
     begin: int
     first_line: int
@@ -48,7 +48,7 @@ class Excerpt:
         self._window_bytes = tail_bytes // _WINDOW_SHARE
         self._whole = whole
         self._held = bytearray()  # the last bytes read
-        self._held_at = 0  # place of _held in what was read
+        self._held_at = 0  # offset of _held in the bytes read
         self._lines = 0  # newlines before _held
         self._strong: _Capture | None = None
         self._weak: _Capture | None = None
@@ -87,7 +87,7 @@ class Excerpt:
         )
 
     def _line_start(self, begin: int, end: int) -> tuple[int, bool]:
-        """The first start of a line at `begin` or later, before `end`; else `begin`, within a line."""
+        """Return the first start of a line from `begin` to `end` and False, else `begin` and True (within a line)."""
         if begin == 0 and self._held_at == 0 and self._whole:
             return 0, False
         if begin > 0 and self._held[begin - 1] == _NEWLINE:

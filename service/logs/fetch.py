@@ -31,7 +31,7 @@ class FetchedLogs:
     """One event's logs.
 
     `streams`: redacted, in the event's order; an unreadable one is empty, with the reason in `missing`. `pending`:
-    logs that timed out or do not exist yet, to be retried later; they are in `streams` too.
+    logs that timed out or do not exist yet, to be retried later; they are also in `streams`.
     """
 
     streams: tuple[LogStream, ...] = ()
@@ -56,7 +56,7 @@ class LogFetcher:
         """`roots`: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs; nothing outside is read.
 
         Raises:
-            ConfigurationError: a root is neither.
+            ConfigurationError: a root is neither a directory nor a URL.
         """
         self._roots: AllowedRoots = parse_roots(roots)
         self._remote = Remote(self._roots)
@@ -64,7 +64,7 @@ class LogFetcher:
         self._stuck: list[threading.Thread] = []
 
     def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
-        """One `Fetched` for each event, in order, after at most about `deadline_s` seconds; never raises."""
+        """Return one `FetchedLogs` for each event, in order, after about `deadline_s` seconds at most; never raises."""
         total = sum(len(event.logs) for event in events)
         plans: list[list[LogStream | _Read]] = []
         waiting: deque[_Read] = deque()
@@ -83,13 +83,13 @@ class LogFetcher:
         return [_fetched(plan, deadline_s) for plan in plans]
 
     def close(self) -> None:
-        """Close connections; threads blocked by a dead file system end with the process."""
+        """Close connections; threads blocked by an unresponsive file system end with the process."""
         self._remote.close()
 
     def _read_all(self, waiting: deque[_Read], deadline_s: float) -> None:
-        """Read side by side until all are there or time is up.
+        """Read in parallel until all logs are read or the deadline has passed.
 
-        The threads are this batch's own and daemons: one that hangs in a dead network file system harms nobody else.
+        The daemon threads belong to this batch: one blocked by a network file system does not affect other batches.
         """
         ends = time.monotonic() + deadline_s
         self._stuck = [thread for thread in self._stuck if thread.is_alive()]
@@ -148,9 +148,9 @@ def _inline(ref: LogRef, tail_bytes: int) -> LogStream:
 
 
 def _excerpt(file: Any, size: int | None, tail_bytes: int, cancelled: threading.Event) -> list[Window]:
-    """Read at most the last 64 MiB (of a log whose length nobody tells: the first).
+    """Read at most the last 64 MiB, or the first 64 MiB of a log of unknown length.
 
-    A log that grows meanwhile is read up to the size it had, one that shrinks up to its end.
+    A log that grows during the read is read up to its initial size, one that shrinks up to its end.
     """
     skipped = 0
     if size is not None and size > SCAN_BYTES:
@@ -168,7 +168,7 @@ def _excerpt(file: Any, size: int | None, tail_bytes: int, cancelled: threading.
 
 
 def _stream(ref: LogRef, windows: Sequence[Window]) -> LogStream:
-    """One text of all windows, each redacted by itself so that its place in the text is known."""
+    """Join the windows to one text; each is redacted separately so that its position in the text is known."""
     parts: list[str] = []
     places: list[tuple[int, int | None]] = []
     length = 0
@@ -211,7 +211,7 @@ def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> FetchedLog
 
 
 def _shown(uri: str) -> str:
-    """The URI for people: without its query (which may be a signature), without credentials, not endless."""
+    """Return the URI for messages: shortened, without query (which may be a signature) and credentials."""
     scheme, separator, rest = uri.partition("://")
     if separator:
         host, slash, path = rest.partition("?")[0].partition("/")

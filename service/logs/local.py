@@ -1,7 +1,7 @@
-"""Opening a log on this machine's file systems, for which a job's user chose the path.
+"""Opens logs in local file systems; the path is chosen by a job's user and therefore not trusted.
 
-The file is first opened as a mere reference (O_PATH), which neither waits for a FIFO nor wakes a device; what was
-opened is then judged by itself, so that nothing can be exchanged between the check and the read.
+The file is first opened as a reference only (O_PATH), which neither blocks on a FIFO nor activates a device. The checks
+then apply to the opened file, so that it cannot be replaced between the check and the read.
 """
 
 import os
@@ -26,14 +26,14 @@ _KINDS = (
 
 
 class LogNotFound(LogRefused):
-    """No such file, now; it may come."""
+    """The file does not exist yet; it may appear later."""
 
 
 def path_of(uri: str) -> str:
-    """The path of a `file:` URI, or of a plain absolute path.
+    """Return the path of a `file:` URI or of a plain absolute path.
 
     Raises:
-        LogRefused: another host's, relative, or with a null byte.
+        LogRefused: the path is on another host, relative, or contains a null byte.
     """
     if uri.startswith("/"):
         path = uri
@@ -49,16 +49,16 @@ def path_of(uri: str) -> str:
 
 @contextmanager
 def open_log(path: str, roots: AllowedRoots, user: str | None) -> Iterator[tuple[BinaryIO, int]]:
-    """The opened file and its size.
+    """Open a log and yield the file and its size.
 
     Args:
-        path: absolute.
-        roots: where files may be read.
-        user: the job's user; where the system knows that name the file must be theirs.
+        path: absolute path.
+        roots: allowed directories.
+        user: the job's user; if the system has a user of this name, the file must belong to that user.
 
     Raises:
-        LogRefused: not a regular file of that user in a root; `NotThere` if there is none.
-        OSError: the file system said no while reading.
+        LogRefused: not a regular file of that user in a root; `LogNotFound` if it does not exist.
+        OSError: the file system fails while reading.
     """
     reference = _reference(path)
     try:
@@ -95,7 +95,7 @@ def _reference(path: str) -> int:
 
 
 def _resolved(descriptor: int) -> str:
-    """Where the opened file really is, with every link on the way resolved."""
+    """Return the real path of the opened file with all links resolved."""
     return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
@@ -105,6 +105,6 @@ def _check_owner(uid: int, user: str | None) -> None:
     try:
         expected = pwd.getpwnam(user).pw_uid
     except (KeyError, ValueError):
-        return  # not a user of this system: the roots alone decide
+        return  # not a user of this system: only the roots are checked
     if uid != expected:
         raise LogRefused(f"the file does not belong to the job's user {user}")

@@ -1,4 +1,4 @@
-"""Opening a log by URL through fsspec (https, s3, gs, abfs ...), within the allow-list and never beyond it."""
+"""Opens logs by URL through fsspec (https, s3, gs, abfs ...), limited to the allow-list."""
 
 import contextlib
 import importlib.util
@@ -24,7 +24,7 @@ _CHAIN_MOST = 8
 
 
 class Remote:
-    """The file systems behind the allow-list's URLs, each made when first asked for."""
+    """The file systems of the URLs of the allow-list, each created on first use."""
 
     def __init__(self, roots: AllowedRoots) -> None:
         self._roots = roots
@@ -33,10 +33,10 @@ class Remote:
 
     @contextmanager
     def open_log(self, url: str) -> Iterator[tuple[Any, int | None]]:
-        """The opened log and its size, None where the server does not tell it.
+        """Open a log and yield it with its size; None if the server does not report the size.
 
         Raises:
-            LogRefused: not allowed, or the driver could not read it; `NotThere` if there is none.
+            LogRefused: not allowed, or the driver could not read it; `LogNotFound` if it does not exist.
         """
         self._roots.check_url(url)
         scheme = split(url).scheme.lower()
@@ -47,11 +47,11 @@ class Remote:
                 yield file, size
         except LogRefused:
             raise
-        except Exception as error:  # noqa: BLE001 - drivers raise what they like; one log never stops a batch
+        except Exception as error:  # noqa: BLE001 - drivers raise any exception; one log must not stop a batch
             raise _refusal(error) from None
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         with self._lock:
             systems, self._systems = self._systems, {}
         for system in systems.values():
@@ -65,7 +65,7 @@ class Remote:
             file = system.open(url, "rb", block_size=_BLOCK_BYTES)
             return file, getattr(file, "size", None)
         size = system.info(url).get("size")
-        if size is not None and size > SCAN_BYTES:  # its end is read by ranges
+        if size is not None and size > SCAN_BYTES:  # the end of the log is read by range requests
             return system.open(url, "rb", block_size=_BLOCK_BYTES, size=size), size
         return system.open(url, "rb", block_size=0), None
 
@@ -85,8 +85,8 @@ class Remote:
             raise LogRefused(f"no driver for {scheme}: {_said(error)}") from None
 
     async def _web_client(self, **options: Any) -> Any:
-        """A session that follows a redirect only where the allow-list would have allowed the target itself."""
-        import aiohttp  # noqa: PLC0415 - an extra; only who reads logs by http has it
+        """Create a session that follows a redirect only if the allow-list allows the target."""
+        import aiohttp  # noqa: PLC0415 - an optional dependency, needed only for logs read by HTTP
 
         async def check(_session: Any, _context: Any, step: aiohttp.TraceRequestRedirectParams) -> None:
             target = step.response.headers.get("Location") or step.response.headers.get("URI") or ""
@@ -107,7 +107,7 @@ class Remote:
 
 
 def _refusal(error: BaseException) -> LogRefused:
-    """What a driver's complaint means; fsspec calls every failure of a first request FileNotFoundError."""
+    """Translate an error of a driver; fsspec raises FileNotFoundError for every failure of a first request."""
     chain: list[BaseException] = [error]
     while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < _CHAIN_MOST:
         chain.append(deeper)
@@ -115,7 +115,7 @@ def _refusal(error: BaseException) -> LogRefused:
         if isinstance(one, LogRefused):
             return one
     told = [one for one in chain if isinstance(getattr(one, "status", None), int)]
-    status = told[0].status if told else None  # type: ignore[attr-defined]  # looked for just above
+    status = told[0].status if told else None  # type: ignore[attr-defined]  # checked above
     if status in _GONE or (isinstance(error, FileNotFoundError) and len(chain) == 1):
         return LogNotFound("no such log")
     if isinstance(error, PermissionError) or status in _DENIED:
@@ -124,6 +124,6 @@ def _refusal(error: BaseException) -> LogRefused:
 
 
 def _said(error: BaseException) -> str:
-    """The error's kind, without its text: that may hold the URL with its signature."""
+    """Return the type of an error without its text, which may contain the URL with its signature."""
     status = getattr(error, "status", None)
     return type(error).__name__ + (f" {status}" if isinstance(status, int) else "")

@@ -1,24 +1,24 @@
-"""A log's bytes as text that people and classifiers can read, line for line."""
+"""Converts a log's bytes to clean text for people and classifiers, line by line."""
 
 import re
 
 from classifiers.redaction import PLACEHOLDER
 from service.logs.excerpt import Window
 
-# C0 controls, which stand in no multi-byte UTF-8 letter, without bell (it ends some terminal commands), backspace,
-# tab, line feed, carriage return and escape.
+# C0 control characters, which never occur in multi-byte UTF-8 sequences, except bell (it ends some terminal commands),
+# backspace, tab, line feed, carriage return and escape.
 _DROPPED = bytes(code for code in (*range(32), 127) if code not in {7, 8, 9, 10, 13, 27})
 _UTF16_SHARE = 4
 _ONE_SIDED = 0.9
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]"  # CSI: colours, cursor
     r"|\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)"  # OSC: titles, links
-    r"|[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS and its like
+    r"|[PX^_][^\x1b\n]{0,4096}\x1b\\"  # DCS and similar sequences
     r"|[ -/]?[0-~])"
 )
 _SPACE = re.compile(r"\s")
 _HEAD_CHARS = 1024
-_SECRET_CHARS = 4096  # as long as redaction takes a value to be
+_SECRET_CHARS = 4096  # maximum length of a value for redaction
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40,80}={0,2}\r?|[A-Za-z0-9+/]{1,80}={1,2}\r?|-----END [A-Z ]{1,40}-----\r?")
 _KEY_LINES = 200
 _BACKSPACES = re.compile(r"\x08+")
@@ -26,10 +26,10 @@ _PROGRESS = re.compile(r"\d%|\d(?:it|s|B|iB|MB|steps?)/s|\d(?:s|ms)/(?:it|step)|
 
 
 def decode(data: bytes) -> str:
-    """Text of the bytes: UTF-8 (else UTF-16 where every other byte is null), what is neither as U+FFFD.
+    """Decode UTF-8 (or UTF-16 if every other byte is null); invalid bytes become U+FFFD.
 
-    Colour codes and other terminal commands go; of what carriage returns overwrite, what is no progress bar stays. The
-    number of lines does not change.
+    Colour codes and other terminal commands are removed. Progress bars overwritten by carriage returns are removed,
+    other overwritten text is kept. The number of lines does not change.
     """
     text = _utf16(data) if _is_utf16(data) else data.translate(None, _DROPPED).decode("utf-8", "replace")
     if "\x1b" in text:
@@ -46,16 +46,16 @@ def decode(data: bytes) -> str:
 
 
 def without_beginnings(text: str, window: Window) -> str:
-    """A redacted window without what may be the rest of a secret that began before it.
+    """Return a redacted window without a possible rest of a secret that began before the window.
 
-    Within a line that is the rest of the line, or of a long one everything up to the first white space after a kilobyte
-    (so much stood before that word when secrets were looked for), where there is none as much as a secret is long. At
-    the start of a line only the body of a private key can go on.
+    If the window begins within a line, the rest of that line is removed. Of a long line, the text up to the first white
+    space after a kilobyte is removed (redaction saw that much context before the next word), or the maximum length of a
+    secret if there is no white space. At the start of a line, only the body of a private key can continue.
     """
     if window.in_line:
         newline = text.find("\n", 0, _HEAD_CHARS + _SECRET_CHARS)
         if newline >= 0:
-            return text[newline:]  # the line that was cut is empty now, the next one keeps its number
+            return text[newline:]  # the removed line stays as an empty line, so line numbers do not change
         space = _SPACE.search(text, _HEAD_CHARS, _HEAD_CHARS + _SECRET_CHARS)
         return text[space.start() if space else _HEAD_CHARS + _SECRET_CHARS :]
     if window.cut:
@@ -69,7 +69,7 @@ def without_beginnings(text: str, window: Window) -> str:
 
 
 def _overwritten(line: str) -> str:
-    """What a line shows after its carriage returns; messages printed between the steps of a progress bar stay."""
+    """Apply carriage returns to a line; messages printed between the steps of a progress bar are kept."""
     parts = [part for part in line.split("\r") if part.strip()]
     if not parts:
         return ""
@@ -78,7 +78,7 @@ def _overwritten(line: str) -> str:
 
 
 def _is_utf16(data: bytes) -> bool:
-    """Whether null bytes stand at every other place, as they do in UTF-16 of Latin letters."""
+    """Return whether every other byte is null, as in UTF-16 text of Latin letters."""
     nulls = data.count(0)
     if nulls <= len(data) // _UTF16_SHARE:
         return False
@@ -87,7 +87,7 @@ def _is_utf16(data: bytes) -> bool:
 
 
 def _utf16(data: bytes) -> str:
-    """Little or big endian by where the null bytes stand; half a letter at either end goes."""
+    """Decode UTF-16, with the byte order given by the null bytes; incomplete characters at the ends are dropped."""
     little = data[1::2].count(0) >= data[::2].count(0)
     text = data[: len(data) & ~1].decode("utf-16-le" if little else "utf-16-be", "replace").lstrip("\ufeff")
     return text.encode("utf-8", "replace").translate(None, _DROPPED).decode()
