@@ -9,7 +9,7 @@ from classifiers.composition.made_values import World
 from classifiers.composition.rank_runs import compose_run
 from classifiers.composition.template_text import Part, Scenery, write
 
-# Share of cases in which the scheduler's facts are known; they are missing where only a log was passed on (judgement).
+# Share of cases with facts of the scheduler; they are missing if only a log was provided (judgement).
 KEEP_FACTS = 0.5
 INLINE = 0.5
 TELL_FRAMEWORK = 0.6
@@ -17,7 +17,7 @@ FRAMEWORKS = {"pytorch", "deepspeed", "tensorflow", "horovod", "jax", "ray"}
 
 
 def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
-    """All cases of one kind; the same seed gives the same cases."""
+    """Return all cases of one kind; the same seed gives the same cases."""
     cases = []
     texts = list(kind.texts) or [""]
     for number, text in enumerate(texts):
@@ -36,7 +36,7 @@ def compose(kind: Kind, scenery: Scenery, seed: int) -> list[dict[str, Any]]:
 
 def _short(kind: Kind, text: str, scenery: Scenery, world: World) -> tuple[dict[str, Any], int | None, str | None]:
     written = write(text, world, scenery, kind.scene)
-    # Some sites collect node events apart from the job's log, others have them inside it.
+    # Some sites collect node events separately from the job's log, others include them in it.
     inline = world.rng.random() < INLINE
     logs: dict[tuple[str, int | None], list[str]] = {}
     node_events: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def _stream(part: Part) -> tuple[str, int | None]:
 
 
 def _facts(event: dict[str, Any], kind: Kind, world: World, *, bare: bool) -> None:
-    """Add status and times, and unless `bare` the other facts that the scheduler knows."""
+    """Add status and times, and, unless `bare`, the other facts of the scheduler."""
     ended = world.now + timedelta(seconds=world.rng.randint(1, 40))
     started = (
         world.boot

@@ -1,8 +1,8 @@
 """Finds kinds whose texts are nearly the same, so that none is stored twice.
 
 Made-up values, numbers and case are masked; two kinds are compared by the cosine of their words and pairs of words,
-weighted by rarity (TF-IDF). Kinds with the same cause and symptom teach the same and may be less alike than kinds whose
-labels differ: of those, the few words that differ are what decides.
+weighted by rarity (TF-IDF). The limit is lower for kinds with the same cause and symptom, because they carry the same
+information. Kinds with different labels may be more similar: the few words that differ are the relevant ones.
 """
 
 import re
@@ -15,8 +15,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from classifiers.composition.kinds import Kind
 
-MAX_SAME_LABELS: Final = 0.4  # judgement: above it, nearly all pairs read as the same failure
-MAX_OTHER_LABELS: Final = 0.7  # judgement: above it, the deciding words drown in the rest
+MAX_SAME_LABELS: Final = 0.4  # judgement: nearly all pairs above it describe the same failure
+MAX_OTHER_LABELS: Final = 0.7  # judgement: above it, the words that differ have too little weight
 _BLOCK: Final = 512
 _CHOICE: Final = re.compile(r"\$\(([^()]*)\)")
 _NUMBERS: Final = re.compile(r"\d+-\d+")
@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"[a-z_]+|#|[\u4e00-\u9fff]|[^\W\d_a-z]+")
 
 
 def masked(text: str) -> str:
-    """A text's words in lower case; choices are spelt out, values and numbers are replaced by marks."""
+    """Return a text in lower case with expanded choices and with placeholders for values and numbers."""
     text = _CHOICE.sub(lambda found: " # " if _NUMBERS.fullmatch(found[1]) else found[1].replace("|", " "), text)
     text = _NUMBER.sub("#", _VALUE.sub(" v ", text).replace(">>", "").lower())
     return " ".join(_WORD.findall(text))
@@ -38,7 +38,7 @@ def _words_and_pairs(text: str) -> list[str]:
 
 
 def similar(kinds: Sequence[Kind]) -> Iterator[tuple[Kind, Kind, float]]:
-    """Pairs of kinds that are too much alike, with their cosine; runs are left out, their texts are few and short."""
+    """Yield pairs of kinds that are too similar, with their cosine; runs are skipped, their texts are few and short."""
     compared = [kind for kind in kinds if not kind.is_run]
     if not compared:
         return

@@ -24,18 +24,18 @@ class Part:
 
 @dataclass(slots=True)
 class Written:
-    """A filled text: its parts, and the place (part, index) of the failure's first line, None if it is not marked."""
+    """A filled text: its parts and the position (part, index) of the failure's first line; None if it is not marked."""
 
     parts: list[Part]
     root: tuple[int, int] | None
 
     def root_text(self) -> str | None:
-        """The failure's first line."""
+        """Return the failure's first line."""
         return None if self.root is None else self.parts[self.root[0]].lines[self.root[1]]
 
 
 def write(text: str, world: World, scenery: "Scenery", scene: str, *, marked: bool = True) -> Written:
-    """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix as launchers write it."""
+    """Fill a text and assign its lines to their sources. With `marked`, lines may get a prefix of a launcher."""
     parts: list[Part] = [Part()]
     root: tuple[int, int] | None = None
     mark = mark_for(text, scene, world) if marked else None
@@ -71,10 +71,10 @@ class Scenery:
     launchers: dict[str, list[str]]
 
     def some(self, what: str, scene: str, count: int, world: World) -> list[str]:
-        """`count` lines of a scene; progress counts its steps upwards.
+        """Return `count` lines of a scene; the steps of progress lines increase.
 
         Raises:
-            KeyError: there is no such scene.
+            KeyError: the scene does not exist.
         """
         lines = self.scenes[scene][what]
         if what == "noise":
@@ -95,7 +95,7 @@ class Scenery:
         return made
 
 
-# Prefixes that launchers, agents and logging libraries put before lines.
+# Prefixes that launchers, agents and logging libraries add to lines.
 MARKS = {
     "pytorch": [
         "[rank$rank]: ",
@@ -125,7 +125,7 @@ MARKED = 0.25
 
 
 def mark_for(text: str, scene: str, world: World) -> str | None:
-    """A prefix for every line of a text, None for none.
+    """Return a prefix for every line of a text; None for no prefix.
 
     A text with a long line that holds no made-up value except numbers always gets one: every installation of the software
     prints that line, and composed lines must differ from it.
@@ -138,5 +138,5 @@ def mark_for(text: str, scene: str, world: World) -> str | None:
 
 
 def pick(rng: random.Random, choices: list[str]) -> str:
-    """One of several."""
+    """Return one of several choices."""
     return choices[rng.randrange(len(choices))]

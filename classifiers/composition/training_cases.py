@@ -1,8 +1,7 @@
-"""The training cases that come with the package.
+"""The packaged training cases.
 
-Captured cases are stored (`classifiers/data/captured`, one packed file a family of programs). Composed cases are
-derived: they are composed from the kinds of failure whenever they are needed, the same ones for the same seed, and
-never stored.
+Captured cases are stored (`classifiers/data/captured`, one packed file for each family of programs). Composed cases are
+not stored: they are generated from the kinds of failure when needed, and the same seed gives the same cases.
 """
 
 from importlib.resources import files
@@ -21,27 +20,27 @@ MAX_STEPS: Final = 120  # of a long run
 
 
 def captured() -> list[LabelledCase]:
-    """The stored cases: runs of programs that failed for real.
+    """Return the stored cases, which are runs of programs with real failures.
 
     Raises:
-        DatasetError: a file is not as the format asks.
+        DatasetError: a file does not follow the format.
     """
     folder = files("classifiers").joinpath("data", "captured")
     return [case for file in case_files(folder) for case in read_file(file)]
 
 
 def composed(seed: int = SEED) -> list[LabelledCase]:
-    """The cases of all kinds in `classifiers/data/kinds`.
+    """Return the cases of all kinds in `classifiers/data/kinds`.
 
     Raises:
-        ValueError: a kind is not as the format asks; the text names file and kind.
+        ValueError: a kind does not follow the format; the message names file and kind.
     """
     scenery = kinds.scenery()
     return [parse(raw, str(raw["id"])) for kind in kinds.read() for raw in compose(kind, scenery, seed)]
 
 
 def long_run_objects(seed: int = LONG_RUN_SEED) -> list[dict[str, Any]]:
-    """Composed runs of many ranks and many steps, a few of each kind of end, as labelled-case/1 objects."""
+    """Compose runs of many ranks and steps, a few of each kind of failure, as labelled-case/1 objects."""
     return [
         long_run.compose(kind, f"{kind.name}-{seed}-{number}", MAX_STEPS)
         for kind in failure_kinds.read()
@@ -50,16 +49,16 @@ def long_run_objects(seed: int = LONG_RUN_SEED) -> list[dict[str, Any]]:
 
 
 def long_runs(seed: int = LONG_RUN_SEED) -> list[LabelledCase]:
-    """Composed runs of many ranks and many steps, a few of each kind of end."""
+    """Compose runs of many ranks and steps, a few of each kind of failure."""
     return [parse(raw, str(raw["id"])) for raw in long_run_objects(seed)]
 
 
 def packaged() -> list[LabelledCase]:
-    """All training cases that come with the package, in a fixed order.
+    """Return all packaged training cases, in a fixed order.
 
     Raises:
-        DatasetError: a case is not as the format asks, or an id occurs twice.
-        ValueError: a kind is not as its format asks.
+        DatasetError: a case does not follow the format, or an id occurs twice.
+        ValueError: a kind does not follow its format.
     """
     cases = [*captured(), *composed(), *long_runs()]
     check_ids(cases)

@@ -9,7 +9,7 @@ from classifiers.composition.long_runs.timeline import Run
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Time of the end, exit codes by rank, and (time, rank) of each end, the first first."""
+    """Time of the end, exit codes by rank, and (time, rank) of each end, earliest first."""
 
     at: float
     codes: Mapping[int, int]
@@ -17,7 +17,7 @@ class Ends:
 
     @property
     def first(self) -> int:
-        """The rank that ended first."""
+        """Return the rank that ended first."""
         return self.seen[0][1]
 
 

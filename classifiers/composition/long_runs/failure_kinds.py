@@ -1,4 +1,4 @@
-"""Reads kinds.toml: what may end a long run."""
+"""Reads failure_kinds.toml: the kinds of failure of long runs."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ WAYS = frozenset({"crash", "kill", "hang", "slow", "lost"})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of end; see kinds.toml for the fields."""
+    """One kind of failure; see failure_kinds.toml for the fields."""
 
     name: str
     axes: Mapping[str, str]
@@ -39,10 +39,10 @@ def _axes(raw: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, 
 
 
 def read() -> list[Kind]:
-    """All kinds, in order.
+    """Return all kinds, in order.
 
     Raises:
-        ValueError: an entry is not as the format asks.
+        ValueError: an entry does not follow the format.
     """
     data = tomllib.loads((Path(__file__).parent / "failure_kinds.toml").read_text(encoding="utf-8"))
     out = []

@@ -1,4 +1,4 @@
-"""Final reports of launchers and schedulers, and the prefixes that they put before the lines of ranks."""
+"""Final reports of launchers and schedulers, and the prefixes that they add to the lines of ranks."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ class Placement:
     hosts: Sequence[str]
 
 
-# The prefix of a rank's lines by launcher; other launchers write none.
+# The prefix of a rank's lines by launcher; other launchers add no prefix.
 _PREFIXES: Mapping[str, Callable[[Placement, int, datetime], str]] = {
     "torchrun-tee": lambda job, rank, at: f"[default{job.local[rank]}]:",
     "srun-l": lambda job, rank, at: f"{rank:{len(str(len(job.local) - 1))}d}: ",
@@ -54,7 +54,7 @@ _PREFIXES: Mapping[str, Callable[[Placement, int, datetime], str]] = {
 
 
 def prefix_of(launcher: str, placement: Placement) -> Callable[[int, datetime], str]:
-    """What a launcher puts before each line of a rank."""
+    """Return a function for the prefix that a launcher adds to each line of a rank."""
     prefix = _PREFIXES.get(launcher)
     return lambda rank, at: prefix(placement, rank, at) if prefix is not None else ""
 
@@ -64,7 +64,7 @@ def _pod(job: str, rank: int) -> str:
 
 
 def exit_words(code: int) -> str:
-    """An exit in the words of srun."""
+    """Describe an exit code in the wording of srun."""
     if code < 0 or code > 128:
         return SIGNALS.get(-code if code < 0 else code - 128, f"Signal {code}")
     return f"Exited with exit code {code}"
@@ -73,7 +73,7 @@ def exit_words(code: int) -> str:
 def torchrun(
     at: datetime, script: str, host: str, failures: Sequence[tuple[datetime, int, int, int, int]], agent: int, py: str
 ) -> list[str]:
-    """Report of an agent. `failures`: (time, rank, local rank, pid, exit code), the first observed first."""
+    """Return the report of an agent. `failures`: (time, rank, local rank, pid, exit code), in order of observation."""
     first = failures[0]
     glog = f"{at:%m%d %H:%M:%S}.{at.microsecond // 1000:03d}000 {agent}"
     lines = [
@@ -116,7 +116,7 @@ def _failure(number: int, host: str, one: tuple[datetime, int, int, int, int]) -
 
 
 def mpirun(rank: int, pid: int, host: str, code: int, rng: random.Random) -> list[str]:
-    """Final report of Open MPI."""
+    """Return the final report of Open MPI."""
     rule = "-" * 74
     if code < 0:
         return [
@@ -139,7 +139,7 @@ def mpirun(rank: int, pid: int, host: str, code: int, rng: random.Random) -> lis
 
 
 def mpich(pid: int, host: str, code: int) -> list[str]:
-    """Final report of MPICH, which names no rank."""
+    """Return the final report of MPICH, which names no rank."""
     return [
         "=" * 83,
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
@@ -152,7 +152,7 @@ def mpich(pid: int, host: str, code: int) -> list[str]:
 
 
 def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list[str]:
-    """Report of srun. `deaths`: (rank, host, exit code) in order of time."""
+    """Return the report of srun. `deaths`: (rank, host, exit code) in order of time."""
     rank, host, code = deaths[0]
     lines = [
         f"srun: error: {host}: task {rank}: {exit_words(code)}",
@@ -163,7 +163,7 @@ def srun(job: str, deaths: Sequence[tuple[int, str, int]], at: datetime) -> list
 
 
 def horovodrun(rank: int, others: Sequence[int], code: int) -> list[str]:
-    """Report of horovodrun."""
+    """Return the report of horovodrun."""
     plain = 128 - code if code < 0 else code
     return [
         f"Process {rank} exit with status code {plain}.",
@@ -179,7 +179,7 @@ def horovodrun(rank: int, others: Sequence[int], code: int) -> list[str]:
 
 
 def deepspeed(at: datetime, pids: Sequence[int], py: str, script: str, local: int, code: int) -> list[str]:
-    """Report of DeepSpeed's launcher on a node."""
+    """Return the report of DeepSpeed's launcher on a node."""
     tsm = f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}"
     return [
         *[f"[{tsm}] [INFO] [launch.py:319:sigkill_handler] Killing subprocess {pid}" for pid in pids],

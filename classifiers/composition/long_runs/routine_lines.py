@@ -11,12 +11,12 @@ from typing import Any
 
 @cache
 def templates() -> dict[str, Any]:
-    """The content of routine_lines.toml."""
+    """Return the content of routine_lines.toml."""
     return tomllib.loads((Path(__file__).parent / "routine_lines.toml").read_text(encoding="utf-8"))
 
 
 def noticing(framework: str, *, waited: bool) -> list[str]:
-    """What the ranks of a framework print when a peer is gone or, with `waited`, does not answer; "" for nothing."""
+    """Return the messages of a framework's ranks when a peer has ended or, with `waited`, does not answer."""
     data = templates()
     names = data["waited" if waited else "closed"][framework]
     return [data["reactions"][name] if name else "" for name in names]
@@ -33,7 +33,7 @@ class LogStyle:
 
     @classmethod
     def draw(cls, rng: random.Random) -> "LogStyle":
-        """Draw a style; where every rank logs, the prefix mostly names the rank."""
+        """Draw a style; if every rank logs, the prefix usually names the rank."""
         everyone = rng.random() < 0.5
         loggers = templates()["loggers"]
         ranked = [one for one in loggers if "{r}" in one[1]]
@@ -41,14 +41,14 @@ class LogStyle:
         return cls(rng.choice(templates()["reports"]), stamp, mark, everyone)
 
     def line(self, at: datetime, rank: int, pid: int, words: str) -> str:
-        """A message as the logger writes it."""
+        """Return a message in the logger's format."""
         time = at.strftime(self.stamp) if self.stamp else ""
         if ",%f" in self.stamp:
             time = time[:-3]
         return self.mark.format(t=time, r=rank, pid=pid) + words
 
     def step(self, rng: random.Random, number: int, total: int) -> str:
-        """One step's report."""
+        """Return the report of one step."""
         done = number / max(1, total)
         return self.report.format(
             s=number, total=total, loss=6.5 - 4 * done + rng.uniform(-0.2, 0.2), rate=rng.uniform(0.4, 9), e=int(done * 9),

@@ -1,4 +1,4 @@
-"""Composes one long run: training, failure, reactions, launcher; then lays it out as logs reach an operator."""
+"""Composes one long run: training, failure, reactions, launcher; then writes it as the logs that an operator sees."""
 
 import random
 from datetime import timedelta
@@ -15,7 +15,7 @@ STEPS = (20, 60, 150, 400, 900, 1500)
 
 
 def compose(kind: Kind, seed: str, most: int = 1_500) -> dict[str, Any]:
-    """One labelled case of a kind, of at most `most` steps; the same seed gives the same case."""
+    """Return one labelled case of a kind with at most `most` steps; the same seed gives the same case."""
     rng = random.Random(seed)
     world = World(rng)
     framework = rng.choice(kind.frameworks)
@@ -144,7 +144,7 @@ def _aftermath(run: Run, at: float, gone: set[int]) -> tuple[float, dict[int, in
 
 
 def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
-    """Streams of the run, and the first failing line."""
+    """Return the streams of the run and the first failing line."""
     rng = run.rng
     placement = launcher_reports.Placement(run.world.get("proj"), run.local, run.pids, run.ips, run.hosts)
     mark = launcher_reports.prefix_of(run.launcher, placement)
@@ -187,7 +187,7 @@ def _write(run: Run, at: float) -> tuple[dict[str, Any], str | None]:
 
 
 def _is_about_failure(run: Run, line: Line) -> bool:
-    """Whether a line after the failure is about it, not a routine line."""
+    """Return whether a line after the failure is about the failure and not a routine line."""
     words = ("error", "timeout", "timed out", "failed", "killed", "closed", "reset by peer", "exit", "died", "missing", "terminat",
              "unhealthy", "received", "stall", "reclaimed", "signal", "waiting for remainder", "failure")  # fmt: skip
     low = line.text.lower()

@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(slots=True)
 class Run:
-    """A run while it is composed."""
+    """A run during its composition."""
 
     rng: random.Random
     kind: Kind
@@ -44,18 +44,18 @@ class Run:
     skew: list[float] = field(default_factory=list)
 
     def stamp(self, at: float, rank: int | None) -> datetime:
-        """The time by the clock of a rank's node."""
+        """Return the time of the clock of a rank's node."""
         return self.begin + timedelta(seconds=at + (self.skew[rank] if rank is not None else 0))
 
     def say(self, at: float, rank: int | None, text: str, *, mine: bool = False, host: str | None = None) -> float:
-        """Add the lines of a text from a time on. Returns the time after the last."""
+        """Add the lines of a text, starting at a time. Returns the time after the last line."""
         for line in text.split("\n"):
             self.lines.append(Line(at, rank, line, mine=mine, host=host))
             at += PER_LINE * self.rng.uniform(0.2, 3)
         return at
 
     def fill(self, template: str, at: float, rank: int, **more: Any) -> str:
-        """A template of routine_lines.toml with the values of a rank at a time."""
+        """Fill a template of routine_lines.toml with the values of a rank at a time."""
         rng, when = self.rng, self.stamp(at, rank)
         peer = rng.randrange(self.size)
         values: dict[str, Any] = {
@@ -141,7 +141,7 @@ def live(run: Run, steps: int, pace: float) -> float:
 
 
 def trace_of(run: Run, *, tagged: bool) -> list[str]:
-    """The lines of a traceback without the last."""
+    """Return the lines of a traceback without the last line."""
     rng, get = run.rng, run.world.get
     mark = f"[rank{run.root}]: " if tagged else ""
     lines = ["Traceback (most recent call last):"]
