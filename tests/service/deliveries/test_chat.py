@@ -124,7 +124,7 @@ def test_failures_of_one_owner_and_kind_come_together_once_in_a_while(
     told.deliver("owners")
     with store.reading() as reading:
         waiting = reading.deliveries.page(state="waiting", limit=10).items
-    assert waiting == []
+    assert waiting == ()
     assert len(box.mails) == 2
     assert "3 failures of one kind" in str(box.mails[1]["subject"])
     assert told.due() == set()
