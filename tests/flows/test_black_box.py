@@ -328,7 +328,8 @@ def test_classify_answers_each_line_in_order_as_published(
         json.dumps(event("9")),
     ]  # fmt: skip
     done = run(environ, "classify", "-", "--output", str(tmp_path / "out.jsonl"), stdin="\n".join(given).encode())
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"", b"")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr == b"faultline: 4 of 8 lines could not be read; see the errors in the output\n"
     told = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     assert [one.get("job_id") or one["line"] for one in told] == ["ns/Job/train", "good", 3, 4, "8", 7, 8, "9"]
     assert told[1] == {"job_id": "good", "skipped": "succeeded"}

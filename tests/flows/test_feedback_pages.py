@@ -88,7 +88,7 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.get_by_role("button", name="Assign", exact=True).click()
     assert "with ana" in page.locator(".jobline").inner_text()
     page.get_by_label("comment").fill("seen <b>before</b>")
-    page.get_by_role("button", name="Say").click()
+    page.get_by_role("button", name="Add comment").click()
     assert "seen <b>before</b>" in page.locator(".notes").inner_text()
     page.get_by_text("Mute…").click()
     page.get_by_role("button", name="Mute", exact=True).click()
@@ -96,7 +96,7 @@ def test_groups_are_resolved_muted_given_over_merged_and_split(page: Page) -> No
     page.get_by_text("Split…").click()
     page.locator("select[name=value]").select_option("user: user1")
     page.get_by_role("button", name="Split off").click()
-    assert "Split off by hand: those with user user1" in page.locator("main").inner_text()
+    assert "Split off manually: failures with user user1" in page.locator("main").inner_text()
     page.goto("/groups")
     expect(rows).to_have_count(4)
     assert fits(page)
@@ -109,12 +109,12 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
         )
     open_failure(page, "GPU has fallen off the bus")
     text = page.locator("main").inner_text()
-    assert "Nearest solved of the same kind" in text
+    assert "Nearest resolved failure of the same kind" in text
     assert "on other nodes, without gpu018" in text
-    assert "Others on gpu018, within a week" in text
+    assert "Other failures on gpu018, within a week" in text
     page.goto("/failures?q=xid")
     page.locator("table.failures a").last.click()
-    page.get_by_text("as a table").first.click()
+    page.get_by_text("Show as table").first.click()
     told = page.locator(".figures", has_text="last checkpoint at step 41,200").inner_text()
     assert [word for word in ("submitted", "started", "last checkpoint", "Xid 79", "ended: failed") if word in told][1:]
     assert "initiating" in told
@@ -144,7 +144,7 @@ def test_the_audit_shows_no_verdict_before_it_is_judged(page: Page, world: World
     page.get_by_role("button", name="Submit").click()
     assert "Audit answer saved. Thank you." in page.locator("[role=status]").inner_text()
     page.goto("/feedback")
-    assert "1 of 9 judged" in page.locator("main").inner_text()
+    assert "1 of 9 audited" in page.locator("main").inner_text()
 
 
 @pytest.mark.parametrize("path", ["/", "/failures"])
