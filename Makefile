@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
 # Independent tests run on all cores; tests that start brokers, schedulers, browsers and mail servers run one by one.
-PARALLEL_TESTS := tests/architecture tests/classifiers tests/contracts tests/faultlab_tests tests/service tests/simulations_tests
+PARALLEL_TESTS := tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/service tests/simulations_tests
 SERIAL_TESTS := tests/flows tests/labs tests/service/deliveries/test_chat.py
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed

@@ -62,6 +62,14 @@ class Conflict(FaultlineError):
     news = False
 
 
+class TimedOut(FaultlineError):
+    """The request did not arrive in time."""
+
+    status = 408
+    title = "Request timeout"
+    news = False
+
+
 class TooLarge(FaultlineError):
     """The request is larger than the service accepts."""
 

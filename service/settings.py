@@ -1,15 +1,19 @@
 """The settings, from FAULTLINE_* environment variables; read once, by the composition root only."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 import classifiers
+from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
 
 PREFIX = "FAULTLINE_"
@@ -17,6 +21,12 @@ PREFIX = "FAULTLINE_"
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
 # Settings that may be given as NAME_FILE, the path of a file with the value.
 SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password", "oidc_client_secret", "proxy_secret")
+# Empty values of these settings would weaken or widen access; an unset variable is the way to leave them out.
+NEVER_EMPTY = (
+    *SECRETS,
+    *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
+)
+SHORTEST_PROXY_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
 CommaSeparated = tuple[str, ...]
 
@@ -81,6 +91,12 @@ class Settings(BaseModel):
     oidc_client_secret: SecretStr | None = None
     public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
     proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
+    trusted_proxies: CommaSeparated = Field(
+        default=("127.0.0.1", "::1"), description="addresses of reverse proxies whose X-Forwarded-For is believed"
+    )
+    max_connections: int = Field(
+        default=1_000, ge=1, description="connections of clients; fewer where the process may open fewer files"
+    )
     node_event_topic: str | None = Field(default=None, description="topic or topic=cluster of node events")
     node_half_life_days: float = Field(
         default=14.0, gt=0, le=3_650, description="half-life of a node's failures in its failure rate"
@@ -91,11 +107,51 @@ class Settings(BaseModel):
     retention_logs_days: int = Field(default=90, ge=0, description="logs; the evidence lines stay")
     retention_done_days: int = Field(default=30, ge=0, description="delivered messages and dead letters")
 
-    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", "roles", mode="before")
+    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", "roles", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("host")
+    @classmethod
+    def _one_host(cls, value: str) -> str:
+        if not re.fullmatch(r"[\w.:%\[\]-]+", value):
+            raise ValueError("an address or name of this machine; 0.0.0.0 or :: for all addresses")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _plain_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value)
+            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.username is None
+        except ValueError:
+            usable = False
+        if not usable or not re.fullmatch(r"[\w.:\[\]-]+", parts.netloc) or parts.query or parts.fragment:
+            raise ValueError("an address for browsers, such as https://faultline.example")
+        return value
+
+    @field_validator("proxy_secret")
+    @classmethod
+    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(value.get_secret_value().encode()) < SHORTEST_PROXY_SECRET:
+            raise ValueError(f"a random secret of at least {SHORTEST_PROXY_SECRET} bytes (openssl rand -base64 32)")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: CommaSeparated) -> CommaSeparated:
+        for one in value:
+            try:
+                network = ip_network(one, strict=False)
+            except ValueError:
+                raise ValueError("addresses or networks such as 10.0.0.5,10.1.0.0/16") from None
+            if network.prefixlen == 0:
+                raise ValueError("addresses of the proxies only, not all addresses")
         return value
 
     @field_validator("timezone")
@@ -113,12 +169,18 @@ class Settings(BaseModel):
         for name in type(self).model_fields:
             value = getattr(self, name)
             if name == "database_url":
-                out[name] = without_credentials(value.get_secret_value())
+                url = value.get_secret_value()
+                out[name] = without_credentials(url) if "://" in url else "***"
             elif isinstance(value, tuple):
-                out[name] = ",".join(value)
+                out[name] = ",".join(_without_secrets(one) for one in value)
             else:
-                out[name] = "" if value is None else str(value)
+                out[name] = "" if value is None else _without_secrets(str(value))
         return out
+
+
+def _without_secrets(text: str) -> str:
+    """Return a value for display; a URL or a list of brokers may carry a login."""
+    return redact(without_credentials(text) if "://" in text else text.rpartition("@")[2] if ":" in text else text)
 
 
 def without_credentials(url: str) -> str:
@@ -141,6 +203,22 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         for name, value in env.items()
         if name.upper().startswith(PREFIX) and not name.upper().startswith(OTHERS)
     }
+    values, problems = _given_values(given)
+    if not problems:
+        try:
+            return Settings(**values)
+        except ValidationError as error:
+            for problem in error.errors(include_url=False):
+                name = PREFIX + str(problem["loc"][0]).upper()
+                expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
+                got = None if name[len(PREFIX) :].lower() in SECRETS else given.get(name)
+                problems.append(FieldError(name, expected, got and _without_secrets(got)))
+    text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
+    raise ConfigurationError(text, tuple(problems))
+
+
+def _given_values(given: Mapping[str, str]) -> tuple[dict[str, Any], list[FieldError]]:
+    """Return the value of each setting that is given, with the contents of secret files, and the wrong variables."""
     values: dict[str, Any] = {}
     problems: list[FieldError] = []
     for variable, value in sorted(given.items()):
@@ -149,21 +227,19 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         if name in Settings.model_fields:
             values[name] = value
         elif name.endswith("_file") and secret in SECRETS:
+            if secret in values:
+                problems.append(FieldError(variable, f"only one of it and {PREFIX}{secret.upper()}"))
             try:
                 values[secret] = Path(value).read_text(encoding="utf-8").strip()
-            except OSError as error:
-                problems.append(FieldError(variable, "a readable file", error.strerror))
+            except (OSError, ValueError) as error:
+                problems.append(FieldError(variable, "a readable file", getattr(error, "strerror", None)))
+                continue
+            name = secret
         else:
             problems.append(FieldError(variable, "a known setting (faultline config show lists them)"))
-    if not problems:
-        try:
-            return Settings(**values)
-        except ValidationError as error:
-            for problem in error.errors(include_url=False):
-                name = PREFIX + str(problem["loc"][0]).upper()
-                expected = str(problem["ctx"]["error"]) if "error" in problem.get("ctx", {}) else problem["msg"]
-                problems.append(
-                    FieldError(name, expected, given.get(name) if name[len(PREFIX) :].lower() not in SECRETS else None)
-                )
-    text = "; ".join(f"{p.field}: expected {p.expected}" + (f", got {p.got}" if p.got else "") for p in problems)
-    raise ConfigurationError(text, tuple(problems))
+            continue
+        if name in NEVER_EMPTY and not values[name].strip():
+            problems.append(
+                FieldError(variable, "a value that is not empty; leave the variable out to use the default")
+            )
+    return values, problems

@@ -16,6 +16,7 @@ from service import compose, settings
 from service.cli.worker import configure_logging, exit_code_of, run_worker
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
+from service.web import connections
 from service.web.app import create_app
 from service.web.services import is_loopback
 
@@ -85,7 +86,8 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
                 access_log=False,
                 server_header=False,
                 proxy_headers=True,
-                forwarded_allow_ips="127.0.0.1",
+                forwarded_allow_ips=list(parts.settings.trusted_proxies),
+                http=connections.protocol(connections.connection_limit(parts.settings.max_connections)),
                 timeout_graceful_shutdown=GRACE_S,
             )
         )

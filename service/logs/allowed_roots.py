@@ -126,10 +126,15 @@ def parse_roots(roots: Sequence[str]) -> AllowedRoots:
             wrong = str(refused)
         if wrong:
             raise ConfigurationError(
-                f"FAULTLINE_LOG_ROOTS: {root!r} is {wrong}: expected such as /scratch/logs, s3://bucket/prefix or "
-                "https://logs.example/path"
+                f"FAULTLINE_LOG_ROOTS: {_without_login(root)!r} is {wrong}: expected such as /scratch/logs, "
+                "s3://bucket/prefix or https://logs.example/path"
             )
     return AllowedRoots(tuple(local), tuple(remote))
+
+
+def _without_login(root: str) -> str:
+    scheme, separator, place = root.partition("://")
+    return f"{scheme}{separator}{place.rpartition('@')[2]}" if separator else root
 
 
 def _below(path: str, root: str) -> bool:

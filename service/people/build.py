@@ -7,6 +7,8 @@ from service.people.config import LoginMethods, Provider, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 
+SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
+
 
 def build(
     *,
@@ -24,10 +26,17 @@ def build(
         ConfigurationError: incomplete settings, an extra that is not installed, or no role mapping.
     """
     provider = None if issuer is None else _provider(issuer, client_id, client_secret, public_url)
-    proxy = None if proxy_secret is None else Proxy(proxy_secret, claims)
+    proxy = None if proxy_secret is None else _proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
     return LoginMethods(parse_roles(roles), claims, provider, proxy)
+
+
+def _proxy(secret: str, claims: ClaimNames) -> Proxy:
+    # Checked here too: with an empty secret, every request would come from the proxy.
+    if len(secret.encode()) < SHORTEST_SECRET:
+        raise ConfigurationError(f"FAULTLINE_PROXY_SECRET: expected at least {SHORTEST_SECRET} bytes")
+    return Proxy(secret, claims)
 
 
 def _provider(issuer: str, client_id: str | None, client_secret: str | None, public_url: str | None) -> Provider:

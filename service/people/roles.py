@@ -72,5 +72,7 @@ def parse_roles(pairs: Sequence[str]) -> RoleMap:
         group, _, role = pair.rpartition("=")
         if not group or role not in known:
             raise ConfigurationError(f"FAULTLINE_ROLES: expected group=role with a role of {', '.join(known)}: {pair}")
+        if found.get(group, role) != role:
+            raise ConfigurationError(f"FAULTLINE_ROLES: {group} has two roles, expected one")
         found[group] = known[role]
     return RoleMap(found)

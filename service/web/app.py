@@ -34,7 +34,7 @@ from service.web.api import (
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
-from service.web.error_responses import respond
+from service.web.error_responses import answers, respond
 from service.web.pages import automation as automation_pages
 from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import deliveries as delivery_pages
@@ -46,6 +46,8 @@ from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages.failure import page as failure_page
+from service.web.request_body import BodyMemory
+from service.web.request_gate import RequestGate
 from service.web.security_middleware import SecurityMiddleware
 from service.web.services import Services
 
@@ -107,7 +109,8 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.ingesting = CapacityLimiter(MAX_CONCURRENT_INTAKE)
-    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)])
+    app.state.body_memory = BodyMemory()
+    api = APIRouter(dependencies=[Depends(reject_unknown_parameters)], responses=answers(408, 413))  # by the gate
     for part in API:
         api.include_router(part.router)
     app.include_router(api, prefix=PREFIX)
@@ -119,6 +122,7 @@ def create_app(services: Services) -> FastAPI:
     app.mount("/static", StaticFiles(directory=str(files("service.web").joinpath("static"))), name="static")
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
+    app.add_middleware(RequestGate, services=services)
     app.add_middleware(SecurityMiddleware, loopback=services.loopback)
     return app
 

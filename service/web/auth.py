@@ -69,7 +69,9 @@ def authorise(
         Unauthorized: no token, or an unknown one.
         Forbidden: the token lacks a scope, or a page of another site made the request.
     """
-    principal = identify(request, services, credentials.credentials if credentials is not None else None)
+    found = getattr(request.state, "identified", None)  # by the request gate
+    bearer = credentials.credentials if credentials is not None else None
+    principal: Principal = identify(request, services, bearer) if found is None else found
     if principal.via != "bearer" and request.method not in SAFE_METHODS:
         check_origin(request.headers, from_form=not is_api_path(request.url.path))
     for scope in wanted.scopes:
@@ -120,6 +122,12 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
     if not tokens_required(services):
         return Principal("this machine", frozenset(get_args(Scope)), "open")
     raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a valid token"),))
+
+
+def bearer_of(request: Request) -> str | None:
+    """The token of the Authorization header; None without one."""
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else None
 
 
 def tokens_required(services: Services) -> bool:

@@ -1,16 +1,22 @@
 """Reading of request bodies with a size limit, also for chunked and compressed bodies."""
 
 import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import cast
 
 from fastapi import Request
 
 from service.contracts.event import MAX_EVENT_BYTES
-from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge
+from service.errors import FaultlineError, FieldError, InvalidInput, TooLarge, Unavailable
 
 MAX_BYTES = MAX_EVENT_BYTES
 # This much of an oversized body is still read and discarded, so that the client receives the error response.
-_MAX_DRAINED_BYTES = 256 * 1024 * 1024
+# The request gate ends longer bodies.
+_MAX_DRAINED_BYTES = 64 * 1024 * 1024
+# All bodies that are in memory at one time; further large requests are asked to come back later.
+MEMORY_BYTES = 128 * 1024 * 1024
 # Concatenated gzip members are valid; the limit stops bodies made of millions of empty members.
 _MAX_MEMBERS = 1_000
 
@@ -23,10 +29,34 @@ class UnsupportedEncoding(FaultlineError):
     news = False
 
 
-async def read(request: Request) -> bytes:
-    """The whole body, decompressed, at most 16 MiB.
+class BodyMemory:
+    """Counts the bytes of all bodies in memory. For one event loop."""
+
+    def __init__(self, limit: int = MEMORY_BYTES) -> None:
+        self._limit = limit
+        self._used = 0
+
+    def grow(self, size: int) -> None:
+        """Count further bytes.
+
+        Raises:
+            Unavailable: the bodies of all requests together are too large.
+        """
+        if self._used + size > self._limit:
+            raise Unavailable("other large requests are being read: send this one again in some seconds")
+        self._used += size
+
+    def shrink(self, size: int) -> None:
+        """Release bytes."""
+        self._used -= size
+
+
+@asynccontextmanager
+async def body_of(request: Request) -> AsyncIterator[bytes]:
+    """The whole body, decompressed, at most 16 MiB; it counts as memory of this process during the `async with` block.
 
     Raises:
+        Unavailable: the bodies of all requests together are too large.
         TooLarge: the body is larger, compressed or decompressed.
         UnsupportedEncoding: a Content-Encoding other than gzip.
         InvalidInput: the gzip data is invalid.
@@ -37,8 +67,37 @@ async def read(request: Request) -> bytes:
         raise UnsupportedEncoding(
             f"Content-Encoding: expected {expected}", (FieldError("Content-Encoding", expected, encoding[:40]),)
         )
-    gunzip = _Gunzip() if encoding.endswith("gzip") else None
-    body, taken, too_large = bytearray(), 0, False
+    memory = cast("BodyMemory", request.app.state.body_memory)
+    body = bytearray()
+    counted = _Counted(memory)
+    try:
+        await _read(request, body, counted, _Gunzip() if encoding.endswith("gzip") else None)
+        content = bytes(body)
+        del body
+        yield content
+    finally:
+        counted.release()
+
+
+class _Counted:
+    """The bytes of one body in the count of all."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._size = 0
+
+    def set(self, size: int) -> None:
+        if size > self._size:
+            self._memory.grow(size - self._size)
+            self._size = size
+
+    def release(self) -> None:
+        self._memory.shrink(self._size)
+        self._size = 0
+
+
+async def _read(request: Request, body: bytearray, counted: _Counted, gunzip: "_Gunzip | None") -> None:
+    taken, too_large = 0, False
     async for chunk in request.stream():
         taken += len(chunk)
         if too_large:
@@ -46,15 +105,16 @@ async def read(request: Request) -> bytes:
                 break
             continue
         body += chunk if gunzip is None else gunzip.feed(chunk, MAX_BYTES + 1 - len(body))
+        counted.set(len(body))
         too_large = len(body) > MAX_BYTES or taken > MAX_BYTES
         if too_large:
             body.clear()
+            counted.release()
     if too_large:
         expected = f"at most {MAX_BYTES} bytes"
         raise TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
     if gunzip is not None:
         gunzip.finish()
-    return bytes(body)
 
 
 class _Gunzip:

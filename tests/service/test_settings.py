@@ -76,3 +76,58 @@ def test_the_model_trained_here_comes_before_the_packaged_one(tmp_path: Path, mo
         (folder / "manifest.json").write_text("{}")
         assert default_model_dir() == expected
         assert read({}).model_dir == expected
+
+
+@pytest.mark.parametrize("name", ["PROXY_SECRET", "HOST", "OIDC_CLIENT_SECRET", "DATABASE_URL", "KAFKA_SASL_PASSWORD"])
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_value_never_replaces_a_setting_of_access(name: str, empty: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name}"):
+        read({f"FAULTLINE_{name}": empty})
+
+
+@pytest.mark.parametrize("name", settings_module.SECRETS)
+def test_an_empty_secret_file_is_refused_and_named(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("\n")
+    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name.upper()}_FILE"):
+        read({f"FAULTLINE_{name.upper()}_FILE": str(file)})
+
+
+def test_a_secret_given_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("a" * 40)
+    with pytest.raises(ConfigurationError, match="only one"):
+        read({"FAULTLINE_PROXY_SECRET": "b" * 40, "FAULTLINE_PROXY_SECRET_FILE": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PROXY_SECRET", "s" * 31),
+        ("HOST", "*"),
+        ("HOST", "0.0.0.0 "),
+        ("PUBLIC_URL", "https://*"),
+        ("PUBLIC_URL", "faultline.example"),
+        ("PUBLIC_URL", "https://ana:pass@faultline.example"),
+        ("TRUSTED_PROXIES", "*"),
+        ("TRUSTED_PROXIES", "0.0.0.0/0"),
+    ],
+)
+def test_a_value_that_opens_the_service_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"FAULTLINE_{name}") as caught:
+        read({f"FAULTLINE_{name}": value})
+    assert "pass@" not in caught.value.detail
+
+
+def test_credentials_in_any_setting_are_not_shown() -> None:
+    shown = read(
+        {
+            "FAULTLINE_LOG_ROOTS": "https://ana:hunter22@logs.example/a,s3://AKIAIOSFODNN7EXAMPLE@bucket/b",
+            "FAULTLINE_KAFKA_BOOTSTRAP_SERVERS": "ana:hunter22@kafka:9092",
+            "FAULTLINE_OIDC_ISSUER": "https://ana:hunter22@id.example",
+            "FAULTLINE_DATABASE_URL": "postgresql:ana:hunter22@db/x",
+        }
+    ).shown()
+    assert "hunter22" not in str(shown)
+    assert "AKIA" not in str(shown)
+    assert shown["kafka_bootstrap_servers"] == "kafka:9092"

@@ -38,12 +38,12 @@ async def post_events(
 
     Sending the same events again changes nothing: they count as duplicates.
     """
-    content = await request_body.read(request)
-    headers = dict(request.headers)
-    limiter = cast("CapacityLimiter", request.app.state.ingesting)
-    return await to_thread.run_sync(
-        lambda: _handle(services, content, headers, cluster, verdicts=wait == "verdict"), limiter=limiter
-    )
+    async with request_body.body_of(request) as content:
+        headers = dict(request.headers)
+        limiter = cast("CapacityLimiter", request.app.state.ingesting)
+        return await to_thread.run_sync(
+            lambda: _handle(services, content, headers, cluster, verdicts=wait == "verdict"), limiter=limiter
+        )
 
 
 def _handle(

@@ -49,15 +49,15 @@ def get_labels(
 @router.post("/labels", dependencies=[ACT], openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_labels(request: Request, services: InjectedServices) -> ImportAnswer:
     """Import labels for failures of the same jobs; an invalid line rejects only itself."""
-    content = await request_body.read(request)
+    async with request_body.body_of(request) as content:
 
-    def lines() -> Iterator[tuple[str, Any]]:
-        for number, line in enumerate(content.split(b"\n"), 1):
-            if line.strip():
-                try:
-                    yield f"line {number}", orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    yield f"line {number}", None
+        def lines() -> Iterator[tuple[str, Any]]:
+            for number, line in enumerate(content.split(b"\n"), 1):
+                if line.strip():
+                    try:
+                        yield f"line {number}", orjson.loads(line)
+                    except orjson.JSONDecodeError:
+                        yield f"line {number}", None
 
-    done = await to_thread.run_sync(lambda: label_export.import_labels(services.store, services.feedback, lines()))
-    return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))
+        done = await to_thread.run_sync(lambda: label_export.import_labels(services.store, services.feedback, lines()))
+        return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))

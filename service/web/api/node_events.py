@@ -57,10 +57,10 @@ async def post_node_events(
     ] = None,
 ) -> NodeEventsAnswer:
     """Store node events; responds after the commit. An invalid line rejects only itself; duplicates change nothing."""
-    content = await request_body.read(request)
-    headers = dict(request.headers)
-    limiter = cast("CapacityLimiter", request.app.state.ingesting)
-    return await to_thread.run_sync(lambda: submit(services, content, headers, cluster=cluster), limiter=limiter)
+    async with request_body.body_of(request) as content:
+        headers = dict(request.headers)
+        limiter = cast("CapacityLimiter", request.app.state.ingesting)
+        return await to_thread.run_sync(lambda: submit(services, content, headers, cluster=cluster), limiter=limiter)
 
 
 def submit(

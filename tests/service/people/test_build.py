@@ -18,8 +18,20 @@ def test_by_default_no_external_authentication_is_configured() -> None:
 def test_each_login_method_needs_all_of_its_settings() -> None:
     whole = made(issuer="https://id.example", client_id="f", public_url="https://faultline.example/")
     assert whole.logins
-    assert made(proxy_secret="s").logins
+    assert made(proxy_secret="s" * 32).logins
     with pytest.raises(ConfigurationError, match="FAULTLINE_PUBLIC_URL"):
         made(issuer="https://id.example", client_id="f")
     with pytest.raises(ConfigurationError, match="FAULTLINE_ROLES"):
-        made(roles=(), proxy_secret="s")
+        made(roles=(), proxy_secret="s" * 32)
+
+
+@pytest.mark.parametrize("secret", ["", "short", "s" * 31, "ü" * 15])
+def test_a_proxy_secret_that_can_be_guessed_is_refused(secret: str) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_PROXY_SECRET"):
+        made(proxy_secret=secret)
+
+
+@pytest.mark.parametrize("roles", [("sre=root",), ("sre",), ("=admin",), ("sre=admin", "sre=viewer")])
+def test_wrong_roles_are_refused(roles: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_ROLES"):
+        made(roles=roles, proxy_secret="s" * 32)

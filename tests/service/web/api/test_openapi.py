@@ -57,6 +57,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
             who[role] = {"Cookie": f"{COOKIE}={work.accounts.log_in(account_id=made.id, lasts=LIFETIME)}"}
     api = schemathesis.openapi.from_asgi("/api/v1/openapi.json", world.app)
     api.config.generation.update(with_security_parameters=False)  # who asks is handed over: it is never what is wrong
+    rejected = api.config.checks.negative_data_rejection
+    rejected.expected_statuses = [*rejected.expected_statuses, "413"]  # too large
     with asgi.get_client(world.app) as asking:  # type: ignore[arg-type]  # Starlette's own type says the same in other words
         yield Described(world, who, api, asking)
     world.store.close()

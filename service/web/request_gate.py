@@ -1,0 +1,176 @@
+"""Checks before a request reaches the application: its origin, the caller's identity, and the size of its body.
+
+The framework reads the body of a request before it asks who sends it. This layer lies in front of it, so that nothing
+of a body is read for a caller who is not authenticated, and never more than the limit of the route.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from anyio import to_thread
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.errors import FieldError, Forbidden, TimedOut, TooLarge
+from service.web.auth import Principal, bearer_of, identify, tokens_required
+from service.web.services import Services
+
+API = "/api/v1"
+# Routes that answer without a login. They contain no data of jobs.
+PUBLIC = frozenset({"/login", "/login/oidc", "/login/oidc/callback", "/favicon.ico", f"{API}/openapi.json"}) | {
+    f"{prefix}/health/{probe}" for prefix in ("", API) for probe in ("live", "ready")
+}
+STATIC = "/static/"
+# Routes that read their body in pieces, with a limit of their own (service.web.request_body).
+STREAMED = frozenset({f"{API}/events", f"{API}/node-events", f"{API}/labels"})
+PUBLIC_BODY_BYTES = 64 * 1024
+BODY_BYTES = 1024 * 1024
+STREAMED_BODY_BYTES = 64 * 1024 * 1024
+BODY_S = 30.0  # for a whole body, or between two pieces of a streamed one
+STREAMED_BODY_S = 300.0  # for a whole streamed body
+# A proxy adds these headers. Without a login, only programs and browsers of this machine may use the service.
+FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
+FORWARDING_PREFIX = "x-forwarded-"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteClass:
+    """What a route accepts before its code runs: anonymous callers, and a body of at most `limit` bytes."""
+
+    public: bool
+    streamed: bool
+    limit: int
+
+
+_PUBLIC = RouteClass(public=True, streamed=False, limit=PUBLIC_BODY_BYTES)
+_STREAMED = RouteClass(public=False, streamed=True, limit=STREAMED_BODY_BYTES)
+_OTHER = RouteClass(public=False, streamed=False, limit=BODY_BYTES)
+
+
+def route_class(path: str) -> RouteClass:
+    """The class of a path. A path that is not listed needs a login, and its body is at most 1 MiB."""
+    if path in PUBLIC or path.startswith(STATIC):
+        return _PUBLIC
+    return _STREAMED if path in STREAMED else _OTHER
+
+
+def is_forwarded(headers: Mapping[str, str]) -> bool:
+    """Whether a request came through a proxy."""
+    return any(name in FORWARDING or name.startswith(FORWARDING_PREFIX) for name in headers)
+
+
+class RequestGate:
+    """Wraps the application. The identity is stored in the request's state for `service.web.auth.authorise`.
+
+    Args:
+        app: the wrapped application.
+        services: the services of the application.
+        body_s: seconds for a whole body, or between two pieces of a streamed one.
+    """
+
+    def __init__(self, app: ASGIApp, *, services: Services, body_s: float = BODY_S) -> None:
+        self._app = app
+        self._services = services
+        self._body_s = body_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection.
+
+        Raises:
+            Unauthorized: no valid login; nothing of the body was read.
+            Forbidden: the service has no login, and the request came through a proxy.
+            TooLarge: the body is larger than the route accepts.
+            TimedOut: the body did not arrive in time.
+        """
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        kind = route_class(request.url.path)
+        principal = await to_thread.run_sync(self._identified, request, kind)
+        if principal is not None:
+            request.state.identified = principal
+        _check_length(request, kind.limit)
+        if kind.streamed:
+            await self._app(scope, _limited(receive, kind.limit, self._body_s), send)
+            return
+        body = await _read(receive, kind.limit, self._body_s)
+        await self._app(scope, _replayed(body, receive), send)
+
+    def _identified(self, request: Request, kind: RouteClass) -> Principal | None:
+        if is_forwarded(request.headers) and not tokens_required(self._services):
+            expected = "no header of a proxy, because this service has no token and no account yet"
+            raise Forbidden(
+                "a service without a login answers requests of its own machine only: create a token first "
+                "(faultline token create NAME --scope admin)",
+                (FieldError("X-Forwarded-For", expected),),
+            )
+        return None if kind.public else identify(request, self._services, bearer_of(request))
+
+
+def _check_length(request: Request, limit: int) -> None:
+    given = request.headers.get("content-length", "")
+    if given.isascii() and given.isdigit() and int(given[:20]) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> TooLarge:
+    """The error of a body over a limit in bytes."""
+    expected = f"at most {limit} bytes"
+    return TooLarge(f"the body: expected {expected}", (FieldError("(body)", expected),))
+
+
+async def _read(receive: Receive, limit: int, seconds: float) -> list[Message]:
+    """The messages of a whole body: one of the body, or one of the end of the connection."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return [message]
+                body += message.get("body", b"")
+                if len(body) > limit:
+                    raise too_large(limit)
+                if not message.get("more_body", False):
+                    return [{"type": "http.request", "body": bytes(body), "more_body": False}]
+    except TimeoutError:
+        raise _timed_out(seconds) from None
+
+
+def _replayed(messages: list[Message], receive: Receive) -> Receive:
+    """A `receive` that first gives the messages that were read already."""
+
+    async def replayed() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return replayed
+
+
+def _limited(receive: Receive, limit: int, seconds: float) -> Receive:
+    """A `receive` that counts the bytes of a body and waits a limited time for each piece."""
+    taken, more = 0, True
+    ends = asyncio.get_running_loop().time() + STREAMED_BODY_S
+
+    async def limited() -> Message:
+        nonlocal taken, more
+        if not more:
+            return await receive()  # waits for the end of the connection
+        try:
+            async with asyncio.timeout(min(seconds, ends - asyncio.get_running_loop().time())):
+                message = await receive()
+        except TimeoutError:
+            raise _timed_out(seconds) from None
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if taken > limit:
+                raise too_large(limit)
+        return message
+
+    return limited
+
+
+def _timed_out(seconds: float) -> TimedOut:
+    return TimedOut(f"the body did not arrive within {seconds:g} seconds")

@@ -1,0 +1,113 @@
+"""A server process on all addresses, and raw connections to it."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.settings import default_model_dir
+from tests.labs.need import missing
+
+FAULTLINE = (sys.executable, "-m", "service")
+ROOT = Path(__file__).parents[2]
+PROXY_SECRET = "p" * 40
+
+
+def environment(folder: Path, **given: str) -> dict[str, str]:
+    """The environment of a process, with the settings in `given` and no others."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
+    database = f"sqlite:///{folder}/attacked.sqlite3"
+    model = str(default_model_dir())
+    settings = {
+        f"FAULTLINE_{name}": value for name, value in {"DATABASE_URL": database, "MODEL_DIR": model, **given}.items()
+    }
+    return {**own, "PYTHONPATH": str(ROOT), **settings}
+
+
+def faultline(folder: Path, *arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end."""
+    return subprocess.run(
+        [*FAULTLINE, *arguments],
+        env=environment(folder, **given),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: its process, port and the secret of a token for everything."""
+
+    process: int
+    port: int
+    token: str
+    folder: Path
+
+    @contextmanager
+    def connected(self) -> Iterator[socket.socket]:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as made:
+            yield made
+
+    def ask(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: bytes = b"") -> str:
+        """The whole response to one request on its own connection."""
+        with self.connected() as made:
+            made.sendall(request(path, {"Content-Length": str(len(body)), **(headers or {})}, method) + body)
+            return response(made)
+
+    def memory(self, which: str = "VmHWM") -> int:
+        """The peak (VmHWM) or present (VmRSS) memory of the process in KiB."""
+        found = re.search(rf"{which}:\s+(\d+)", Path(f"/proc/{self.process}/status").read_text(encoding="ascii"))
+        assert found is not None
+        return int(found[1])
+
+
+def request(path: str, headers: Mapping[str, str], method: str = "GET") -> bytes:
+    """The header of a request."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: faultline.example", "Connection: close"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def response(made: socket.socket) -> str:
+    """What the server sends until it closes the connection."""
+    received = b""
+    try:
+        while piece := made.recv(65_536):
+            received += piece
+    except ConnectionResetError:
+        pass
+    return received.decode("utf-8", "replace")
+
+
+@contextmanager
+def serving(folder: Path, **given: str) -> Iterator[Server]:
+    """A server with a fresh database, bound to all addresses."""
+    if not (default_model_dir() / "manifest.json").exists():
+        missing("no model is trained (make install)")
+    assert faultline(folder, "db", "upgrade").returncode == 0
+    token = faultline(folder, "token", "create", "test", "--scope", "admin").stdout.strip()
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*FAULTLINE, "serve", "--host", "0.0.0.0", "--port", "0"],
+            env=environment(folder, **given),
+            stdout=log,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert process.stderr is not None
+    try:
+        first = next((line for line in process.stderr if "Faultline is at" in line), "")
+        found = re.search(r":(\d+)\s*$", first)
+        assert found is not None, first
+        yield Server(process.pid, int(found[1]), token, folder)
+    finally:
+        process.terminate()
+        process.stderr.close()
+        process.wait(timeout=60)

@@ -1,0 +1,84 @@
+"""Callers without a login: their bodies are not read, and they can't keep others from the service."""
+
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+
+from tests.attack.server import PROXY_SECRET, Server, request, response
+
+HOSTILE = 60
+PIECE = b"x" * 65_536
+ROUTES = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/login", "/failures/1/hold", "/api/v1/nothing")
+
+
+def flood(server: Server, path: str, *, chunked: bool, pieces: int = 256) -> str:
+    """Send a body of up to 16 MiB without a login, as fast as the server takes it."""
+    length = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": str(pieces * len(PIECE))}
+    with server.connected() as made:
+        made.sendall(request(path, {**length, "Content-Type": "application/json"}, "POST"))
+        made.settimeout(10)
+        try:
+            for _ in range(pieces):
+                made.sendall((b"%x\r\n%s\r\n" % (len(PIECE), PIECE)) if chunked else PIECE)
+        except OSError:
+            pass  # refused and closed
+        return response(made)
+
+
+def test_bodies_of_strangers_fill_no_memory(server: Server) -> None:
+    bearer = {"Authorization": f"Bearer {server.token}"}
+    for path in ("/api/v1/stats", "/", "/failures", "/login"):
+        server.ask(path, bearer)
+    idle = server.memory()
+    with ThreadPoolExecutor(HOSTILE) as pool:
+        made = [
+            pool.submit(flood, server, ROUTES[number % len(ROUTES)], chunked=number % 2 == 0)
+            for number in range(HOSTILE)
+        ]
+        answers = [one.result() for one in made]
+    assert not any(" 200 " in answer[:20] or " 500 " in answer[:20] for answer in answers)
+    assert server.memory() <= 1.5 * idle
+    assert " 200 " in server.ask("/api/v1/stats", bearer)[:20]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_body_of_a_stranger_is_refused_before_it_is_sent(server: Server, path: str, *, chunked: bool) -> None:
+    length = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": "999999999"}
+    with server.connected() as made:
+        made.sendall(request(path, length, "POST"))
+        if path == "/login" and chunked:
+            made.sendall(b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
+        status = made.recv(12)
+    assert status in {b"HTTP/1.1 401", b"HTTP/1.1 413"}
+
+
+def test_an_oversized_body_of_a_known_caller_is_refused(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    with server.connected() as made:
+        made.sendall(request("/api/v1/policy:replay", headers | {"Transfer-Encoding": "chunked"}, "POST"))
+        made.sendall(b"%x\r\n" % (2 << 20) + b" " * (2 << 20) + b"\r\n")
+        assert made.recv(12) == b"HTTP/1.1 413"
+
+
+def test_half_open_requests_do_not_lock_others_out(server: Server) -> None:
+    bearer = {"Authorization": f"Bearer {server.token}"}
+    with ExitStack() as held:
+        for number in range(3 * 40):
+            made = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+            made.sendall(
+                [b"", b"GET / HTTP/1.1\r\nHost: x\r\n", request("/login", {"Content-Length": "9"}, "POST")][number % 3]
+            )
+        began = time.monotonic()
+        assert " 200 " in server.ask("/api/v1/stats", bearer)[:20]
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("secret", ["", " ", PROXY_SECRET[:-1], PROXY_SECRET + "p", "ü" * 20])
+def test_nobody_is_the_proxy_without_its_secret(server: Server, secret: str) -> None:
+    named = {"X-User": "root", "X-Groups": "sre"}
+    assert " 401 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": secret})[:20]
+    assert " 200 " in server.ask("/api/v1/stats", named | {"X-Faultline-Proxy-Secret": PROXY_SECRET})[:20]

@@ -1,0 +1,104 @@
+"""Requests are refused before their body is read."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from service.errors import TimedOut
+from service.web.request_gate import BODY_BYTES, PUBLIC_BODY_BYTES, RequestGate, is_forwarded
+from tests.service.web.world import World, event, lines
+
+POSTS = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/failures/1/hold", "/nothing")
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP"]
+)
+@pytest.mark.parametrize("path", ["/", "/login", "/api/v1/stats", "/health/live", "/static/faultline.css"])
+def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, header: str, path: str) -> None:
+    with world.client() as client:
+        assert client.get(path).status_code == 200
+        assert client.get(path, headers={header: "127.0.0.1"}).status_code == 403
+        bearer = {"Authorization": f"Bearer {world.token('read')}"}
+        assert client.get(path, headers={header: "127.0.0.1", **bearer}).status_code == 200
+
+
+def test_headers_of_programs_are_not_those_of_a_proxy() -> None:
+    assert not is_forwarded({"host": "localhost", "user-agent": "curl", "x-user": "ana", "x-forward": "x"})
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_nothing_of_a_strangers_body_is_read(guarded: World, path: str) -> None:
+    taken = 0
+
+    def body() -> Iterator[bytes]:
+        nonlocal taken
+        taken += 1
+        yield b"{}"
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"host", b"x"), (b"transfer-encoding", b"chunked")],
+        "server": ("x", 80),
+        "client": ("y", 1),
+        "scheme": "http",
+        "root_path": "",
+        "http_version": "1.1",
+    }
+    sent: list[Message] = []
+    pieces = body()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": next(pieces, b""), "more_body": True}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(guarded.app(scope, receive, send))
+    assert sent[0]["status"] == 401
+    assert taken == 0
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+@pytest.mark.parametrize(
+    ("path", "limit"), [("/login", PUBLIC_BODY_BYTES), ("/api/v1/policy:replay", BODY_BYTES), ("/views", BODY_BYTES)]
+)
+def test_a_body_is_limited_by_its_route(guarded: World, path: str, limit: int, *, chunked: bool) -> None:
+    content: Any = b" " * (limit + 1)
+    with guarded.client(guarded.token("admin")) as client:
+        answer = client.post(path, content=iter([content]) if chunked else content)
+        assert answer.status_code == 413
+        assert client.post(path, content=b" " * 100).status_code != 413
+
+
+def test_events_may_be_larger(guarded: World) -> None:
+    with guarded.client(guarded.token("ingest")) as client:
+        body = lines(event()) + b"\n" + b" " * (BODY_BYTES * 2)
+        assert client.post("/api/v1/events", content=body).json()["accepted"] == 1
+
+
+@pytest.mark.parametrize("path", ["/login", "/api/v1/events"])
+def test_a_body_that_never_ends_is_given_up(guarded: World, path: str) -> None:
+    token = guarded.token("ingest")
+
+    async def application(_scope: Any, receive: Any, _send: Any) -> None:
+        await receive()
+
+    async def never() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(_message: Message) -> None:
+        raise AssertionError
+
+    gate = RequestGate(application, services=guarded.services, body_s=0.05)
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+    with pytest.raises(TimedOut):
+        asyncio.run(gate(scope, never, send))
