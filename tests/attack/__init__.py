@@ -1,0 +1,1 @@
+"""Attacks on a running server: each test stands for a class of faults."""
