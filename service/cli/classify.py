@@ -9,23 +9,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from classifiers.case_builder import build_case
-from classifiers.contracts import LogStream, RawCase, Verdict
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.artifact import ModelError
-from classifiers.redaction import redact
 from service import settings
 from service.cli import exit_codes
 from service.cli.files import opened_input, opened_output
+from service.cli.verdict_of_event import case_of, wire
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
-from service.contracts.verdict import VerdictBody
 from service.errors import ModelUnavailable, UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
-from service.logs.text_cleaning import decode
-from service.pipeline.event_redaction import cleaned
-from service.recommend import event_facts, policy
-from service.recommend.advise import advise
+from service.recommend import policy
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -55,21 +49,6 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--output", type=Path, help="write here instead of standard output")
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
     parser.add_argument("--cluster", help="cluster name for records without one")
-
-
-def case_of(event: JobCompletion) -> RawCase:
-    """Return the case of an event with its inline tails, cleaned and redacted as in the service."""
-    streams = [
-        LogStream(
-            text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
-            rank=log.rank,
-            node=log.node,
-            stream=log.stream or "stderr",
-            missing=None if log.tail is not None else "given by its address only, which this command does not read",
-        )
-        for log in event.logs
-    ]
-    return build_case(cleaned(event), streams)
 
 
 def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Answer:
@@ -111,18 +90,6 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
         size += len(line)
     if batch:
         yield batch
-
-
-def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
-    """Return the verdict/1 object with the policy's advice for this one event, without history."""
-    return VerdictBody.from_verdict(
-        verdict,
-        advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules),
-        event_id=event.key(),
-        cluster=event.cluster,
-        job_id=event.job_id,
-        attempt=event.attempt,
-    ).to_wire()
 
 
 def classify(

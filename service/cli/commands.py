@@ -5,6 +5,7 @@ import importlib
 from importlib.metadata import version
 
 COMMANDS = {
+    "explain": "explain why a job failed from its logs alone",
     "serve": "run the API and the dashboard; with --with-worker also the worker",
     "worker": "consume job completions from Kafka",
     "classify": "classify the failed jobs in a file of events",

@@ -1,0 +1,55 @@
+"""The steps between an event and its printed verdict that commands share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from classifiers.case_builder import build_case
+from classifiers.contracts import LogStream, RawCase, Verdict
+from classifiers.redaction import redact
+from service.contracts.event import JobCompletion
+from service.contracts.verdict import VerdictBody
+from service.logs.text_cleaning import decode
+from service.pipeline.event_redaction import cleaned
+from service.recommend import event_facts, policy
+from service.recommend.advise import advise
+
+
+def case_of(event: JobCompletion, streams: Sequence[LogStream] | None = None) -> RawCase:
+    """Return the case of an event, cleaned and redacted as in the service.
+
+    Args:
+        event: the event.
+        streams: its logs, clean and redacted; None: its inline tails.
+    """
+    return build_case(cleaned(event), inline_streams(event) if streams is None else streams)
+
+
+def inline_streams(event: JobCompletion) -> list[LogStream]:
+    """Return the inline tails of an event, clean and redacted."""
+    return [
+        LogStream(
+            text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
+            rank=log.rank,
+            node=log.node,
+            stream=log.stream or "stderr",
+            missing=None if log.tail is not None else "given by its address only, which this command does not read",
+        )
+        for log in event.logs
+    ]
+
+
+def verdict_body(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> VerdictBody:
+    """Return the verdict with the policy's advice for this one event, without history."""
+    return VerdictBody.from_verdict(
+        verdict,
+        advise(verdict, event.facts(), event_facts.without_history(event, event.ended_at, rules), rules),
+        event_id=event.key(),
+        cluster=event.cluster,
+        job_id=event.job_id,
+        attempt=event.attempt,
+    )
+
+
+def wire(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> dict[str, Any]:
+    """Return `verdict_body` as a verdict/1 object."""
+    return verdict_body(event, verdict, rules).to_wire()

@@ -1,0 +1,242 @@
+"""An explanation: the verdict on raw logs, with the lines that matter at their places in the files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from classifiers.contracts import LogStream
+from classifiers.extraction.scan import tidy
+from classifiers.taxonomy import Role
+from service.contracts.event import JobCompletion, NodeEventIn, Status
+from service.contracts.verdict import EvidenceLine, VerdictBody
+from service.explain import job_facts
+from service.explain.file_names import Writer, writers
+from service.explain.job_facts import JobEnd
+from service.explain.read_logs import ReadLog
+
+SCHEMA: Final = "explanation/1"
+CLUSTER: Final = "local"
+# Lines shown of each role, in this order (judgement: what a person reads before opening the log).
+_SHOWN: Final[dict[Role, int]] = {"initiating": 4, "cascade": 3, "teardown": 1, "context": 2}
+_ROLES_OF_NODES: Final = frozenset({"node", "scheduler"})
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """One line that matters.
+
+    Attributes:
+        source: the file; "node event" or "scheduler" where it is from none.
+        line: its 1-based number; below 0: counted from the end of the file; None if unknown.
+        role: what the line is to the failure.
+        text: the line.
+        rank: the process that wrote it, None if unknown.
+        node: its node, None if unknown.
+    """
+
+    source: str
+    line: int | None
+    role: Role
+    text: str
+    rank: int | None = None
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """A log that was read: who wrote it, and what was left out."""
+
+    log: ReadLog
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The verdict on logs. `given` names the facts that the person gave; the others are guessed."""
+
+    body: VerdictBody
+    sources: tuple[LogSource, ...]
+    skipped: tuple[str, ...]
+    lines: tuple[ShownLine, ...]
+    end: JobEnd
+    given: frozenset[str]
+
+    @property
+    def shows_failure(self) -> bool:
+        """Whether anything shows the failure or a consequence of it: a line, or how the job ended."""
+        return self.end.status is not Status.FAILED or any(
+            line.role != "context" and not _is_fact(line) for line in self.body.evidence
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the explanation/1 object as JSON types."""
+        verdict = self.body.to_wire()
+        for line in verdict["evidence"]:  # a verdict numbers lines from the beginning only
+            line["line"] = line["line"] if (line["line"] or 0) > 0 else None
+        return {
+            "schema": SCHEMA,
+            "verdict": verdict,
+            "lines": [
+                {
+                    "file": line.source,
+                    "line": line.line if (line.line or 0) > 0 else None,
+                    "line_from_end": -line.line if line.line is not None and line.line < 0 else None,
+                    "role": line.role,
+                    "rank": line.rank,
+                    "node": line.node,
+                    "text": line.text,
+                }
+                for line in self.lines
+            ],
+            "logs": [
+                {
+                    "file": one.log.name,
+                    "bytes": one.log.size,
+                    "rank": one.writer.rank,
+                    "node": one.writer.node,
+                    "stream": one.writer.stream,
+                    "note": one.log.note,
+                }
+                for one in self.sources
+            ],
+            "skipped": list(self.skipped),
+            "assumed": {
+                name: value
+                for name, value in {
+                    "status": self.end.status.value,
+                    "exit_code": self.end.exit_code,
+                    "signal": self.end.signal,
+                    "scheduler": self.end.scheduler,
+                }.items()
+                if name not in self.given and value is not None
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """The logs and facts of one failed job, before classification."""
+
+    event: JobCompletion
+    streams: tuple[LogStream, ...]
+    sources: tuple[LogSource, ...]
+    skipped: tuple[str, ...]
+    end: JobEnd
+    given: frozenset[str]
+
+
+def prepare(
+    logs: Sequence[ReadLog],
+    *,
+    status: Status | None = None,
+    exit_code: int | None = None,
+    node_events: Sequence[NodeEventIn] = (),
+) -> ExplainRequest:
+    """Build the event and the log streams; what is not given is guessed from names and texts of the logs."""
+    sources, skipped = _sources(logs)
+    guessed = job_facts.guess(one.log.text for one in sources)
+    end = guessed
+    given: set[str] = set()
+    if status is not None:
+        end, given = replace(end, status=status), given | {"status"}
+    if exit_code is not None:
+        end, given = replace(end, exit_code=exit_code, signal=None), given | {"exit_code"}
+    if end.scheduler is None and any(one.writer.job for one in sources):
+        end = replace(end, scheduler="slurm")
+    times = [one.log.modified for one in sources if one.log.modified is not None]
+    event = JobCompletion(
+        cluster=CLUSTER,
+        job_id=next((one.writer.job for one in sources if one.writer.job), "log"),
+        status=end.status,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        scheduler=end.scheduler,
+        ended_at=max(times, default=datetime.now(UTC)),
+        nodes=tuple(dict.fromkeys(one.writer.node for one in sources if one.writer.node)),
+        node_events=tuple(node_events),
+    )
+    return ExplainRequest(event, tuple(map(_stream, sources)), sources, skipped, end, frozenset(given))
+
+
+def _sources(logs: Sequence[ReadLog]) -> tuple[tuple[LogSource, ...], tuple[str, ...]]:
+    """Return the logs with their writers; those of torchrun's earlier attempts are skipped, with the reason."""
+    found = [LogSource(log, writer) for log, writer in zip(logs, writers([one.name for one in logs]), strict=True)]
+    last = max((one.writer.attempt or 0 for one in found), default=0)
+    kept = tuple(one for one in found if one.writer.attempt is None or one.writer.attempt == last)
+    left = len(found) - len(kept)
+    return kept, (f"{left} logs of earlier attempts (attempt_{last} is the last)",) if left else ()
+
+
+def _stream(source: LogSource) -> LogStream:
+    windows = source.log.windows
+    return LogStream(
+        text=source.log.text,
+        rank=source.writer.rank,
+        node=source.writer.node,
+        stream=source.writer.stream,
+        first_line=windows[0][1] if windows else 1,
+        windows=windows if len(windows) > 1 else (),
+    )
+
+
+def explain(request: ExplainRequest, body: VerdictBody) -> Explanation:
+    """Return the explanation of a verdict on the request."""
+    return Explanation(
+        body=body,
+        sources=request.sources,
+        skipped=request.skipped,
+        lines=tuple(_shown_lines(body.evidence, request.sources)),
+        end=request.end,
+        given=request.given,
+    )
+
+
+def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource]) -> list[ShownLine]:
+    left = dict(_SHOWN)
+    if any(line.role == "initiating" and not _is_fact(line) for line in evidence):
+        left["context"] = 0
+    shown = []
+    for line in evidence:
+        if left[line.role] <= 0 or _is_fact(line):
+            continue
+        left[line.role] -= 1
+        if line.stream in _ROLES_OF_NODES:
+            source = "node event" if line.stream == "node" else line.stream
+        else:
+            source = _file_of(line, sources)
+        shown.append(ShownLine(source, line.line, line.role, line.text, line.rank, line.node))
+    return sorted(shown, key=lambda one: list(_SHOWN).index(one.role))
+
+
+def _is_fact(line: EvidenceLine) -> bool:
+    """Return whether a line only repeats how the job ended."""
+    return line.stream == "scheduler" and line.text.startswith("status=")
+
+
+def _file_of(line: EvidenceLine, sources: Sequence[LogSource]) -> str:
+    """Return the file that has a line of evidence: the one whose text at this number is the line's."""
+    if len(sources) == 1:
+        return sources[0].log.name
+    own = [one for one in sources if one.writer.stream == line.stream and one.writer.rank in {line.rank, None}]
+    for one in [*own, *sources]:
+        if line.line is not None and tidy(_text_at(one.log, line.line)) == line.text:
+            return one.log.name
+    return own[0].log.name if own else "log"
+
+
+def _text_at(log: ReadLog, number: int) -> str:
+    """Return the line of a number, empty if it was not read."""
+    for index, (offset, first) in enumerate(log.windows):
+        end = log.windows[index + 1][0] if index + 1 < len(log.windows) else len(log.text)
+        if (first > 0) != (number > 0) or number < first:
+            continue
+        at = offset
+        for _ in range(number - first):
+            at = log.text.find("\n", at, end) + 1
+            if at <= 0:
+                break
+        else:
+            newline = log.text.find("\n", at, end)
+            return log.text[at : newline if newline >= 0 else end]
+    return ""

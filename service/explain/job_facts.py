@@ -1,0 +1,74 @@
+"""Guesses how a job ended from the words of its log: status, exit code, signal and scheduler.
+
+Only lines of the schedulers, launchers and shells that ended the job count; what the program itself prints is evidence,
+no fact. Sources: slurmstepd and srun (Slurm 24.11), torchelastic's error report, kubectl, GNU make, Docker, GitHub
+Actions, GitLab CI, bash.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from service.contracts.event import Status
+
+_END: Final = 256 * 1024  # characters: these lines are at the end of a log
+_MOST: Final = 255
+
+_STATUS: Final = (
+    (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO TIME LIMIT\b"), Status.TIMEOUT),
+    (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO PREEMPTION\b"), Status.PREEMPTED),
+    (re.compile(r"(?i)\bCANCELLED AT \S+ DUE TO NODE FAILURE\b"), Status.NODE_FAIL),
+    (re.compile(r"(?i)\bDetected \d+ oom[-_]kill event|\bReason: +OOMKilled\b"), Status.OUT_OF_MEMORY),
+    (re.compile(r"\bslurmstepd: error: \*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT [-\dT:]+ \*\*\*"), Status.CANCELLED),
+)
+_EXIT_CODE: Final = re.compile(
+    r"^(?:[^\n]{0,80}?\bsrun: error: [^\n]{0,200}?: Exited with exit code (?P<srun>\d{1,3})"
+    r"|[^\n]{0,60}?##\[error\]Process completed with exit code (?P<actions>\d{1,3})"
+    r"|[^\n]{0,60}?ERROR: Job failed: exit (?:code|status) (?P<gitlab>\d{1,3})"
+    r"|[^\n]{0,60}?\bcommand terminated with exit code (?P<kubectl>\d{1,3})"
+    r"|[^\n]{0,80}?\bexit(?:ed with|s with|) (?:exit )?(?:code|status):? (?P<other>\d{1,3})\b"
+    r"|[^\n]{0,80}?\b[Ee]xit(?:code| ?[Cc]ode|_code) ?[:=] ?(?P<report>-?\d{1,3})\b"
+    r"|g?make(?:\[\d+\])?: \*\*\* [^\n]{0,200}? Error (?P<make>\d{1,3})$)",
+    re.MULTILINE,
+)
+_SIGNALLED: Final = re.compile(
+    r"^(?:[^\n]{0,200}?: line \d{1,6}: +\d{1,8} )?(?P<name>Segmentation fault|Killed|Aborted|Bus error"
+    r"|Illegal instruction|Floating point exception|Terminated)(?: +\(core dumped\))?(?=\s|$)",
+    re.MULTILINE,
+)
+_SIGNAL_NUMBER: Final = {
+    "Segmentation fault": 11, "Killed": 9, "Aborted": 6, "Bus error": 7, "Illegal instruction": 4,
+    "Floating point exception": 8, "Terminated": 15,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """How a job ended; None where the log does not show it."""
+
+    status: Status = Status.FAILED
+    exit_code: int | None = None
+    signal: int | None = None
+    scheduler: str | None = None
+
+
+def guess(texts: Iterable[str]) -> JobEnd:
+    """Guess how a job ended from its logs."""
+    ends = [text[-_END:] for text in texts]
+    whole = "\n".join(ends)
+    status = next((status for pattern, status in _STATUS if pattern.search(whole)), Status.FAILED)
+    code = _reported_code(whole)
+    signal: int | None = None
+    if code is None:
+        signal = next((_SIGNAL_NUMBER[found["name"]] for found in reversed(list(_SIGNALLED.finditer(whole)))), None)
+    elif code < 0:  # as Python reports a process that a signal ended
+        signal, code = -code, None
+    is_slurm = "slurmstepd: " in whole or "srun: " in whole
+    return JobEnd(status, code, signal, "slurm" if is_slurm else None)
+
+
+def _reported_code(text: str) -> int | None:
+    """Return the last exit code other than 0 that a launcher reports; a negative one is a signal."""
+    codes = [int(value) for found in _EXIT_CODE.finditer(text) for value in found.groups() if value is not None]
+    return next((code for code in reversed(codes) if code and abs(code) <= _MOST), None)

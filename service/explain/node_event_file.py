@@ -1,0 +1,87 @@
+"""Reads the node events of a job from a file: JSON in any accepted format, or lines of a kernel or of syslog."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+
+from classifiers.redaction import redact
+from service.contracts.event import LOGS_MOST, NodeEventIn
+from service.errors import InvalidInput, UnreadableRecord
+from service.formats import node_events
+from service.formats.read_outcome import Skipped
+from service.logs.text_cleaning import decode
+
+_DMESG: Final = re.compile(r"\[(?P<at>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] (?P<text>.+)")
+_DMESG_TIME: Final = "%a %b %d %H:%M:%S %Y"
+_TEXT_MOST: Final = 2_000
+
+
+def read(data: bytes, name: str, cluster: str) -> list[NodeEventIn]:
+    """Return the node events of a file, one JSON value or one line each; a JSON array holds several.
+
+    A line of plain text without time and node is a node event of unknown time on an unknown node.
+
+    Raises:
+        InvalidInput: a JSON value is no node event, or there are too many.
+    """
+    found = list(_events(data, name, cluster))
+    if len(found) > LOGS_MOST:
+        raise InvalidInput(f"{name}: expected at most {LOGS_MOST:,} node events, got {len(found):,}")
+    return found
+
+
+def _events(data: bytes, name: str, cluster: str) -> Iterator[NodeEventIn]:
+    stripped = data.strip()
+    if stripped.startswith((b"[{", b"[\n", b"[\r", b"[ {")):
+        with suppress(orjson.JSONDecodeError):
+            for number, value in enumerate(orjson.loads(stripped), 1):
+                yield from _from_json(value, f"{name}: entry {number}", cluster)
+            return
+    for number, line in enumerate(decode(data).splitlines(), 1):
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("{"):
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise InvalidInput(f"{name}: line {number}: not JSON: {error}") from None
+            yield from _from_json(value, f"{name}: line {number}", cluster)
+        else:
+            yield from _from_text(line.strip(), cluster)
+
+
+def _from_json(value: Any, where: str, cluster: str) -> Iterator[NodeEventIn]:
+    if isinstance(value, dict) and set(value) <= {"text", "at", "node", "source"}:
+        try:  # as in `node_events` of job-completion/1
+            yield NodeEventIn.model_validate(value)
+        except ValueError as error:
+            raise InvalidInput(f"{where}: not a node event: {error}") from None
+        return
+    try:
+        yield from _parsed(orjson.dumps(value), cluster)
+    except UnreadableRecord as error:
+        raise InvalidInput(f"{where}: {error.reason}") from None
+
+
+def _from_text(line: str, cluster: str) -> Iterator[NodeEventIn]:
+    dmesg = _DMESG.match(line)
+    if dmesg is not None:
+        with suppress(ValueError):
+            at = datetime.strptime(dmesg["at"], _DMESG_TIME).replace(tzinfo=UTC)
+            yield NodeEventIn(at=at, source="kernel", text=redact(dmesg["text"])[:_TEXT_MOST])
+            return
+    try:
+        yield from _parsed(line.encode("utf-8", "replace"), cluster)
+    except UnreadableRecord:
+        yield NodeEventIn(text=redact(line)[:_TEXT_MOST])
+
+
+def _parsed(record: bytes, cluster: str) -> list[NodeEventIn]:
+    found = node_events.parse(record, cluster=cluster)
+    if isinstance(found, Skipped):
+        return []
+    return [NodeEventIn(at=one.at, node=one.node, source=one.source, text=one.text) for one in found.events]

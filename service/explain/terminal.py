@@ -1,0 +1,216 @@
+"""Prints an explanation as text for a terminal: wrapped to its width, with colours only where they are wanted."""
+
+import os
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Final, Literal
+
+from service.contracts.verdict import VerdictBody
+from service.explain.explanation import Explanation, ShownLine
+from service.formatting import escape_invisible
+from service.web.pages import display_names
+
+ColorChoice = Literal["auto", "always", "never"]
+
+_WIDTH: Final = 100  # columns where the output is no terminal
+_NARROWEST: Final = 40
+_WIDEST: Final = 160
+_LABEL: Final = 12  # columns of the labels at the left
+_LINES_OF_TEXT: Final = 4  # rows of one log line
+_MITIGATIONS: Final = 3
+_LEAST_SHARE: Final = 0.05  # of a mitigation that is printed (judgement)
+_LEAST_CONFIDENCE: Final = 0.8
+
+_BOLD: Final = "1"
+_DIM: Final = "2"
+_RED: Final = "31"
+_GREEN: Final = "32"
+_YELLOW: Final = "33"
+_CYAN: Final = "36"
+_ROLE_COLOR: Final = {"initiating": _RED, "cascade": _YELLOW, "teardown": _DIM, "context": _DIM}
+_DECISION_COLOR: Final = {"stop": _RED, "resubmit_now": _GREEN, "resubmit_after": _GREEN}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Width in columns, and whether to use colours."""
+
+    width: int = _WIDTH
+    colors: bool = False
+
+    def paint(self, text: str, *codes: str) -> str:
+        """Return the text in colours."""
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colors and text else text
+
+
+def style_of(out: IO[str], choice: ColorChoice, environ: Mapping[str, str] | None = None) -> Style:
+    """Return the style for an output.
+
+    Colours are used on a terminal unless NO_COLOR is set (no-color.org) or the terminal is `dumb`; the width is the
+    terminal's, or that of COLUMNS.
+    """
+    env = os.environ if environ is None else environ
+    is_terminal = out.isatty()
+    wanted = choice == "always" or (
+        choice == "auto" and is_terminal and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+    )
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if is_terminal or env.get("COLUMNS") else _WIDTH
+    return Style(max(_NARROWEST, min(_WIDEST, width)), wanted)
+
+
+def text_of(explanation: Explanation, style: Style) -> str:
+    """Return the explanation as text."""
+    return "\n".join(_Printer(explanation, style).rows()) + "\n"
+
+
+class _Printer:
+    def __init__(self, explanation: Explanation, style: Style) -> None:
+        self._explanation = explanation
+        self._body: VerdictBody = explanation.body
+        self._style = style
+
+    def rows(self) -> Iterator[str]:
+        yield from self._headline()
+        yield ""
+        yield from self._lines()
+        yield from self._origin()
+        yield from self._advice()
+        yield from self._basis()
+
+    def _headline(self) -> Iterator[str]:
+        body, style = self._body, self._style
+        name = f"{display_names.word('side', body.side).capitalize()} side: {display_names.title(body.cause)}"
+        code = f"({body.cause})"
+        if not self._explanation.shows_failure:
+            yield style.paint("Not sure: these logs show no failure.", _BOLD, _YELLOW)
+            yield from self._wrapped(f"The best guess is {name} {code}, {_percent(body.confidence)} sure of the side.")
+            return
+        if body.abstained:
+            yield style.paint("Not sure.", _BOLD, _YELLOW) + " Best guess: " + style.paint(name, _BOLD) + f" {code}"
+        else:
+            yield style.paint(name, _BOLD) + f" {code}"
+        sure = f"{_percent(body.confidence)} sure of the side"
+        if not body.abstained:
+            sure += f" ({display_names.confidence(body.confidence, abstained=False)})"
+        yield from self._wrapped(f"{self._summary()} {sure[0].upper()}{sure[1:]}.")
+        others = [code for code in body.cause_top if code != body.cause]
+        if others and (body.abstained or body.confidence < _LEAST_CONFIDENCE):
+            named = ", ".join(f"{display_names.title(code)} ({code})" for code in others)
+            yield from self._wrapped(f"Also possible: {named}.")
+
+    def _summary(self) -> str:
+        """The sentences on the cause; the first line is shown below, so it is left out here."""
+        first = next((line.text for line in self._body.evidence if line.role == "initiating"), None)
+        text = self._body.explanation
+        if first is not None:
+            head, found, _ = text.rpartition(f": {first[:40]}")
+            text = head[: head.rfind(". ") + 1] or text if found else text
+        return text
+
+    def _lines(self) -> Iterator[str]:
+        lines = self._explanation.lines
+        if not lines:
+            return
+        yield self._style.paint("Lines that matter", _BOLD)
+        places = [_place(line) for line in lines]
+        column = min(max(map(len, places)), self._style.width // 3)
+        for line, place in zip(lines, places, strict=True):
+            yield from self._line(line, place, column)
+        yield ""
+
+    def _line(self, line: ShownLine, place: str, column: int) -> Iterator[str]:
+        style = self._style
+        role = display_names.word("role", line.role, "says")
+        indent = 2 + len("initiating") + 2 + column + 2
+        rank = f"[rank {line.rank}] " if line.rank is not None and len(self._explanation.sources) > 1 else ""
+        text = _visible(line.text)
+        room = max(20, style.width - indent)
+        rows = textwrap.wrap(
+            f"{rank}{text}", room, max_lines=_LINES_OF_TEXT, placeholder=" …", break_on_hyphens=False
+        ) or [""]
+        head = f"  {style.paint(f'{role:10}', _ROLE_COLOR[line.role])}  "
+        if len(place) > column:
+            yield head + style.paint(place, _CYAN)
+            head = " " * (indent - column - 2)
+            place = ""
+        yield head + style.paint(f"{place:{column}}", _CYAN) + "  " + rows[0]
+        yield from (" " * indent + row for row in rows[1:])
+
+    def _origin(self) -> Iterator[str]:
+        suspect = self._body.suspect
+        if suspect is None:
+            return
+        parts = [f"rank {suspect.rank}"] if suspect.rank is not None else []
+        parts += [f"GPU {suspect.gpu}"] if suspect.gpu is not None else []
+        parts += [f"node {suspect.node}"] if suspect.node is not None else []
+        if parts:
+            yield from self._labelled("Began at", _visible(", ".join(parts)))
+
+    def _advice(self) -> Iterator[str]:
+        body = self._body
+        prefix = f"{body.rule}: "
+        reason = next((one.removeprefix(prefix) for one in body.reasons if one.startswith(prefix)), "")
+        decision = display_names.word("decision", body.decision, "says")
+        yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
+        shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
+        for number, one in enumerate(shown):
+            yield from self._labelled("" if number else "What to do", f"{number + 1}. {_visible(one.text)}")
+
+    def _basis(self) -> Iterator[str]:
+        explanation = self._explanation
+        known = [explanation.end.status.value.replace("_", " ")]
+        if explanation.end.exit_code is not None:
+            known.append(f"exit code {explanation.end.exit_code}")
+        if explanation.end.signal is not None:
+            known.append(f"signal {explanation.end.signal}")
+        guessed = {"status", "exit_code"} - explanation.given
+        note = " (guessed from the log)" if guessed == {"status", "exit_code"} else ""
+        yield from self._labelled("Job end", ", ".join(known) + note)
+        size = sum(one.log.size for one in explanation.sources)
+        count = len(explanation.sources)
+        yield from self._labelled("Read", f"{count} {'log' if count == 1 else 'logs'}, {_bytes(size)}")
+        notes = [f"{one.log.name}: {one.log.note}" for one in explanation.sources if one.log.note]
+        for note in [*notes[:3], *([f"and {len(notes) - 3} more"] if len(notes) > 3 else []), *explanation.skipped]:  # noqa: PLR2004
+            yield from self._labelled("", _visible(note))
+        yield from (row for one in self._missing()[:3] for row in self._labelled("Missing", _visible(one)))
+
+    def _missing(self) -> Sequence[str]:
+        return [one for one in self._body.missing if "did not answer" in one]
+
+    def _wrapped(self, text: str) -> list[str]:
+        return textwrap.wrap(_visible(text), self._style.width, break_on_hyphens=False)
+
+    def _labelled(self, label: str, text: str, color: str = "") -> Iterator[str]:
+        rows = textwrap.wrap(_visible(text), self._style.width - _LABEL, break_on_hyphens=False) or [""]
+        head = self._style.paint(f"{label:{_LABEL}}", _BOLD)
+        first, _, rest = rows[0].partition(". ")
+        if color and rest:
+            rows[0] = f"{self._style.paint(first + '.', color)} {rest}"
+        yield f"{head}{rows[0]}"
+        yield from (" " * _LABEL + row for row in rows[1:])
+
+
+def _percent(share: float) -> str:
+    """Return a probability in percent; never 100 %, because no verdict is certain."""
+    return f"{min(99, round(100 * share))} %"
+
+
+def _place(line: ShownLine) -> str:
+    return _visible(line.source if line.line is None else f"{line.source}:{line.line}")
+
+
+def _visible(text: str) -> str:
+    """Return the text with control characters made visible, on one line."""
+    return str(escape_invisible(text.replace("\n", " ").replace("\t", " ")))
+
+
+def _bytes(count: int) -> str:
+    """Return a number of bytes for people."""
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:  # noqa: PLR2004 - of each unit
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"

@@ -1,0 +1,216 @@
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import zstandard
+
+from classifiers.model import artifact, training
+from service.__main__ import main
+from tests.classifiers.conftest import KINDS, labelled
+
+SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"  # a token's shape, nobody's token
+KEY_ERROR = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nKeyError: 'lr_5'\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trained, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
+    where = tmp_path_factory.mktemp("model") / "model"
+    artifact.save(trained, where)
+    return where
+
+
+class Explain:
+    """Runs the command with the small model."""
+
+    def __init__(self, model: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+        self._model = model
+        self._capture = capsysbinary
+        self.error = ""
+
+    def code(self, *arguments: Any) -> int:
+        """The exit code; `error` holds what was printed on standard error."""
+        code = main(["explain", *map(str, arguments), "--model", str(self._model)])
+        self.error = self._capture.readouterr().err.decode()
+        return code
+
+    def text(self, *arguments: Any) -> str:
+        """What is printed, on success."""
+        assert main(["explain", *map(str, arguments), "--model", str(self._model)]) == 0
+        return self._capture.readouterr().out.decode()
+
+    def json(self, *arguments: Any) -> dict[str, Any]:
+        """The object that is printed with `--json`."""
+        found: dict[str, Any] = orjson.loads(self.text(*arguments, "--json"))
+        return found
+
+
+@pytest.fixture
+def explain(model: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> Explain:
+    return Explain(model, capsysbinary)
+
+
+def log(path: Path, text: str | bytes = KEY_ERROR) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_the_verdict_the_line_and_the_advice_are_printed(explain: Explain, tmp_path: Path) -> None:
+    shown = explain.text(log(tmp_path / "train.log"))
+    assert "User side: Buggy Code (USER.1)" in shown
+    assert "train.log:3" in shown
+    assert "KeyError: 'lr_5'" in shown
+    assert "Do not resubmit unchanged." in shown
+    assert "What to do  1." in shown
+    assert "\x1b" not in shown
+
+
+def test_json_holds_the_verdict_and_the_places_of_its_lines(explain: Explain, tmp_path: Path) -> None:
+    found = explain.json(log(tmp_path / "train.log"))
+    assert found["schema"] == "explanation/1"
+    assert found["verdict"]["cause"] == "USER.1"
+    first = found["lines"][0]
+    assert (first["line"], first["role"], first["text"]) == (3, "initiating", "KeyError: 'lr_5'")
+    assert first["file"].endswith("train.log")
+    assert found["assumed"]["status"] == "failed"
+
+
+def test_the_verdict_is_that_of_the_same_event(
+    explain: Explain, model: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    found = explain.json(log(tmp_path / "train.log"), "--status", "failed", "--exit-code", "1")["verdict"]
+    event = {
+        "cluster": "c", "job_id": "1", "status": "failed", "exit_code": 1, "ended_at": "2026-11-20T10:00:00Z",
+        "logs": [{"stream": "stderr", "tail": KEY_ERROR}],
+    }  # fmt: skip
+    source = log(tmp_path / "event.json", orjson.dumps(event))
+    assert main(["classify", str(source), "--model", str(model)]) == 0
+    classified = orjson.loads(capsysbinary.readouterr().out)
+    for name in ("side", "cause", "category", "confidence", "evidence", "decision", "fingerprint", "mitigations"):
+        assert found[name] == classified[name], name
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+        (".zst", zstandard.ZstdCompressor().compress),
+        ("", gzip.compress),
+    ],
+)
+def test_compressed_logs_are_read(explain: Explain, tmp_path: Path, suffix: str, pack: Any) -> None:
+    found = explain.json(log(tmp_path / f"train.log{suffix}", pack(KEY_ERROR.encode())))
+    assert found["lines"][0]["text"] == "KeyError: 'lr_5'"
+
+
+def test_standard_input_is_read(explain: Explain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(KEY_ERROR.encode())))
+    assert explain.json("-")["lines"][0]["file"] == "standard input"
+
+
+def test_a_folder_is_searched_for_logs(explain: Explain, tmp_path: Path) -> None:
+    log(tmp_path / "run" / "rank_0.log", "step 1 loss 2.1\n" * 20)
+    log(tmp_path / "run" / "rank_1.log")
+    log(tmp_path / "run" / "model.bin", bytes(range(256)) * 40)
+    found = explain.json(tmp_path / "run")
+    assert [(one["file"].rsplit("/", 1)[-1], one["rank"]) for one in found["logs"]] == [
+        ("rank_0.log", 0),
+        ("rank_1.log", 1),
+    ]
+    assert found["verdict"]["suspect"]["rank"] == 1
+    assert found["lines"][0]["file"].endswith("rank_1.log")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file"),
+        (b"", "the log is empty"),
+        (b"  \n\n", "the log is empty"),
+        (b"\x7fELF\x02\x01\x01\x00" + bytes(range(256)) * 8, "not a text file"),
+        (gzip.compress(b"x" * 10_000)[:12] + b"\xff" * 30, "damaged"),
+    ],
+)
+def test_an_unusable_log_is_one_line_and_a_usage_error(
+    explain: Explain, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "job.log"
+    if content is not None:
+        path.write_bytes(content)
+    assert explain.code(path) == 2
+    assert message in explain.error
+    assert "job.log" in explain.error
+    assert explain.error.count("\n") == 1
+
+
+def test_secrets_are_not_printed(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "train.log", f"ValueError: login with {SECRET} failed\n")
+    assert SECRET not in explain.text(path)
+    assert SECRET not in orjson.dumps(explain.json(path)).decode()
+    assert "[redacted]" in explain.text(path)
+
+
+def test_control_characters_of_logs_and_names_are_made_visible(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "a\x1b]0;x\x07.log", "ValueError: \u202edrow\x9b31m\n")
+    shown = explain.text(path)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
+    assert "[U+202E]" in shown
+
+
+def test_colours_only_where_they_are_wanted(explain: Explain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = log(tmp_path / "train.log")
+    assert "\x1b[" in explain.text(path, "--color", "always")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.chdir(tmp_path)
+    rows = explain.text("train.log").splitlines()
+    assert max(map(len, rows)) <= 60
+
+
+def test_a_file_too_large_to_be_read_whole_is_said_to_be(explain: Explain, tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    with path.open("wb") as file:
+        file.write(b"starting\n")
+        for _ in range(90):
+            file.write(b"step 1 loss 2.125 lr 0.1 throughput 12345 tokens/s rank 0 epoch 1\n" * 16_000)
+        file.write(b"one\n" + KEY_ERROR.encode() + b"bye\n")
+    found = explain.json(path)
+    assert "first and last" in found["logs"][0]["note"]
+    assert (found["lines"][0]["line"], found["lines"][0]["line_from_end"]) == (None, 2)
+    assert "train.log:-2" in explain.text(path)
+
+
+def test_lines_of_a_long_log_have_their_numbers(explain: Explain, tmp_path: Path) -> None:
+    text = "start\n" + "step 1 loss 2.125 lr 0.1 throughput 12345 tokens per second\n" * 100_000 + KEY_ERROR
+    found = explain.json(log(tmp_path / "train.log", text))
+    assert found["lines"][0]["line"] == 100_004
+    assert "its beginning" in found["logs"][0]["note"]
+    assert explain.json(log(tmp_path / "train.log.gz", gzip.compress(text.encode())))["lines"][0]["line"] == 100_004
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_other_encodings_are_read(explain: Explain, tmp_path: Path, encoding: str) -> None:
+    path = log(tmp_path / "train.log", KEY_ERROR.replace("\n", "\r\n").encode(encoding))
+    assert explain.json(path)["lines"][0]["text"] == "KeyError: 'lr_5'"
+
+
+def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
+    events = log(
+        tmp_path / "dmesg.txt",
+        "[Fri Nov 20 03:41:52 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n",
+    )
+    path = log(tmp_path / "train.log", "RuntimeError: CUDA error: unspecified launch failure\n")
+    found = explain.json(path, "--node-events", events)
+    assert any(line["stream"] == "node" for line in found["verdict"]["evidence"])
+
+
+def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_path: Path) -> None:
+    assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", "step 1 loss 2\nall done\n"))
