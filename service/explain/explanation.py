@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from classifiers.contracts import LogStream
-from classifiers.extraction.scan import tidy
+from classifiers.extraction.line_shapes import contains_any
+from classifiers.extraction.scan import ERROR_WORDS, tidy
 from classifiers.taxonomy import Role
 from service.contracts.event import JobCompletion, NodeEventIn, Status
 from service.contracts.verdict import EvidenceLine, VerdictBody
@@ -64,9 +65,15 @@ class Explanation:
 
     @property
     def shows_failure(self) -> bool:
-        """Whether anything shows the failure or a consequence of it: a line, or how the job ended."""
+        """Whether anything shows the failure: a known message, words of failure, or how the job ended.
+
+        Of a log without any, the classifier takes the last lines, which may be the end of a run without failure.
+        """
         return self.end.status is not Status.FAILED or any(
-            line.role != "context" and not _is_fact(line) for line in self.body.evidence
+            line.role != "context"
+            and not _is_fact(line)
+            and (line.signature is not None or contains_any(line.text.lower(), ERROR_WORDS))
+            for line in self.body.evidence
         )
 
     def to_wire(self) -> dict[str, Any]:
@@ -77,6 +84,7 @@ class Explanation:
         return {
             "schema": SCHEMA,
             "verdict": verdict,
+            "shows_failure": self.shows_failure,
             "lines": [
                 {
                     "file": line.source,

@@ -23,6 +23,10 @@ _MITIGATIONS: Final = 3
 _LEAST_SHARE: Final = 0.05  # of a mitigation that is printed (judgement)
 _LEAST_CONFIDENCE: Final = 0.8
 
+_NO_FAILURE: Final = (
+    "If the job failed, add the log of its standard error, of its other ranks or of its launcher, or say how it ended "
+    "(--status, --exit-code)."
+)
 _BOLD: Final = "1"
 _DIM: Final = "2"
 _RED: Final = "31"
@@ -85,7 +89,6 @@ class _Printer:
         code = f"({body.cause})"
         if not self._explanation.shows_failure:
             yield style.paint("Not sure: these logs show no failure.", _BOLD, _YELLOW)
-            yield from self._wrapped(f"The best guess is {name} {code}, {_percent(body.confidence)} sure of the side.")
             return
         if body.abstained:
             yield style.paint("Not sure.", _BOLD, _YELLOW) + " Best guess: " + style.paint(name, _BOLD) + f" {code}"
@@ -111,7 +114,7 @@ class _Printer:
 
     def _lines(self) -> Iterator[str]:
         lines = self._explanation.lines
-        if not lines:
+        if not lines or not self._explanation.shows_failure:
             return
         yield self._style.paint("Lines that matter", _BOLD)
         places = [_place(line) for line in lines]
@@ -149,6 +152,9 @@ class _Printer:
             yield from self._labelled("Began at", _visible(", ".join(parts)))
 
     def _advice(self) -> Iterator[str]:
+        if not self._explanation.shows_failure:
+            yield from self._labelled("What to do", _NO_FAILURE)
+            return
         body = self._body
         prefix = f"{body.rule}: "
         reason = next((one.removeprefix(prefix) for one in body.reasons if one.startswith(prefix)), "")
