@@ -37,6 +37,7 @@ def job_facts(event: Any) -> JobFacts:
     labels = _field(event, "labels")
     return JobFacts(
         status=str(_field(event, "status") or "failed"),
+        job_id=_text(_field(event, "job_id")),
         exit_code=_whole(_field(event, "exit_code")),
         signal=_whole(_field(event, "signal")),
         scheduler=_text(_field(event, "scheduler")),

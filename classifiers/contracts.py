@@ -55,6 +55,7 @@ class JobFacts:
     """
 
     status: str
+    job_id: str | None = None
     exit_code: int | None = None
     signal: int | None = None
     scheduler: str | None = None
@@ -96,6 +97,7 @@ class Evidence:
         stream: the name of its stream; "node" for a node event, "scheduler" for the scheduler's message.
         line: its 1-based number in the file of the stream, None if unknown.
         signature: the id of the catalogue entry that matches it, None without one.
+        note: why it is not used as evidence, None if it is.
     """
 
     text: str
@@ -105,6 +107,7 @@ class Evidence:
     stream: str = "stderr"
     line: int | None = None
     signature: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

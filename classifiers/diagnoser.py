@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from classifiers import owner_summary, signatures
-from classifiers.contracts import RawCase, Verdict
+from classifiers.contracts import Evidence, RawCase, Verdict
 from classifiers.extraction.evidence_items import ExtractedCase
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
@@ -52,6 +52,12 @@ def rules_version(catalogue: Catalogue) -> str:
             ).encode()
         )
     return f"signatures {len(catalogue.entries)}-{total.hexdigest()[:8]}"
+
+
+def _shown(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """The first lines of evidence, and the node events that were set aside."""
+    used = [one for one in evidence if one.note is None]
+    return (*used[:SHOWN_EVIDENCE], *(one for one in evidence if one.note is not None))
 
 
 class Diagnoser:
@@ -114,7 +120,7 @@ class Diagnoser:
             explanation=owner_summary.explanation(case, cause, category, abstained=abstained),
             model=self.model,
             rules=self.rules,
-            evidence=case.evidence[:SHOWN_EVIDENCE],
+            evidence=_shown(case.evidence),
             suspect=case.suspect,
             missing=case.missing,
             progress=case.progress,

@@ -44,6 +44,8 @@ class EvidenceItem:
         ends_process: whether its process does not go on after it: a traceback's final line, a decisive entry.
         rank_from_stream: whether `rank` is only that of the stream.
         raised_at: function and source line where the exception was raised, "" if unknown.
+        set_aside: why a node event is not used as evidence, None if it is.
+        uncorroborated: whether a node event is used although nothing but itself speaks for it.
     """
 
     text: str
@@ -70,6 +72,8 @@ class EvidenceItem:
     ends_process: bool = False
     rank_from_stream: bool = False
     raised_at: str = ""
+    set_aside: str | None = None
+    uncorroborated: bool = False
 
     @property
     def message(self) -> str:

@@ -29,6 +29,7 @@ _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
 _MOST_MISSING: Final = 20  # entries (judgement)
+_MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 
 
 def scheduler_message(raw: RawCase) -> str:
@@ -67,8 +68,8 @@ class Extractor:
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
         texts = [strip_colors(one.text).replace("\n", " ") for one in raw.node_events]
         events = [(text, self._scanner.scan(text)) for text in texts]
-        scanned = (*(one.lines for one in streams), *(lines for _, lines in events))
-        present = frozenset(hit.id for lines in scanned for line in lines for hit in line.hits)
+        # Without node events: what a log's line means must not change with what a node happens to report.
+        present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
         return Extraction(raw, streams, events, present)
 
     def _scan_scheduler(self, message: str) -> list[ScannedLine]:
@@ -84,7 +85,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     raw, items, findings = extraction.raw, extraction.items, extraction.findings
     case = Case(
         job=raw.job,
-        evidence=tuple(_evidence(item, extraction.streams) for item in items),
+        evidence=tuple(_evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:_MOST_SET_ASIDE]]),
         suspect=extraction.suspect,
         progress=extraction.progress,
         missing=_missing(raw, findings.missing),
@@ -119,6 +120,7 @@ def _evidence(item: EvidenceItem, streams: Sequence[StreamText]) -> Evidence:
         stream=name,
         line=_line_in_file(stream, item) if stream is not None and not stream.is_scheduler else None,
         signature=best.id if best is not None else None,
+        note=item.set_aside,
     )
 
 

@@ -24,6 +24,7 @@ _RETRY: Final = re.compile(
 )
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
+_WARNING_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
@@ -149,8 +150,11 @@ def _leading_hit(hits: Sequence[Signature]) -> Signature:
 
 
 def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
-    if entry.strength != "decisive" and _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE):
-        return "context", Onset.NEUTRAL  # the program itself logs it as information
+    if entry.strength != "decisive":
+        if "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE):
+            return "context", Onset.NEUTRAL  # the program itself logs it as information
+        if "socket.cpp:" in facts.line.text[:_RETRY_RANGE] and _WARNING_GLOG.search(facts.line.text, 0, _RETRY_RANGE):
+            return "initiating", Onset.RETRIED  # c10d tries the next address, or the same one again
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):
         return "initiating", Onset.WEAK_ENTRY_EXCEPTION
     return "initiating", _BY_STRENGTH[entry.strength]

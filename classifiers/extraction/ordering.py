@@ -16,7 +16,8 @@ _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
 # All of these are a judgement.
 _MOST_ITEMS: Final = 24
-_MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 8, "cascade": 6, "teardown": 4, "context": 10}
+_MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 4, "cascade": 8, "teardown": 4, "context": 10}
+_MOST_BEGINNINGS: Final = 4
 _ALIKE_RANKS: Final = 3  # as many ranks print start-up words alike
 _FIRST_RANKS: Final = 3  # of the ranks that complain at once, so many count as first
 _AT_ONCE_S: Final = 2.0
@@ -192,6 +193,26 @@ def prefer_rank(rank: int) -> Callable[[EvidenceItem], tuple[int, int, bool, flo
         return role, onset, other, time, position
 
     return key
+
+
+def name_few_beginnings(items: Sequence[EvidenceItem]) -> None:
+    """Leave the first beginning and at most three more that stand beside it; the others become consequences.
+
+    Args:
+        items: all items, sorted; changed in place.
+    """
+    beginnings = [item for item in items if item.role == "initiating"]
+    if not beginnings:
+        return
+    first = beginnings[0]
+    is_own = first.onset < Onset.LIKELY_CONSEQUENCE
+    kept = 1
+    for item in beginnings[1:]:
+        beside = item.onset <= Onset.WEAK_ENTRY if is_own else item.onset <= first.onset
+        if beside and kept < _MOST_BEGINNINGS and not item.reports_exit:
+            kept += 1
+        else:
+            item.role = "cascade" if item.hits or item.exception else "context"
 
 
 def limit(items: Sequence[EvidenceItem]) -> list[EvidenceItem]:

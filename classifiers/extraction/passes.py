@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from classifiers.contracts import Progress, RawCase, Suspect
-from classifiers.extraction import failure_stage, ordering, training_progress
-from classifiers.extraction.evidence_items import NODE, EvidenceItem
+from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
+from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
@@ -28,13 +28,14 @@ class Extraction:
         raw: the case.
         streams: its log streams and, last, the scheduler's message.
         node_events: the text of each node event, and the lines that the scanner found in it.
-        present: ids of all catalogue entries that match a line of the case.
+        present: ids of all catalogue entries that match a line of the logs or of the scheduler's message.
         findings: evidence items, process exits and missing ranks.
         attributions: who printed which line, by stream; None for a stream without text and the scheduler's message.
         suspect: the suspect.
         progress: the progress of the run.
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
+        set_aside: node events that have nothing to do with the failure.
     """
 
     raw: RawCase
@@ -47,6 +48,7 @@ class Extraction:
     progress: Progress | None = None
     ranks_seen: int = 0
     stage: failure_stage.StageCues = field(default_factory=failure_stage.StageCues)
+    set_aside: list[EvidenceItem] = field(default_factory=list)
 
     @property
     def items(self) -> list[EvidenceItem]:
@@ -74,7 +76,8 @@ def read_node_events(extraction: Extraction) -> None:
     """Read the node events; one without a catalogue entry is no beginning."""
     for event, (text, lines) in zip(extraction.raw.node_events, extraction.node_events, strict=True):
         line = lines[0] if lines else ScannedLine(0, 1, text)
-        hits = applicable_hits(line, extraction.raw, NODE, extraction.present)
+        present = extraction.present | {hit.id for hit in line.hits}
+        hits = applicable_hits(line, extraction.raw, NODE, present)
         role, onset = classify_line(LineFacts(line, text, hits))
         if role == "initiating" and not hits:
             role, onset = "context", Onset.NEUTRAL
@@ -105,8 +108,24 @@ def fold_repeats(extraction: Extraction) -> None:
     extraction.findings.items = ordering.fold_repeats(extraction.items)
 
 
+def withdraw_survived_in_logs(extraction: Extraction) -> None:
+    """Withdraw trouble after which the run went on, by the logs alone."""
+    progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
+    ordering.withdraw_survived([item for item in extraction.items if item.line_number is not None], progress)
+
+
+def judge_node_events(extraction: Extraction) -> None:
+    """Set aside the node events that have nothing to do with the failure."""
+    if extraction.node_events:
+        extraction.findings.items, extraction.set_aside = event_relevance.judge_node_events(
+            extraction.raw, extraction.streams, extraction.items, extraction.attributions
+        )
+
+
 def withdraw_survived(extraction: Extraction) -> None:
-    """Withdraw trouble after which the run went on."""
+    """Withdraw trouble after which the run went on, where a node event shows a beginning."""
+    if not extraction.node_events:
+        return
     progress = [one.progress_lines if one is not None else None for one in extraction.attributions]
     ordering.withdraw_survived(extraction.items, progress)
 
@@ -148,6 +167,12 @@ def choose_suspect(extraction: Extraction) -> None:
     extraction.ranks_seen = ranks_seen(extraction.raw, findings.items)
 
 
+def name_few_beginnings(extraction: Extraction) -> None:
+    """Leave few lines as beginnings."""
+    ordering.name_few_beginnings(extraction.items)
+    extraction.items.sort(key=lambda item: ROLE_ORDER[item.role])
+
+
 def limit_items(extraction: Extraction) -> None:
     """Keep the first items of each role."""
     extraction.findings.items = ordering.limit(extraction.items)
@@ -163,12 +188,15 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the node events", read_node_events),
     ("add sampled lines", add_sampled_lines),
     ("fold repeats", fold_repeats),
-    ("withdraw survived trouble", withdraw_survived),
+    ("withdraw survived trouble", withdraw_survived_in_logs),
+    ("judge the node events", judge_node_events),
+    ("withdraw survived trouble again", withdraw_survived),
     ("promote the first sign", promote_first_sign),
     ("sort", sort_items),
     ("infer ranks", infer_ranks),
     ("read the progress", read_progress),
     ("choose the suspect", choose_suspect),
+    ("name few beginnings", name_few_beginnings),
     ("limit", limit_items),
     ("read the stage", read_stage),
 )

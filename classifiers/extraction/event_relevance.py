@@ -1,0 +1,170 @@
+"""Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from classifiers.contracts import RawCase
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.onset import Onset
+from classifiers.extraction.stream_reader import StreamText
+from classifiers.relevance import node_events
+from classifiers.relevance.node_events import EventSeen, JobSeen, Support
+from classifiers.relevance.records import short_name
+
+_END_RANGE: Final = 1_500  # characters at the end of a log that are searched for a time (judgement)
+_HALF_HOUR_S: Final = 1_800
+_YEAR_S: Final = 366 * 86_400
+_LARGEST_ZONE_S: Final = 14 * 3_600
+# Judgement: a log ends at most so long before its job, or clocks are set otherwise.
+_LOG_ENDS_WITHIN_S: Final = 2_700
+_USED_PORTS: Final = re.compile(
+    r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})"
+    r"|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
+)
+_PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
+_VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
+_FRONT: Final = 40_000  # characters of a log in which devices are searched (judgement)
+
+
+def judge_node_events(
+    raw: RawCase,
+    streams: Sequence[StreamText],
+    items: Sequence[EvidenceItem],
+    attributions: Sequence[LineAttribution | None],
+) -> tuple[list[EvidenceItem], list[EvidenceItem]]:
+    """Separate the node events that have nothing to do with the failure from the other items.
+
+    Args:
+        raw: the case.
+        streams: its texts.
+        items: its evidence items; those of node events are in the order of the events.
+        attributions: who printed which line, by stream.
+
+    Returns:
+        The items without those events, and the events among them that the catalogue knows, each with the reason.
+    """
+    of_logs = [item for item in items if item.stream < len(streams)]
+    events = [item for item in items if item.stream >= len(streams)]
+    suspects = [(index, item) for index, item in enumerate(events) if item.hits]
+    used: list[EvidenceItem] = []
+    set_aside: list[EvidenceItem] = []
+    if suspects:
+        clock = _ClockOfLogs(raw, streams)
+        job = _job_seen(raw, streams, of_logs, attributions, clock)
+        seen = [_event_seen(raw, index, item, clock) for index, item in enumerate(events)]
+        judged = node_events.judge([seen[index] for index, _ in suspects], seen, job)
+        for (_, item), judgement in zip(suspects, judged, strict=True):
+            if judgement.reason is not None:
+                item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, judgement.reason.value
+                set_aside.append(item)
+            else:
+                item.uncorroborated = judgement.support is Support.ALONE
+                used.append(item)
+    if not used and len(raw.streams) <= 1:
+        for item in of_logs:  # the places in the one log are order enough, as without any event
+            item.time = None
+    return [*of_logs, *used], set_aside
+
+
+def _event_seen(raw: RawCase, index: int, item: EvidenceItem, clock: "_ClockOfLogs") -> EventSeen:
+    event = raw.node_events[index]
+    return EventSeen(
+        index=index,
+        text=item.text,
+        node=event.node,
+        source=event.source,
+        time=clock.of(event.at),
+        entries=tuple(hit.id for hit in item.hits),
+    )
+
+
+def _job_seen(
+    raw: RawCase,
+    streams: Sequence[StreamText],
+    of_logs: Sequence[EvidenceItem],
+    attributions: Sequence[LineAttribution | None],
+    clock: "_ClockOfLogs",
+) -> JobSeen:
+    own = [item for item in of_logs if _is_own_failure(item)]
+    others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
+    times = [item.time for item in others if item.time is not None and item.role in {"initiating", "cascade"}]
+    last_progress = [
+        time
+        for one in attributions
+        if one is not None and (time := one.progress_lines.last_time()) is not None
+    ]
+    texts = [one.text for one in streams if not one.is_scheduler]
+    return JobSeen(
+        nodes=frozenset(short_name(node) for node in raw.job.nodes),
+        job_id=raw.job.job_id,
+        status=raw.job.status,
+        own_entries=[frozenset(hit.id for hit in item.hits) for item in own],
+        other_entries=frozenset(hit.id for item in others for hit in item.hits),
+        started=clock.of(raw.job.started_at),
+        last_progress=max(last_progress, default=None),
+        failed=min(times, default=None),
+        ended=clock.of(raw.job.ended_at),
+        mentions=lambda text: any(text in one for one in texts),
+        ports=frozenset(name for text in texts for name in _used_ports(text)),
+        gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(raw.job.nodes) <= 1 else frozenset(),
+    )
+
+
+def _is_own_failure(item: EvidenceItem) -> bool:
+    """Whether a process reports a failure of its own by a line."""
+    return (
+        item.role == "initiating"
+        and not item.from_scheduler
+        and not item.reports_exit
+        and item.onset < Onset.LIKELY_CONSEQUENCE
+    )
+
+
+def _used_ports(text: str) -> list[str]:
+    if "NET/" not in text and "_IFNAME" not in text and "IB_HCA" not in text:
+        return []
+    found = _USED_PORTS.finditer(text, 0, _FRONT)
+    return [name for hit in found for name in _PORT_NAME.findall(next(filter(None, hit.groups())).lower())]
+
+
+def _visible_gpus(text: str) -> list[int]:
+    if "VISIBLE_DEVICES" not in text:
+        return []
+    return [int(one) for hit in _VISIBLE_GPUS.finditer(text, 0, _FRONT) for one in hit[1].split(",")]
+
+
+class _ClockOfLogs:
+    """Turns instants into seconds into the year by the clock that the logs use.
+
+    Logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
+    minutes: so whole half hours between both are the zone.
+    """
+
+    def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
+        ended = _seconds(raw.job.ended_at) if raw.job.ended_at is not None else None
+        ends = [time for one in streams if not one.is_scheduler and (time := _last_time(one.text)) is not None]
+        self._shift: float | None = 0.0
+        if ended is not None and ends:
+            behind = max(ends) - ended
+            zone = round(behind / _HALF_HOUR_S) * _HALF_HOUR_S if abs(behind) > _LOG_ENDS_WITHIN_S else 0
+            is_zone = abs(zone) <= _LARGEST_ZONE_S and abs(behind - zone) <= _HALF_HOUR_S / 2
+            self._shift = float(zone) if is_zone or zone == 0 else None
+
+    def of(self, at: datetime | None) -> float | None:
+        """An instant by the clock of the logs, None if unknown."""
+        return None if at is None or self._shift is None else _seconds(at) + self._shift
+
+
+def _seconds(at: datetime) -> float:
+    time = time_of(at.astimezone(UTC).isoformat())
+    assert time is not None
+    return time
+
+
+def _last_time(text: str) -> float | None:
+    lines = text[-_END_RANGE:].split("\n")
+    return next((time for time in map(time_of, reversed(lines)) if time is not None), None)

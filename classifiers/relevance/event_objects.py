@@ -1,0 +1,109 @@
+"""What the text of a node event names: device, port, file server, process, job; and whether it reports a recovery."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+_RANGE: Final = 600  # characters of an event that are read (judgement)
+
+_GPU: Final = re.compile(r"\bGPU[ :#]{0,2}(\d{1,2})\b|\bgpu=\"?(\d{1,2})\b|\bnvidia(\d{1,2})\b|\bcuda:(\d{1,2})\b")
+_PCI: Final = re.compile(r"\b(?:[0-9a-f]{4,8}:)?([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b")
+_PORT: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b")
+_SERVER: Final = re.compile(r"(?i)\bserver (\S{2,80}?)(?=[\s,:]|$)|\\\\([\w.-]{1,60})|\b([\w.-]{1,40}-(?:OST|MDT)[0-9a-f]{4})")
+_MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
+_DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
+_PID: Final = re.compile(r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?process (\d{2,8})\b|\btask=[^,]{1,40},pid=(\d{2,8})")
+_PROCESS_NAME: Final = re.compile(
+    r"\bname=([\w.<>-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),|^([\w.-]{2,30}) invoked oom-killer"
+    r"|\btask ([\w.-]{2,30}):\d+ blocked|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
+)
+_JOB: Final = re.compile(r"(?i)\bjob(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b")
+_POD: Final = re.compile(r"(?i)\bpod[s ]?[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
+_SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
+_NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
+
+_CORRECTED: Final = re.compile(
+    r"(?i)(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b|\bcompletion polled\b"
+    r"|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b|\bno action (?:is )?(?:needed|required)\b|\binformational\b"
+    r"|\brecovered\b|\bwithin limits\b|\bbelow threshold\b|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
+)
+_UNCORRECTED: Final = re.compile(r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover|\bfatal\b(?<!non-fatal)")
+_RECOVERY: Final = re.compile(
+    r"(?i)\bOK\b|\blink (?:is )?up\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done|succeeded))\b"
+    r"|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready| status is now: nodeready)"
+    r"|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b|\bresponding again\b|\bnow healthy\b"
+    r"|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b|\bremapped successfully\b|\breset (?:complete|succeeded|done)"
+    r"|\breturned to service\b|\bundrain|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+)
+_MANAGEMENT: Final = re.compile(r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b")
+_PROGRAMS: Final = ("python", "pt_main", "pt_data", "pt_auto", "ray::", "torchrun", "train", "mpirun", "orted", "ray", "java")
+# Programs of notebooks and of the node itself, which no batch job starts.
+_OTHER_PROGRAMS: Final = ("jupyter", "ipykernel", "xorg", "gnome", "node_exporter", "dcgm", "prometheus", "telegraf", "cron", "sshd")
+
+
+@dataclass(frozen=True, slots=True)
+class EventObjects:
+    """What an event's text names.
+
+    Attributes:
+        gpus: indexes of GPUs.
+        names: devices, ports, servers and disks, in lower case.
+        mounts: paths.
+        pids: process ids.
+        programs: names of processes, in lower case.
+        jobs: ids of jobs of a scheduler.
+        pods: pods as namespace/name.
+        nodes: nodes, without their domain, in lower case.
+        is_corrected: whether the event itself says that nothing was lost.
+        is_recovery: whether it reports that something works again.
+        of_node: whether it is of a slice of the node's own services.
+        of_management: whether it is of a management port or controller.
+    """
+
+    gpus: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+    mounts: frozenset[str] = frozenset()
+    pids: frozenset[str] = frozenset()
+    programs: frozenset[str] = frozenset()
+    jobs: frozenset[str] = frozenset()
+    pods: frozenset[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    is_corrected: bool = False
+    is_recovery: bool = False
+    of_node: bool = False
+    of_management: bool = False
+
+    def shares(self, other: "EventObjects") -> bool:
+        """Whether both name the same device, port, server or disk."""
+        return not self.gpus.isdisjoint(other.gpus) or not self.names.isdisjoint(other.names)
+
+    @property
+    def of_other_program(self) -> bool:
+        """Whether it names processes none of which a training job starts."""
+        return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
+
+
+@lru_cache(maxsize=4_096)
+def read_objects(text: str) -> EventObjects:
+    """What the text of an event names."""
+    text = text[:_RANGE]
+    low = text.lower()
+    return EventObjects(
+        gpus=frozenset(int(one) for one in _found(_GPU, text)),
+        names=frozenset([*_found(_PCI, low), *_found(_PORT, low), *_found(_SERVER, low), *_found(_DISK, low)]),
+        mounts=frozenset(one.rstrip("/") for one in _found(_MOUNT, text)),
+        pids=frozenset(_found(_PID, text)),
+        programs=frozenset(_found(_PROCESS_NAME, low)),
+        jobs=frozenset(_found(_JOB, low)),
+        pods=frozenset(_found(_POD, low)),
+        nodes=frozenset(one.split(".", 1)[0] for one in _found(_NODE, low)),
+        is_corrected=_CORRECTED.search(text) is not None and _UNCORRECTED.search(text) is None,
+        is_recovery=_RECOVERY.search(text) is not None,
+        of_node=_SLICE.search(text) is not None,
+        of_management=_MANAGEMENT.search(text) is not None,
+    )
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [group for hit in pattern.finditer(text) for group in hit.groups() if group is not None]

@@ -1,0 +1,103 @@
+"""What node events do to a job, read from event_rules.toml and checked."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal, get_args
+
+from classifiers import signatures
+
+Object = Literal["gpu", "process", "port", "filesystem", "disk", "node", "service"]
+Effect = Literal["ends", "stalls", "degrades", "follows"]
+_FILE: Final = "event_rules.toml"
+_KEYS: Final = frozenset(
+    {"id", "title", "signatures", "object", "effect", "persists", "explains", "status", "within_s", "source"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventRule:
+    """What a kind of node event does to a job; event_rules.toml explains the fields.
+
+    Attributes:
+        id: its name.
+        title: the event in words.
+        object: what the event is about.
+        effect: what it does to a job that uses the object.
+        persists: whether the state lasts until a repair.
+        explains: ids of the catalogue entries that it makes a log show.
+        status: statuses by which a scheduler confirms it.
+        within_s: how long after the event the failure shows at the latest, in seconds; 0 where it persists.
+        source: where this is known from.
+    """
+
+    id: str
+    title: str
+    object: Object
+    effect: Effect
+    persists: bool
+    explains: frozenset[str]
+    status: frozenset[str]
+    within_s: int
+    source: str
+
+
+@cache
+def load() -> Mapping[str, EventRule]:
+    """The rule of each catalogue entry that has one, by the entry's id; read once.
+
+    Raises:
+        ValueError: the file contradicts its format or the catalogue; the message names the rule.
+    """
+    known = frozenset(entry.id for entry in signatures.packaged().entries)
+    raw = tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
+    waits = frozenset(_resolve(raw["waits"], known, "waits"))
+    rules: dict[str, EventRule] = {}
+    for row in raw["rule"]:
+        rule = _parse(row, known, waits)
+        for entry in _resolve(row["signatures"], known, rule.id):
+            if entry in rules:
+                raise ValueError(f"{_FILE}: {rule.id}: signatures: {entry} belongs to rule {rules[entry].id} already")
+            rules[entry] = rule
+    return rules
+
+
+def _parse(row: Mapping[str, Any], known: frozenset[str], waits: frozenset[str]) -> EventRule:
+    where = f"{_FILE}: {row.get('id', '(no id)')}"
+    unknown = set(row) - _KEYS
+    if unknown:
+        raise ValueError(f"{where}: unknown field {min(unknown)}")
+    if row["object"] not in get_args(Object) or row["effect"] not in get_args(Effect):
+        raise ValueError(f"{where}: object or effect: expected a known one, got {row['object']!r}, {row['effect']!r}")
+    persists, within_s = bool(row.get("persists", False)), int(row.get("within_s", 0))
+    if persists == bool(within_s):
+        raise ValueError(f"{where}: expected either persists or within_s")
+    return EventRule(
+        id=row["id"],
+        title=row["title"],
+        object=row["object"],
+        effect=row["effect"],
+        persists=persists,
+        explains=frozenset(_resolve(row["explains"], known, row["id"])) | (waits if _cuts_off(row) else frozenset()),
+        status=frozenset(row["status"]),
+        within_s=within_s,
+        source=row["source"],
+    )
+
+
+def _cuts_off(row: Mapping[str, Any]) -> bool:
+    """Whether the other processes of the job lose one."""
+    return row["effect"] in {"ends", "stalls"} and row["object"] != "filesystem"
+
+
+def _resolve(names: list[str], known: frozenset[str], rule: str) -> list[str]:
+    """The ids that names stand for; a name may end in "*"."""
+    found = []
+    for name in names:
+        some = [one for one in known if one == name or (name.endswith("*") and one.startswith(name[:-1]))]
+        if not some:
+            raise ValueError(f"{_FILE}: {rule}: no catalogue entry is named {name}")
+        found += sorted(some)
+    return found

@@ -1,0 +1,297 @@
+"""Which node events may have begun a failure. Pure: the same observations give the same answers.
+
+A node's message is a suspect, not a cause: nodes always emit corrected errors, flapping ports that nobody uses, and
+yesterday's repairs. So each event is asked questions. One that speaks against it sets it aside, with the reason that a
+page shows. What is left is used where the log shows something that such an event explains (event_rules.toml), where the
+scheduler confirms it, or where the log shows no failure of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from classifiers.relevance.event_objects import EventObjects, read_objects
+from classifiers.relevance.event_rules import EventRule, load
+from classifiers.relevance.records import short_name
+
+# Judgement: clocks of nodes and logs agree to this, in seconds.
+CLOCK_SKEW_S: Final = 30.0
+# Judgement: an event that is later than the job's end by more than this is of a clock that is set otherwise.
+_CLOCK_BROKEN_S: Final = 6 * 3600.0
+# Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
+_LONGEST_WAIT_S: Final = 2_400.0
+
+
+class Reason(StrEnum):
+    """Why an event is not used as evidence."""
+
+    CORRECTED = "it was corrected or harmless by its own words"
+    RECOVERED = "it recovered before the failure"
+    OTHER_NODE = "it is of a node that the job did not use"
+    OTHER_DEVICE = "it is of a device that the job does not use"
+    OTHER_PROCESS = "it is of a process of another job or of the node itself"
+    SURVIVED = "the job made progress afterwards"
+    LATER = "it came after the failure"
+    LONG_BEFORE = "it came long before the failure"
+    NOT_SHOWN = "the log shows a failure that it does not explain"
+    NO_TRACE = "nothing in the log or from the scheduler fits it"
+
+
+class Support(StrEnum):
+    """What speaks for an event that is used."""
+
+    LOG = "the log shows what such an event causes"
+    SCHEDULER = "the scheduler confirms it"
+    SECOND_SOURCE = "a second source reports it"
+    ALONE = "the log shows no other beginning"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """A node event that the signature catalogue knows.
+
+    Attributes:
+        index: its place among the events of the case.
+        text: its text.
+        node: its node, None if unknown.
+        source: who reports it, None if unknown.
+        time: seconds into the year by the clock of the log, None if unknown.
+        entries: ids of the entries that match it as a beginning.
+    """
+
+    index: int
+    text: str
+    node: str | None
+    source: str | None
+    time: float | None
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """What log and scheduler show of the job.
+
+    Attributes:
+        nodes: short names of its nodes.
+        job_id: its id, None if unknown.
+        status: how it ended.
+        own_entries: ids of the catalogue entries on lines by which its processes report a failure of their own, by line.
+        other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
+        started: when it started, in seconds into the year; None if unknown. So the further times.
+        last_progress: when its last progress was.
+        failed: when its first line of failure was.
+        ended: when it ended.
+        mentions: whether a text is in its logs.
+        ports: names of the network ports that its logs say it uses.
+        gpus: indexes of the GPUs that its logs say it uses.
+    """
+
+    nodes: frozenset[str]
+    job_id: str | None
+    status: str
+    own_entries: Sequence[frozenset[str]]
+    other_entries: frozenset[str]
+    started: float | None
+    last_progress: float | None
+    failed: float | None
+    ended: float | None
+    mentions: Callable[[str], bool]
+    ports: frozenset[str] = frozenset()
+    gpus: frozenset[int] = frozenset()
+
+    @property
+    def failed_or_ended(self) -> float | None:
+        """When its first line of failure was, else when it ended."""
+        return self.failed if self.failed is not None else self.ended
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether an event may have begun the failure.
+
+    Attributes:
+        index: its place among the events of the case.
+        reason: why it is not used; None if it is used.
+        support: what speaks for it; None if it is not used.
+        fits_log: whether the log shows what such an event causes.
+    """
+
+    index: int
+    reason: Reason | None = None
+    support: Support | None = None
+    fits_log: bool = False
+
+
+@dataclass(slots=True)
+class _Candidate:
+    event: EventSeen
+    objects: EventObjects
+    rules: tuple[EventRule, ...]
+    fits: bool = False
+    confirmed: bool = False
+    reason: Reason | None = field(default=None)
+
+
+def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: JobSeen) -> list[Judgement]:
+    """Whether each event may have begun the failure.
+
+    Args:
+        events: the events in question.
+        recoveries: events that may report a recovery; those in question may be among them.
+        job: what log and scheduler show of the job.
+    """
+    rules = load()
+    ends = [(one, objects) for one in recoveries if (objects := read_objects(one.text)).is_recovery]
+    found = []
+    for event in events:
+        own = tuple({rule.id: rule for entry in event.entries if (rule := rules.get(entry)) is not None}.values())
+        one = _Candidate(event, read_objects(event.text), own)
+        explained = frozenset().union(*(rule.explains for rule in own), event.entries)
+        one.fits = any(not entries.isdisjoint(explained) for entries in job.own_entries)
+        one.fits = one.fits or (not job.own_entries and not job.other_entries.isdisjoint(explained))
+        one.confirmed = any(job.status in rule.status for rule in own)
+        one.reason = _reason(one, ends, job)
+        found.append(one)
+    return [_judgement(one, found) for one in found]
+
+
+def _judgement(one: _Candidate, all_of_them: Sequence[_Candidate]) -> Judgement:
+    if one.reason is not None:
+        return Judgement(one.event.index, reason=one.reason, fits_log=one.fits)
+    support = Support.ALONE
+    if one.fits:
+        support = Support.LOG
+    elif one.confirmed:
+        support = Support.SCHEDULER
+    elif any(_is_second_source(one, other) for other in all_of_them):
+        support = Support.SECOND_SOURCE
+    return Judgement(one.event.index, support=support, fits_log=one.fits)
+
+
+def _is_second_source(one: _Candidate, other: _Candidate) -> bool:
+    """Whether another source reports the same of the same node."""
+    return (
+        other.reason is None
+        and other.event.source != one.event.source
+        and other.event.node == one.event.node
+        and any(rule in other.rules for rule in one.rules)
+    )
+
+
+def _reason(one: _Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> Reason | None:
+    """Why a candidate is not used, None if nothing speaks against it."""
+    for ask in (_asks_words, _asks_node, _asks_process, _asks_device):
+        reason = ask(one, job)
+        if reason is not None:
+            return reason
+    if _has_recovered(one, ends, job):
+        return Reason.RECOVERED
+    return _asks_time(one, job) or _asks_log(one, job)
+
+
+def _asks_words(one: _Candidate, _job: JobSeen) -> Reason | None:
+    return Reason.CORRECTED if one.objects.is_corrected else None
+
+
+def _asks_node(one: _Candidate, job: JobSeen) -> Reason | None:
+    """An event of another node counts only where it is of a shared service, or names one of the job's nodes."""
+    if not job.nodes:
+        return None
+    named = one.objects.nodes
+    if any(rule.object == "node" for rule in one.rules) and named and _are_hosts(named) and named.isdisjoint(job.nodes):
+        return Reason.OTHER_NODE
+    node = one.event.node
+    if node is None or short_name(node) in job.nodes or not named.isdisjoint(job.nodes):
+        return None
+    if any(name in one.event.text for name in job.nodes):
+        return None
+    is_shared = any(rule.object == "service" for rule in one.rules)
+    return None if is_shared and (one.fits or not job.own_entries) else Reason.OTHER_NODE
+
+
+def _are_hosts(names: frozenset[str]) -> bool:
+    """Whether words after "node" look like host names: they have a digit."""
+    return all(any(char.isdigit() for char in name) for name in names)
+
+
+def _asks_process(one: _Candidate, job: JobSeen) -> Reason | None:
+    objects = one.objects
+    if objects.of_other_program:
+        return Reason.OTHER_PROCESS
+    if objects.jobs and job.job_id is not None and not any(one in job.job_id for one in objects.jobs):
+        return Reason.OTHER_PROCESS
+    if not any(rule.object == "process" for rule in one.rules):
+        return None
+    if objects.of_node:
+        return Reason.OTHER_PROCESS
+    if objects.pods and job.job_id is not None and "/" in job.job_id:
+        name = job.job_id.rsplit("/", 1)[-1]
+        if not any(name in pod for pod in objects.pods):
+            return Reason.OTHER_PROCESS
+    return None
+
+
+def _asks_device(one: _Candidate, job: JobSeen) -> Reason | None:
+    kinds = {rule.object for rule in one.rules}
+    if "port" in kinds:
+        if one.objects.of_management:
+            return Reason.OTHER_DEVICE
+        ports = frozenset(name for name in one.objects.names if ":" not in name)
+        if job.ports and ports and ports.isdisjoint(job.ports):
+            return Reason.OTHER_DEVICE
+    if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
+        return Reason.OTHER_DEVICE
+    if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
+        return Reason.OTHER_DEVICE
+    return None
+
+
+def _has_recovered(one: _Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
+    """Whether a later event reports that the same object works again, before the failure."""
+    event = one.event
+    for end, objects in ends:
+        if end.index == event.index or end.node != event.node:
+            continue
+        if event.time is not None and end.time is not None:
+            if end.time < event.time:
+                continue
+        elif end.index < event.index:
+            continue
+        failed = job.failed_or_ended
+        if end.time is not None and failed is not None and end.time > failed and one.fits:
+            continue  # it was down while the job failed
+        same_rule = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
+        if one.objects.shares(objects) or same_rule:
+            return True
+    return False
+
+
+def _asks_time(one: _Candidate, job: JobSeen) -> Reason | None:
+    time = one.event.time
+    failed = job.failed_or_ended
+    if time is None or failed is None or (job.ended is not None and time > job.ended + _CLOCK_BROKEN_S):
+        return None
+    if time > failed + CLOCK_SKEW_S and job.failed is not None and job.own_entries:
+        return Reason.LATER
+    persists = any(rule.persists for rule in one.rules)
+    if any(rule.effect == "ends" for rule in one.rules):
+        last = job.last_progress
+        if last is not None and time < last - CLOCK_SKEW_S - 60:
+            return Reason.SURVIVED
+        if job.started is not None and time < job.started - CLOCK_SKEW_S and not (persists and one.fits):
+            return Reason.LONG_BEFORE
+    if not persists:
+        within = max((rule.within_s for rule in one.rules), default=3_600)
+        if time < failed - within - (_LONGEST_WAIT_S if job.failed is None else CLOCK_SKEW_S):
+            return Reason.LONG_BEFORE
+    return None
+
+
+def _asks_log(one: _Candidate, job: JobSeen) -> Reason | None:
+    if one.fits or one.confirmed:
+        return None
+    if job.own_entries:
+        return Reason.NOT_SHOWN
+    weak = not one.rules or all(rule.effect in {"degrades", "follows"} for rule in one.rules)
+    return Reason.NO_TRACE if weak and not any(rule.persists for rule in one.rules) else None
