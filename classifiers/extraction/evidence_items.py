@@ -38,6 +38,7 @@ class EvidenceItem:
         from_scheduler: whether it is part of the scheduler's message.
         missing_ranks: ranks that it reports as missing or lost, so that it is no beginning of its own rank.
         reports_exit: whether it is a launcher's report of a process exit, SIGTERM aside.
+        reports_kill: whether it reports an exit by a signal that no process of the job sends to others.
         exited_ranks: the ranks (else local ranks) whose exits it reports.
         likely_rank: the rank that most likely printed a line that does not name its rank.
         start_offset: where its traceback begins, else `offset`.
@@ -66,6 +67,7 @@ class EvidenceItem:
     from_scheduler: bool = False
     missing_ranks: tuple[int, ...] = ()
     reports_exit: bool = False
+    reports_kill: bool = False
     exited_ranks: tuple[int, ...] = ()
     likely_rank: int | None = None
     start_offset: int = 0

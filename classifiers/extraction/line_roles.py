@@ -25,6 +25,7 @@ _RETRY: Final = re.compile(
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WARNING_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d")
+_RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
@@ -109,6 +110,8 @@ def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
 def _check_for_consequence(facts: LineFacts, onset: Onset) -> tuple[Role, Onset]:
     """Role and onset of an initiating line after a check for consequences and attempts that are made again."""
     message = facts.message
+    if message.find("Caught ", 0, _HEADER_RANGE) >= 0 and _RAISED_AGAIN.search(message, 0, _RANGE) is not None:
+        return "initiating", max(onset, Onset.LIKELY_CONSEQUENCE)  # the error itself follows
     undecided = onset > Onset.DECISIVE_ENTRY
     witness = undecided and contains_any(message, _WITNESS_PARTS) and _WITNESS.search(message, 0, _RANGE)
     if witness or reports_lost_peer(message):

@@ -51,7 +51,9 @@ def promote_first_sign(items: Sequence[EvidenceItem]) -> None:
         promoted = _promote_consequences([item for item in own if item.role == "cascade"])
         report = next((item for item in own if item.reports_exit and item.role == "teardown"), None)
         if report is not None:
-            report.role, report.onset = "initiating", Onset.LAUNCHER_REPORT
+            # A process that was killed prints nothing: the report of its end comes before what others say of it.
+            killed = report.reports_kill
+            report.role, report.onset = "initiating", Onset.PROCESS_END if killed else Onset.LAUNCHER_REPORT
             promoted = True
     if not promoted and own and len(own) <= _SHORT_LOG and all(item.role == "context" for item in own):
         first = next((item for item in own if training_progress.step_of(item.text) is None), own[0])
@@ -193,6 +195,36 @@ def prefer_rank(rank: int) -> Callable[[EvidenceItem], tuple[int, int, bool, flo
         return role, onset, other, time, position
 
     return key
+
+
+def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
+    """Promote the first line by which a log shows the end, where only the scheduler's message shows a beginning.
+
+    Returns:
+        Whether a line was promoted.
+    """
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or not first.from_scheduler:
+        return False
+    shown = [item for item in items if item.role in {"cascade", "teardown"} and item.line_number and not item.from_scheduler]
+    if not shown:
+        return False
+    line = min(shown, key=lambda item: (ROLE_ORDER[item.role], *_time_and_position(item)))
+    line.role, line.onset = "initiating", min(first.onset, Onset.SCHEDULER_STRONG_ENTRY)
+    line.time = first.time = None if first.time is None else line.time
+    return True
+
+
+def complete_times(items: Sequence[EvidenceItem]) -> None:
+    """Give a line without a time that of the next line of its log that has one."""
+    following: dict[int, float] = {}
+    for item in reversed(items):
+        if item.line_number is None or item.from_scheduler:
+            continue
+        if item.time is not None:
+            following[item.stream] = item.time
+        elif item.stream in following:
+            item.time = following[item.stream]
 
 
 def name_few_beginnings(items: Sequence[EvidenceItem]) -> None:

@@ -137,6 +137,7 @@ def promote_first_sign(extraction: Extraction) -> None:
 
 def sort_items(extraction: Extraction) -> None:
     """Sort by role, onset and time."""
+    ordering.complete_times(extraction.items)
     extraction.items.sort(key=ordering.sort_key)
 
 
@@ -169,6 +170,8 @@ def choose_suspect(extraction: Extraction) -> None:
 
 def name_few_beginnings(extraction: Extraction) -> None:
     """Leave few lines as beginnings."""
+    if ordering.prefer_logs_to_scheduler(extraction.items):
+        extraction.items.sort(key=ordering.sort_key)
     ordering.name_few_beginnings(extraction.items)
     extraction.items.sort(key=lambda item: ROLE_ORDER[item.role])
 

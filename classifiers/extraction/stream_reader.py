@@ -224,6 +224,7 @@ class StreamReader:
         item.missing_ranks = tuple(find_missing_ranks(line.text, following))
         findings.missing += item.missing_ranks
         item.reports_exit = any(one.signal != SIGTERM for one in exits)
+        item.reports_kill = any(one.is_violent for one in exits)
         item.exited_ranks = exited_ranks(exits)
 
 
