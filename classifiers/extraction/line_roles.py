@@ -26,6 +26,8 @@ _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WARNING_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
+# The level that a logging library prints, after a time or in brackets, and not a word of the message.
+_ERROR_LEVEL: Final = re.compile(r"\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-](?:ERROR|CRITICAL|FATAL)[\s\]|:-]|^\[?(?:ERROR|CRITICAL|FATAL)[\]:| ]")
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )
@@ -54,6 +56,7 @@ _BY_STRENGTH: Final = {
 _RETRY_RANGE: Final = 300
 _RANGE: Final = 400
 _HEADER_RANGE: Final = 60
+_LEVEL_RANGE: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ def _by_form(facts: LineFacts) -> Onset | None:
     if _SHELL.match(facts.message) is not None:
         return Onset.SHELL_ERROR
     if facts.line.is_severe and not is_informational(facts.line.text):
-        return Onset.ERROR_WORDS
+        return Onset.LOGGED_ERROR if _ERROR_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE) else Onset.ERROR_WORDS
     return None
 
 

@@ -35,6 +35,8 @@ class Onset(IntEnum):
     """A strong entry in the scheduler's message."""
     WEAK_ENTRY = auto()
     """A weak entry of the catalogue."""
+    LOGGED_ERROR = auto()
+    """A line that the program itself logs as an error, without a known form."""
     PROCESS_END = auto()
     """A process or its child ended, no reason given."""
     LIKELY_CONSEQUENCE = auto()
@@ -93,6 +95,7 @@ IN_SCHEDULER_MESSAGE: Final[Mapping[Onset, Onset]] = {
     Onset.SHELL_ERROR: Onset.LIKELY_CONSEQUENCE,
     Onset.CHAINED_TRACEBACK: Onset.LIKELY_CONSEQUENCE,
     Onset.WEAK_ENTRY: Onset.SCHEDULER_WEAK_ENTRY,
+    Onset.LOGGED_ERROR: Onset.SCHEDULER_RETRIED,
     Onset.PROCESS_END: Onset.SCHEDULER_PROCESS_END,
     Onset.LIKELY_CONSEQUENCE: Onset.SCHEDULER_CONSEQUENCE,
     Onset.RETRIED: Onset.SCHEDULER_RETRIED,
@@ -109,6 +112,7 @@ AFTER_SURVIVAL: Final[Mapping[Onset, Onset]] = {
     Onset.SHELL_ERROR: Onset.SURVIVED_ERROR,
     Onset.CHAINED_TRACEBACK: Onset.SURVIVED_ERROR,
     Onset.WEAK_ENTRY: Onset.SURVIVED_HINT,
+    Onset.LOGGED_ERROR: Onset.SURVIVED_HINT,
     Onset.PROCESS_END: Onset.SURVIVED_HINT,
     Onset.LIKELY_CONSEQUENCE: Onset.SURVIVED_HINT,
     Onset.RETRIED: Onset.SURVIVED_RETRY,

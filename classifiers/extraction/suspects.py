@@ -295,6 +295,21 @@ def _only_stream(evidence: SuspectEvidence) -> int | None:
     return ranks.pop() if len(ranks) == 1 else None
 
 
+def _only_process(evidence: SuspectEvidence) -> int | None:
+    """Rank 0, where event and logs show a single process and an error of it."""
+    raw = evidence.raw
+    texts = [stream for stream in raw.streams if stream.text]
+    if len(raw.job.nodes) > 1 or (raw.job.gpus or 0) > 1 or len(texts) != 1 or evidence.exits:
+        return None
+    if any(one.known_ranks or one.has_several_ranks for one in evidence.attributions):
+        return None
+    if any(hit.role in {"cascade", "teardown"} for item in evidence.items for hit in item.hits):
+        return None
+    own = (item for item in evidence.items if item.role == "initiating" and item.line_number and not item.from_scheduler)
+    first = next(own, None)
+    return 0 if first is not None and first.onset < Onset.LIKELY_CONSEQUENCE else None
+
+
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _own_error,
     _violent_exit,
@@ -313,6 +328,7 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _likely_rank,
     _mentioned_rank,
     _only_stream,
+    _only_process,
 )
 
 

@@ -143,7 +143,7 @@ def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: Job
     """
     rules = load()
     ends = [(one, objects) for one in recoveries if (objects := read_objects(one.text)).is_recovery]
-    found = []
+    found: list[_Candidate] = []
     for event in events:
         own = tuple({rule.id: rule for entry in event.entries if (rule := rules.get(entry)) is not None}.values())
         one = _Candidate(event, read_objects(event.text), own)
@@ -153,7 +153,24 @@ def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: Job
         one.confirmed = any(job.status in rule.status for rule in own)
         one.reason = _reason(one, ends, job)
         found.append(one)
+    _withdraw_recoveries(found)
     return [_judgement(one, found) for one in found]
+
+
+def _withdraw_recoveries(found: Sequence[_Candidate]) -> None:
+    """An object that fails again after it recovered has not recovered: its last failure speaks for the earlier ones."""
+    for one in found:
+        if one.reason is Reason.RECOVERED:
+            again = (
+                other
+                for other in found
+                if other.reason is None
+                and other.event.node == one.event.node
+                and _comes_before(one.event, other.event)
+                and one.objects.shares(other.objects)
+            )
+            if any(again):
+                one.reason = None
 
 
 def _judgement(one: _Candidate, all_of_them: Sequence[_Candidate]) -> Judgement:
@@ -249,22 +266,22 @@ def _asks_device(one: _Candidate, job: JobSeen) -> Reason | None:
 
 def _has_recovered(one: _Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
     """Whether a later event reports that the same object works again, before the failure."""
-    event = one.event
+    failed = job.failed_or_ended
     for end, objects in ends:
-        if end.index == event.index or end.node != event.node:
+        if end.index == one.event.index or end.node != one.event.node or _comes_before(end, one.event):
             continue
-        if event.time is not None and end.time is not None:
-            if end.time < event.time:
-                continue
-        elif end.index < event.index:
-            continue
-        failed = job.failed_or_ended
-        if end.time is not None and failed is not None and end.time > failed and one.fits:
+        if one.fits and end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
-        same_rule = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
-        if one.objects.shares(objects) or same_rule:
+        whole_node = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
+        if one.objects.shares(objects) or whole_node:
             return True
     return False
+
+
+def _comes_before(one: EventSeen, other: EventSeen) -> bool:
+    if one.time is not None and other.time is not None and one.time != other.time:
+        return one.time < other.time
+    return one.index < other.index
 
 
 def _asks_time(one: _Candidate, job: JobSeen) -> Reason | None:
