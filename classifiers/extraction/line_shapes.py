@@ -47,7 +47,7 @@ _OVERCOME: Final = re.compile(
     r"|the ipv6 network addresses of"
 )
 _PEERS: Final = re.compile(
-    r"(?:gloo|nccl|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
+    r"(?:gloo|nccl|socketprogress|socketpoll|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
     r"(?:closed by (?:remote )?peer|reset by peer|remote process exited|socket closed|broken pipe|has been shut down)"
     r"|^additional grpc error information from remote target|mpi_err_proc_failed"
 )

@@ -14,7 +14,12 @@ from classifiers.taxonomy import Role
 
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evict", "killed", "drain", "maintenance"})
+# A file, a path or an address that a line names.
+_OBJECT: Final = re.compile(r"[\w@%+=~.-]{0,80}[\w-]{3}\.[A-Za-z]\w{1,11}\b|/[\w.-]{2,60}(?=[/'\"\s:,)]|$)")
+_CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
+_WEAK_WORDS: Final = frozenset({"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"})
 # All of these are a judgement.
+_OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
 _MOST_OF_ROLE: Final[dict[Role, int]] = {"initiating": 4, "cascade": 8, "teardown": 4, "context": 10}
 _MOST_BEGINNINGS: Final = 4
@@ -212,6 +217,42 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
     line = min(shown, key=lambda item: (ROLE_ORDER[item.role], *_time_and_position(item)))
     line.role, line.onset = "initiating", min(first.onset, Onset.SCHEDULER_STRONG_ENTRY)
     line.time = first.time = None if first.time is None else line.time
+    return True
+
+
+def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
+    """Promote the first complaint about the file or address that the first beginning names.
+
+    A retry's first error comes before its last, and the warning that a file could not be written before the error that
+    it is not there.
+
+    Args:
+        items: all items, sorted; changed in place.
+
+    Returns:
+        Whether a line was promoted.
+    """
+    first = next((item for item in items if item.role == "initiating"), None)
+    if first is None or first.line_number is None or first.from_scheduler or first.onset >= Onset.PROCESS_END:
+        return False
+    names = {name for name in _OBJECT.findall(first.message[:_OBJECT_RANGE]) if not name.endswith(_CODE)}
+    if not names:
+        return False
+    earlier = [
+        item
+        for item in items
+        if item.role == "context"
+        and item.stream == first.stream
+        and item.offset < min(first.offset, first.start_offset)
+        and item.error_words - _WEAK_WORDS
+        and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
+    ]
+    if not earlier:
+        return False
+    found = min(earlier, key=lambda item: item.offset)
+    found.role, found.onset = "initiating", min(first.onset, Onset.TRACEBACK)
+    if first.time is not None:
+        found.time = min(first.time, found.time if found.time is not None else first.time)
     return True
 
 

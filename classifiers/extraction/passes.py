@@ -170,7 +170,7 @@ def choose_suspect(extraction: Extraction) -> None:
 
 def name_few_beginnings(extraction: Extraction) -> None:
     """Leave few lines as beginnings."""
-    if ordering.prefer_logs_to_scheduler(extraction.items):
+    if ordering.prefer_logs_to_scheduler(extraction.items) or ordering.promote_first_mention(extraction.items):
         extraction.items.sort(key=ordering.sort_key)
     ordering.name_few_beginnings(extraction.items)
     extraction.items.sort(key=lambda item: ROLE_ORDER[item.role])

@@ -26,6 +26,7 @@ _SEQUENCES: Final = (
     re.compile(r"last completed (?:NCCL )?work: (\d+)"),
     re.compile(r"SeqNum=(\d+)"),
 )
+_COLLECTIVE: Final = re.compile(r"SeqNum=\d+, OpType=\w+(?:, NumelIn=\d+, NumelOut=\d+)?")
 _MAX_SEQUENCE: Final = 1 << 62  # larger ones are unset counters
 _GPU: Final = re.compile(r"\bGPU[ :]?#?(\d{1,2})\b|\bcuda:(\d{1,2})\b|\bdevice(?: ordinal)?[ =:](\d{1,2})\b")
 _TIMEOUT: Final = re.compile(r"(?i)timed? ?out|heartbeat|deadline exceeded|stall")
@@ -42,6 +43,7 @@ _SEQUENCE_RANGE: Final = 2_000
 _NODE_SIZES: Final = frozenset({2, 4, 8})  # devices of a node, as vendors build them
 _FEW_STREAMS: Final = 2  # one log of all ranks, and its launcher's
 _PAIR: Final = 2
+_LAUNCHERS: Final = ("slurmstepd", "srun: ", "mpirun", "prterun", "torchrun")
 _NO_TIME: Final = 1e12  # sorts last
 _SENT_TO_OTHERS: Final = frozenset({SIGABRT, SIGTERM})  # by launchers and watchdogs: mostly consequences
 
@@ -80,6 +82,7 @@ class SuspectEvidence:
             and not (item.hits and all(hit.role != "initiating" for hit in item.hits))
             and item.rank is not None
             and (not item.missing_ranks or item.rank in item.missing_ranks)
+            and not item.message.lstrip().startswith(_LAUNCHERS)  # labelled with the rank of the step, not said by it
         ]
         first = next((item for item in self.items if item.role == "initiating"), None)
         if first is not None and first.rank is None and first.node is not None:
@@ -193,6 +196,20 @@ def _behind(evidence: SuspectEvidence) -> int | None:
             if len(slow) == 1 and lowest < max(last.values()):
                 return slow[0]
     return None
+
+
+def _odd_collective(evidence: SuspectEvidence) -> int | None:
+    """The one rank that waits in another collective than all others, None if none does."""
+    waits: dict[int, str] = {}
+    for item in evidence.complaints:
+        found = _COLLECTIVE.search(item.text, 0, _SEQUENCE_RANGE)
+        if found is not None and item.rank is not None:
+            waits.setdefault(item.rank, found[0])
+    counts = Counter(waits.values())
+    if len(waits) <= _PAIR or len(counts) != _PAIR:
+        return None
+    (_, most), (rare, few) = counts.most_common()
+    return next(rank for rank, wait in waits.items() if wait == rare) if few == 1 < most else None
 
 
 def _silent(evidence: SuspectEvidence) -> int | None:
@@ -319,6 +336,7 @@ _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _reported_missing,
     _only_error,
     _behind,
+    _odd_collective,
     _silent,
     _late,
     _first_own,

@@ -217,11 +217,11 @@ def _asks_node(one: _Candidate, job: JobSeen) -> Reason | None:
         return None
     named = one.objects.nodes
     if any(rule.object == "node" for rule in one.rules) and named and _are_hosts(named) and named.isdisjoint(job.nodes):
-        return Reason.OTHER_NODE
+        return None if any(map(job.mentions, named)) else Reason.OTHER_NODE
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not named.isdisjoint(job.nodes):
         return None
-    if any(name in one.event.text for name in job.nodes):
+    if any(name in one.event.text for name in job.nodes) or job.mentions(short_name(node)):
         return None
     is_shared = any(rule.object == "service" for rule in one.rules)
     return None if is_shared and (one.fits or not job.own_entries) else Reason.OTHER_NODE
