@@ -22,8 +22,8 @@ _LARGEST_ZONE_S: Final = 14 * 3_600
 # Judgement: a log ends at most so long before its job, or clocks are set otherwise.
 _LOG_ENDS_WITHIN_S: Final = 2_700
 _USED_PORTS: Final = re.compile(
-    r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})"
-    r"|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
+    r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME"
+    r"|IB_HCA)[= ](?:set by environment to )?([\w,:]{2,100})|GLOO_SOCKET_IFNAME=([\w,]{2,60})"
 )
 _PORT_NAME: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn)\d\w{0,14})\b")
 _VISIBLE_GPUS: Final = re.compile(r"\b(?:CUDA|ROCR|HIP)_VISIBLE_DEVICES[=:] ?\[?'?(\d{1,2}(?:,\d{1,2}){0,15})\b")
@@ -93,9 +93,7 @@ def _job_seen(
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
     times = [item.time for item in others if item.time is not None and item.role in {"initiating", "cascade"}]
     last_progress = [
-        time
-        for one in attributions
-        if one is not None and (time := one.progress_lines.last_time()) is not None
+        time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
     texts = [one.text for one in streams if not one.is_scheduler]
     return JobSeen(
@@ -110,7 +108,9 @@ def _job_seen(
         ended=clock.of(raw.job.ended_at),
         mentions=lambda text: any(text in one for one in texts),
         ports=frozenset(name for text in texts for name in _used_ports(text)),
-        gpus=frozenset(index for text in texts for index in _visible_gpus(text)) if len(raw.job.nodes) <= 1 else frozenset(),
+        gpus=frozenset(index for text in texts for index in _visible_gpus(text))
+        if len(raw.job.nodes) <= 1
+        else frozenset(),
     )
 
 

@@ -85,7 +85,9 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     raw, items, findings = extraction.raw, extraction.items, extraction.findings
     case = Case(
         job=raw.job,
-        evidence=tuple(_evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:_MOST_SET_ASIDE]]),
+        evidence=tuple(
+            _evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:_MOST_SET_ASIDE]]
+        ),
         suspect=extraction.suspect,
         progress=extraction.progress,
         missing=_missing(raw, findings.missing),

@@ -27,7 +27,9 @@ _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _WARNING_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d")
 _RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
 # The level that a logging library prints, after a time or in brackets, and not a word of the message.
-_ERROR_LEVEL: Final = re.compile(r"\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-](?:ERROR|CRITICAL|FATAL)[\s\]|:-]|^\[?(?:ERROR|CRITICAL|FATAL)[\]:| ]")
+_ERROR_LEVEL: Final = re.compile(
+    r"\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-](?:ERROR|CRITICAL|FATAL)[\s\]|:-]|^\[?(?:ERROR|CRITICAL|FATAL)[\]:| ]"
+)
 _WITNESS: Final = re.compile(
     r"successfully reached monitoredBarrier|Please check rank \d+ logs|another (?:task|rank|process) died"
 )

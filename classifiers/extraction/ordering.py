@@ -17,7 +17,9 @@ _END_WORDS: Final = frozenset({"sigterm", "preempt", "reclaim", "terminat", "evi
 # A file, a path or an address that a line names.
 _OBJECT: Final = re.compile(r"[\w@%+=~.-]{0,80}[\w-]{3}\.[A-Za-z]\w{1,11}\b|/[\w.-]{2,60}(?=[/'\"\s:,)]|$)")
 _CODE: Final = (".py", ".cpp", ".cc", ".h", ".cu", ".so")
-_WEAK_WORDS: Final = frozenset({"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"})
+_WEAK_WORDS: Final = frozenset(
+    {"warning", "retry", "require", "expected", "unknown", "slow", "signal", ": line ", "missing"}
+)
 # All of these are a judgement.
 _OBJECT_RANGE: Final = 500
 _MOST_ITEMS: Final = 24
@@ -211,7 +213,9 @@ def prefer_logs_to_scheduler(items: Sequence[EvidenceItem]) -> bool:
     first = next((item for item in items if item.role == "initiating"), None)
     if first is None or not first.from_scheduler:
         return False
-    shown = [item for item in items if item.role in {"cascade", "teardown"} and item.line_number and not item.from_scheduler]
+    shown = [
+        item for item in items if item.role in {"cascade", "teardown"} and item.line_number and not item.from_scheduler
+    ]
     if not shown:
         return False
     line = min(shown, key=lambda item: (ROLE_ORDER[item.role], *_time_and_position(item)))

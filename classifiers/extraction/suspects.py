@@ -322,7 +322,9 @@ def _only_process(evidence: SuspectEvidence) -> int | None:
         return None
     if any(hit.role in {"cascade", "teardown"} for item in evidence.items for hit in item.hits):
         return None
-    own = (item for item in evidence.items if item.role == "initiating" and item.line_number and not item.from_scheduler)
+    own = (
+        item for item in evidence.items if item.role == "initiating" and item.line_number and not item.from_scheduler
+    )
     first = next(own, None)
     return 0 if first is not None and first.onset < Onset.LIKELY_CONSEQUENCE else None
 

@@ -9,14 +9,21 @@ _RANGE: Final = 600  # characters of an event that are read (judgement)
 
 _GPU: Final = re.compile(r"\bGPU[ :#]{0,2}(\d{1,2})\b|\bgpu=\"?(\d{1,2})\b|\bnvidia(\d{1,2})\b|\bcuda:(\d{1,2})\b")
 _PCI: Final = re.compile(r"\b(?:[0-9a-f]{4,8}:)?([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b")
-_PORT: Final = re.compile(r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b")
-_SERVER: Final = re.compile(r"(?i)\bserver (\S{2,80}?)(?=[\s,:]|$)|\\\\([\w.-]{1,60})|\b([\w.-]{1,40}-(?:OST|MDT)[0-9a-f]{4})")
+_PORT: Final = re.compile(
+    r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b"
+)
+_SERVER: Final = re.compile(
+    r"(?i)\bserver (\S{2,80}?)(?=[\s,:]|$)|\\\\([\w.-]{1,60})|\b([\w.-]{1,40}-(?:OST|MDT)[0-9a-f]{4})"
+)
 _MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
 _DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
-_PID: Final = re.compile(r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?process (\d{2,8})\b|\btask=[^,]{1,40},pid=(\d{2,8})")
+_PID: Final = re.compile(
+    r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?process (\d{2,8})\b|\btask=[^,]{1,40},pid=(\d{2,8})"
+)
 _PROCESS_NAME: Final = re.compile(
-    r"\bname=([\w.<>-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),|^([\w.-]{2,30}) invoked oom-killer"
-    r"|\btask ([\w.-]{2,30}):\d+ blocked|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
+    r"\bname=([\w.<>-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"
+    r"|^([\w.-]{2,30}) invoked oom-killer|\btask ([\w.-]{2,30}):\d+ blocked"
+    r"|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
 )
 _JOB: Final = re.compile(r"(?i)\bjob(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b")
 _POD: Final = re.compile(r"(?i)\bpod[s ]?[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
@@ -24,22 +31,52 @@ _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
 _CORRECTED: Final = re.compile(
-    r"(?i)(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b|\bcompletion polled\b"
-    r"|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b|\bno action (?:is )?(?:needed|required)\b|\binformational\b"
-    r"|\brecovered\b|\bwithin limits\b|\bbelow threshold\b|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
+    r"(?i)(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
+    r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
+    r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
+    r"|\bbelow threshold\b|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
 )
-_UNCORRECTED: Final = re.compile(r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover|\bfatal\b(?<!non-fatal)")
+_UNCORRECTED: Final = re.compile(
+    r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
+    r"|\bfatal\b(?<!non-fatal)"
+)
 _RECOVERY: Final = re.compile(
-    r"(?i)\bOK\b|\blink (?:is )?up\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done|succeeded))\b"
-    r"|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready| status is now: nodeready)"
-    r"|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b|\bresponding again\b|\bnow healthy\b"
-    r"|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b|\bremapped successfully\b|\breset (?:complete|succeeded|done)"
-    r"|\breturned to service\b|\bundrain|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+    r"(?i)\bOK\b|\blink (?:is )?up\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"
+    r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
+    r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
+    r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
+    r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
+    r"|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
 )
-_MANAGEMENT: Final = re.compile(r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b")
-_PROGRAMS: Final = ("python", "pt_main", "pt_data", "pt_auto", "ray::", "torchrun", "train", "mpirun", "orted", "ray", "java")
+_MANAGEMENT: Final = re.compile(
+    r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
+)
+_PROGRAMS: Final = (
+    "python",
+    "pt_main",
+    "pt_data",
+    "pt_auto",
+    "ray::",
+    "torchrun",
+    "train",
+    "mpirun",
+    "orted",
+    "ray",
+    "java",
+)
 # Programs of notebooks and of the node itself, which no batch job starts.
-_OTHER_PROGRAMS: Final = ("jupyter", "ipykernel", "xorg", "gnome", "node_exporter", "dcgm", "prometheus", "telegraf", "cron", "sshd")
+_OTHER_PROGRAMS: Final = (
+    "jupyter",
+    "ipykernel",
+    "xorg",
+    "gnome",
+    "node_exporter",
+    "dcgm",
+    "prometheus",
+    "telegraf",
+    "cron",
+    "sshd",
+)
 
 
 @dataclass(frozen=True, slots=True)

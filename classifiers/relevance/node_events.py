@@ -76,7 +76,7 @@ class JobSeen:
         nodes: short names of its nodes.
         job_id: its id, None if unknown.
         status: how it ended.
-        own_entries: ids of the catalogue entries on lines by which its processes report a failure of their own, by line.
+        own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
         other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
         started: when it started, in seconds into the year; None if unknown. So the further times.
         last_progress: when its last progress was.
@@ -99,6 +99,10 @@ class JobSeen:
     mentions: Callable[[str], bool]
     ports: frozenset[str] = frozenset()
     gpus: frozenset[int] = frozenset()
+
+    def knows_process(self, pid: str) -> bool:
+        """Whether the logs name a process by its id."""
+        return any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
 
     @property
     def failed_or_ended(self) -> float | None:
@@ -150,6 +154,7 @@ def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: Job
         explained = frozenset().union(*(rule.explains for rule in own), event.entries)
         one.fits = any(not entries.isdisjoint(explained) for entries in job.own_entries)
         one.fits = one.fits or (not job.own_entries and not job.other_entries.isdisjoint(explained))
+        one.fits = one.fits or any(job.knows_process(pid) for pid in one.objects.pids)
         one.confirmed = any(job.status in rule.status for rule in own)
         one.reason = _reason(one, ends, job)
         found.append(one)
@@ -219,6 +224,8 @@ def _asks_node(one: _Candidate, job: JobSeen) -> Reason | None:
     if any(rule.object == "node" for rule in one.rules) and named and _are_hosts(named) and named.isdisjoint(job.nodes):
         return None if any(map(job.mentions, named)) else Reason.OTHER_NODE
     node = one.event.node
+    if any(map(job.knows_process, one.objects.pids)):
+        return None
     if node is None or short_name(node) in job.nodes or not named.isdisjoint(job.nodes):
         return None
     if any(name in one.event.text for name in job.nodes) or job.mentions(short_name(node)):

@@ -27,11 +27,12 @@ class EvidenceLine(BaseModel):
     text: str
     role: Role
     signature: str | None = None
+    note: str | None = Field(default=None, description="why it is not used as evidence, null: it is used")
 
     @classmethod
     def from_evidence(cls, evidence: Evidence) -> Self:
         """Convert from the classifiers' dataclass."""
-        names = ("rank", "node", "stream", "line", "text", "role", "signature")
+        names = ("rank", "node", "stream", "line", "text", "role", "signature", "note")
         return cls(**{name: getattr(evidence, name) for name in names})
 
     def to_evidence(self) -> Evidence:

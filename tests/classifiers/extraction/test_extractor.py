@@ -101,14 +101,14 @@ def test_a_node_event_is_evidence_with_its_node() -> None:
     event = NodeEvent(
         text="NVRM: Xid (PCI:0000:0f:00): 79, GPU has fallen off the bus.",
         at=datetime(2026, 11, 20, 10, tzinfo=UTC),
-        node="n7",
+        node="n1",
         source="kernel",
     )
     case = extract(LogStream(text="RuntimeError: CUDA error: unknown error", rank=1), events=(event,))
     assert case.evidence[0].stream == "node"
-    assert case.evidence[0].node == "n7"
+    assert case.evidence[0].node == "n1"
     assert case.suspect is not None
-    assert case.suspect.node == "n7"
+    assert case.suspect.node == "n1"
 
 
 def test_unmarked_lines_of_a_shared_log_have_no_rank() -> None:

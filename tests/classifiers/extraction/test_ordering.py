@@ -71,4 +71,4 @@ def test_the_suspect_rank_comes_first_among_equal_onsets() -> None:
 
 def test_the_items_of_each_role_are_limited() -> None:
     items = [item(str(number), "cascade", position=number) for number in range(50)]
-    assert len(ordering.limit(items)) == 6
+    assert len(ordering.limit(items)) == 8
