@@ -226,7 +226,7 @@ class Services:
     @cached_property
     def logs(self) -> LogFetcher:
         """The log reader."""
-        return LogFetcher(self.settings.log_roots)
+        return LogFetcher(self.settings.log_roots, any_owner=self.settings.log_roots_any_owner)
 
     @cached_property
     def diagnose(self) -> Diagnose:

@@ -26,6 +26,7 @@ NEVER_EMPTY = (
     *SECRETS,
     *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
 )
+LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
 SHORTEST_PROXY_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
 CommaSeparated = tuple[str, ...]
@@ -71,6 +72,9 @@ class Settings(BaseModel):
         default=1_000, ge=1, description="this many unreadable records in a row stop the consumer"
     )
     log_roots: CommaSeparated = ()
+    log_roots_any_owner: CommaSeparated = Field(
+        default=(), description="directories of log_roots whose logs are read whoever owns them"
+    )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     model_dir: Path = Field(default_factory=default_model_dir)
     policy_file: Path | None = None
@@ -107,7 +111,7 @@ class Settings(BaseModel):
     retention_logs_days: int = Field(default=90, ge=0, description="logs; the evidence lines stay")
     retention_done_days: int = Field(default=30, ge=0, description="delivered messages and dead letters")
 
-    @field_validator("kafka_bootstrap_servers", "kafka_topics", "log_roots", "roles", "trusted_proxies", mode="before")
+    @field_validator(*LISTS, mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+BY = "the command line"
+
+
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
     parser = commands.add_parser("labels", help="export or import corrections of verdicts as labelled cases")
@@ -64,7 +67,7 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
 
 
 def _import(services: compose.Services, file: str) -> int:
-    done = label_export.import_labels(services.store, services.feedback, _lines(file))
+    done = label_export.import_labels(services.store, services.feedback, _lines(file), who=BY)
     for problem in done.wrong:
         print(f"faultline: {problem}", file=sys.stderr)
     for place in done.elsewhere:

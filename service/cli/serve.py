@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
-from service.cli.worker import configure_logging, exit_code_of, run_worker
+from service.cli.worker import configure_logging, exit_code_of, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
 from service.web import connections
@@ -148,6 +148,7 @@ def _side_work(
     """Run the worker or the background tasks during the `with` block; a worker that fails stops the server."""
     failed: list[BaseException] = []
     if not with_worker:
+        warn_if_root()
         tasks = [PeriodicTask(parts.diagnose.revise_pending)]
         if parts.settings.kafka_bootstrap_servers:
             tasks.append(PeriodicTask(parts.measure_lag, LAG_EVERY_S))

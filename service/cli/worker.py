@@ -3,6 +3,7 @@
 import argparse
 import gc
 import logging
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -112,6 +113,7 @@ def run_worker(services: compose.Services, stop: ShutdownFlag, *, member: str | 
             return
         _make_dead_letter_topic(config)
         freeze_memory()
+        warn_if_root()
         log.info("%s reads %s from %s", name, ", ".join(config.topics), ", ".join(config.bootstrap_servers))
         with services.delivering(), services.maintenance(), node_event_consumer(services, stop, name) as combined:
             consumer.run(combined)
@@ -148,6 +150,12 @@ def freeze_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+
+
+def warn_if_root() -> None:
+    """Warn if this process can read every file, since its checks are then the only protection of other users' files."""
+    if os.geteuid() == 0:
+        log.warning("running as root: use a user of its own that may read the job logs and nothing else")
 
 
 def _make_dead_letter_topic(config: KafkaConfig) -> None:

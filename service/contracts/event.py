@@ -144,6 +144,9 @@ class JobCompletion(_Open):
     attempt: Count | None = None
     name: str | None = None
     user: str | None = None
+    uid: Annotated[int, Field(ge=0, lt=2**32, strict=True)] | None = Field(
+        default=None, description="number of the user on the cluster's file systems, as the scheduler knows it"
+    )
     team: str | None = None
     queue: str | None = None
     framework: str | None = None

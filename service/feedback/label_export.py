@@ -103,12 +103,13 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     }
 
 
-def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]]) -> Imported:
+def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]], *, who: str) -> Imported:
     """Import labels; each is added to the stored failure of the same job and attempt.
 
     Args:
         store: the failures.
         feedback: adds the labels.
+        who: who imports them. Names of authors in the lines are not verified; they become part of the note.
         lines: (place, decoded JSON) of each line.
     """
     taken, elsewhere, wrong = 0, [], []
@@ -123,11 +124,12 @@ def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, A
             elsewhere.append(f"{place}: {case.id}")
             continue
         best = case.labels.best
-        who = str(case.provenance.get("who") or "import")[:200]
+        author = case.provenance.get("who")
+        note = f"imported as {case.id}" + (f"; author in the file, not verified: {str(author)[:200]}" if author else "")
         word = FeedbackInput(
             "import",
             Labels(best["side"], best["cause"], best["category"], best["symptom"], best["retry"]),
-            note=f"imported as {case.id}"[:1_000],
+            note=redact(note)[:1_000],
             model_shown=bool(case.provenance.get("model_shown", True)),
         )
         try:

@@ -38,6 +38,7 @@ NO_END = frozenset(
 )
 _STATE_EXPECTED = f"one of {', '.join(STATES)}, or a state that is no end such as PENDING"
 _UNKNOWN_TIMES = ("Unknown", "None", "N/A", "(null)")
+_NO_USER = 2**32 - 2  # NO_VAL of slurm.h
 _NO_LIMIT = 365 * 24 * 3600  # value in records of jobs without a limit
 _LAST_SIGNAL = 64
 _SCRIPT_CHARS = 16 * 1024
@@ -75,6 +76,7 @@ def read(record: Mapping[str, Any], cluster: str | None = None) -> JobCompletion
         "job_id": job_id(record, base),
         "name": field_reading.text(record, "job_name"),
         "user": user,
+        "uid": _uid(field_reading.whole(record, "user_id")),
         "team": field_reading.text(record, "account"),
         "queue": field_reading.text(record, "partition"),
         "image": field_reading.text(record, "container"),
@@ -145,6 +147,10 @@ def exit_and_signal(text: str | None, state: str, field: str = "exit_code") -> t
         real = signal <= _LAST_SIGNAL and signal != 53 and state != "NODE_FAIL"  # noqa: PLR2004 - see above
         return None, signal if real else None
     return (code, None) if code or state in {"COMPLETED", "FAILED"} else (None, None)
+
+
+def _uid(number: int | None) -> int | None:
+    return number if number is not None and number < _NO_USER else None
 
 
 def _time(record: Mapping[str, Any], key: str) -> datetime | None:

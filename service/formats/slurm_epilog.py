@@ -54,6 +54,7 @@ def read(env: Mapping[str, Any], cluster: str | None = None) -> JobCompletion | 
             "restart_count": restarts,
             "name": field_reading.text(env, "SLURM_JOB_NAME"),
             "user": field_reading.text(env, "SLURM_JOB_USER"),
+            "uid": _number(env, "SLURM_JOB_UID"),
             "team": field_reading.text(env, "SLURM_JOB_ACCOUNT"),
             "queue": field_reading.text(env, "SLURM_JOB_PARTITION"),
             "status": STATES[state],

@@ -29,10 +29,18 @@ class RemoteRoot:
 
 @dataclass(frozen=True, slots=True)
 class AllowedRoots:
-    """The parsed allow-list; `local` holds directories with links resolved."""
+    """The parsed allow-list; `local` holds directories with links resolved.
+
+    In the directories of `any_owner`, files are read whoever owns them.
+    """
 
     local: tuple[str, ...] = ()
     remote: tuple[RemoteRoot, ...] = ()
+    any_owner: tuple[str, ...] = ()
+
+    def any_owner_in(self, path: str) -> bool:
+        """Whether the owner of a resolved path does not matter."""
+        return any(_below(path, root) for root in self.any_owner)
 
     def _check_any(self) -> None:
         if not self.local and not self.remote:
@@ -103,11 +111,12 @@ def remote_root(parts: SplitResult) -> RemoteRoot:
     return RemoteRoot(scheme, host, parts.port or _DEFAULT_PORTS.get(scheme), steps)
 
 
-def parse_roots(roots: Sequence[str]) -> AllowedRoots:
-    """Parse the allow-list of FAULTLINE_LOG_ROOTS.
+def parse_roots(roots: Sequence[str], any_owner: Sequence[str] = ()) -> AllowedRoots:
+    """Parse the allow-list of FAULTLINE_LOG_ROOTS, and FAULTLINE_LOG_ROOTS_ANY_OWNER.
 
     Raises:
-        ConfigurationError: an entry is neither an absolute directory nor a URL with a host.
+        ConfigurationError: an entry is neither an absolute directory nor a URL with a host, or a directory of any owner
+            is not in the allow-list.
     """
     local: list[str] = []
     remote: list[RemoteRoot] = []
@@ -129,7 +138,13 @@ def parse_roots(roots: Sequence[str]) -> AllowedRoots:
                 f"FAULTLINE_LOG_ROOTS: {_without_login(root)!r} is {wrong}: expected such as /scratch/logs, "
                 "s3://bucket/prefix or https://logs.example/path"
             )
-    return AllowedRoots(tuple(local), tuple(remote))
+    shared = tuple(os.path.realpath(folder) for folder in any_owner)
+    for folder, resolved in zip(any_owner, shared, strict=True):
+        if not folder.startswith("/") or not any(_below(resolved, root) for root in local):
+            raise ConfigurationError(
+                f"FAULTLINE_LOG_ROOTS_ANY_OWNER: expected directories in FAULTLINE_LOG_ROOTS: {folder!r}"
+            )
+    return AllowedRoots(tuple(local), tuple(remote), shared)
 
 
 def _without_login(root: str) -> str:

@@ -13,7 +13,7 @@ from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
 from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
 from service.logs.excerpt import PIECE_BYTES, SCAN_BYTES, TAIL_BYTES, Excerpt, Window
-from service.logs.local import LogNotFound, open_log, path_of
+from service.logs.local import JobOwner, LogNotFound, open_log, path_of
 from service.logs.remote import Remote
 from service.logs.text_cleaning import decode, without_beginnings
 
@@ -43,7 +43,7 @@ class _Read:
     """One log to be read by URI, and the result."""
 
     ref: LogRef
-    user: str | None
+    owner: JobOwner
     tail_bytes: int
     stream: LogStream | None = None
     pending: bool = False
@@ -52,13 +52,18 @@ class _Read:
 class LogFetcher:
     """Reads logs from allowed locations; safe for use by several threads."""
 
-    def __init__(self, roots: Sequence[str], *, threads: int = THREADS) -> None:
-        """`roots`: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs; nothing outside is read.
+    def __init__(self, roots: Sequence[str], *, any_owner: Sequence[str] = (), threads: int = THREADS) -> None:
+        """Read logs from the allowed locations only.
+
+        Args:
+            roots: the allow-list (FAULTLINE_LOG_ROOTS), absolute directories or URLs.
+            any_owner: directories of the allow-list whose files are read whoever owns them.
+            threads: logs read at one time.
 
         Raises:
             ConfigurationError: a root is neither a directory nor a URL.
         """
-        self._roots: AllowedRoots = parse_roots(roots)
+        self._roots: AllowedRoots = parse_roots(roots, any_owner)
         self._remote = Remote(self._roots)
         self._threads = threads
         self._stuck: list[threading.Thread] = []
@@ -75,7 +80,7 @@ class LogFetcher:
                 if ref.uri is None or ref.tail is not None or ref.missing is not None:
                     plan.append(_inline(ref, max(room, TAIL_LEAST_BYTES)))
                 else:
-                    waiting.append(_Read(ref, event.user, max(room, TAIL_LEAST_BYTES)))
+                    waiting.append(_Read(ref, JobOwner(event.user, event.uid), max(room, TAIL_LEAST_BYTES)))
                     plan.append(waiting[-1])
             plans.append(plan)
         if waiting:
@@ -117,7 +122,7 @@ class LogFetcher:
     def _read(self, read: _Read, cancelled: threading.Event) -> None:
         uri = read.ref.uri or ""
         try:
-            with self._opened(uri, read.user) as (file, size):
+            with self._opened(uri, read.owner) as (file, size):
                 windows = _excerpt(file, size, read.tail_bytes, cancelled)
             if not cancelled.is_set():
                 read.stream = _stream(read.ref, windows)
@@ -129,9 +134,9 @@ class LogFetcher:
         except OSError as error:
             read.stream = _missing(read.ref, f"{_shown(uri)}: could not be read ({error.strerror or 'error'})")
 
-    def _opened(self, uri: str, user: str | None) -> AbstractContextManager[tuple[Any, int | None]]:
+    def _opened(self, uri: str, owner: JobOwner) -> AbstractContextManager[tuple[Any, int | None]]:
         if uri.startswith("/") or uri[:5].lower() == "file:":
-            return open_log(path_of(uri), self._roots, user)
+            return open_log(path_of(uri), self._roots, owner)
         return self._remote.open_log(uri)
 
 

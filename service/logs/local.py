@@ -9,6 +9,7 @@ import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
@@ -27,6 +28,14 @@ _KINDS = (
 
 class LogNotFound(LogRefused):
     """The file does not exist yet; it may appear later."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOwner:
+    """The user of a job, by name, by the number that its scheduler states, or both."""
+
+    user: str | None = None
+    uid: int | None = None
 
 
 def path_of(uri: str) -> str:
@@ -48,18 +57,21 @@ def path_of(uri: str) -> str:
 
 
 @contextmanager
-def open_log(path: str, roots: AllowedRoots, user: str | None) -> Iterator[tuple[BinaryIO, int]]:
+def open_log(path: str, roots: AllowedRoots, owner: JobOwner) -> Iterator[tuple[BinaryIO, int]]:
     """Open a log and yield the file and its size.
 
     Args:
         path: absolute path.
         roots: allowed directories.
-        user: the job's user; if the system has a user of this name, the file must belong to that user.
+        owner: the job's user. The file must belong to that user, unless it lies in a root of any owner.
 
     Raises:
         LogRefused: not a regular file of that user in a root; `LogNotFound` if it does not exist.
         OSError: the file system fails while reading.
     """
+    # Before anything is opened, so that the reason of a refusal does not tell which files exist outside the roots.
+    folder, name = os.path.split(path)
+    roots.check_path(os.path.join(os.path.realpath(folder), name))  # noqa: PTH118 - keeps a trailing ".."
     reference = _reference(path)
     try:
         found = os.fstat(reference)
@@ -72,8 +84,10 @@ def open_log(path: str, roots: AllowedRoots, user: str | None) -> Iterator[tuple
             raise LogNotFound("deleted meanwhile")
         if found.st_nlink > 1:
             raise LogRefused("the file has a second name (hard link)")
-        roots.check_path(_resolved(reference))
-        _check_owner(found.st_uid, user)
+        resolved = _resolved(reference)
+        roots.check_path(resolved)
+        if not roots.any_owner_in(resolved):
+            _check_owner(found.st_uid, owner)
         opened = os.open(f"/proc/self/fd/{reference}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except PermissionError:
         raise LogRefused("permission denied") from None
@@ -99,12 +113,27 @@ def _resolved(descriptor: int) -> str:
     return str(Path(f"/proc/self/fd/{descriptor}").readlink())
 
 
-def _check_owner(uid: int, user: str | None) -> None:
-    if user is None:
-        return
-    try:
-        expected = pwd.getpwnam(user).pw_uid
-    except (KeyError, ValueError):
-        return  # not a user of this system: only the roots are checked
+def _check_owner(uid: int, owner: JobOwner) -> None:
+    """Check that a file's owner is the job's user.
+
+    Raises:
+        LogRefused: it is not, or the job's user cannot be established.
+    """
+    expected = _uid_of(owner.user)
+    if owner.uid is not None and expected != owner.uid and (owner.uid == 0 or expected is not None):
+        raise LogRefused(f"user {owner.user} and user id {owner.uid} of the job do not agree")
+    expected = owner.uid if expected is None else expected
+    if expected is None:
+        user = "the event names no user" if owner.user is None else f"user {owner.user} is not known on this machine"
+        raise LogRefused(f"the job's user cannot be established: {user} and the event has no uid")
     if uid != expected:
-        raise LogRefused(f"the file does not belong to the job's user {user}")
+        raise LogRefused(f"the file does not belong to the job's user {owner.user or expected}")
+
+
+def _uid_of(user: str | None) -> int | None:
+    if user is None:
+        return None
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except (KeyError, ValueError):
+        return None

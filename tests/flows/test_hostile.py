@@ -7,6 +7,7 @@ tested with that part.
 import gzip
 import json
 import os
+import pwd
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -369,7 +370,7 @@ def test_ranks_by_the_hundred_with_a_mebibyte_each_are_kept_within_bounds(world:
     for rank in range(100):
         (root / f"{rank}.err").write_bytes(text + (FOUND.encode() if rank == 40 else b"bye"))
         refs.append({"rank": rank, "stream": "stderr", "uri": f"file://{root}/{rank}.err"})
-    made = recognise.parse(orjson.dumps(event("many", user=None, logs=refs)))
+    made = recognise.parse(orjson.dumps(event("many", user=pwd.getpwuid(os.getuid()).pw_name, logs=refs)))
     assert isinstance(made, JobCompletion)
     [outcome] = world.services.ingest([made]).events
     assert outcome.verdict is not None

@@ -9,7 +9,7 @@ from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId
 from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
-from service.web.auth import ACT, READ
+from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
@@ -48,14 +48,18 @@ def get_resubmission(services: InjectedServices, request_id: RequestId) -> Reque
     return views.request(services, request_id)
 
 
-@router.post("/resubmissions:lease", dependencies=[ACT], responses=answers(401, 403, 422, 503))
-def lease_resubmissions(services: InjectedServices, body: LeaseRequest) -> list[Lease]:
+@router.post("/resubmissions:lease", responses=answers(401, 403, 422, 503))
+def lease_resubmissions(
+    services: InjectedServices, body: LeaseRequest, principal: Annotated[Principal, ACT]
+) -> list[Lease]:
     """Lease requests of a cluster that may be executed now; each is exclusive until its lease expires.
 
     Kill switch, incidents, storms and rate limits are checked in the same transaction; an expired request is never
     leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again with a higher `lease_count`.
     """
-    return views.lease(services, body.hook, body.cluster, limit=body.max, seconds=body.seconds)
+    # The name in the body is only a description: two hooks may use one token, and a token any name.
+    hook = body.hook if principal.via == "open" else f"{body.hook} ({principal.name})"
+    return views.lease(services, hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
 @router.post("/resubmissions/{request_id}:ack", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))

@@ -139,3 +139,8 @@ def test_a_wrong_field_is_named(change: dict[str, Any], field: str) -> None:
         read({**load("slurm"), **change})
     assert caught.value.errors[0].field == field
     assert caught.value.errors[0].expected
+
+
+@pytest.mark.parametrize(("number", "uid"), [(4107, 4107), (0, 0), (2**32 - 2, None), (None, None)])
+def test_the_number_of_the_user_is_kept(number: int | None, uid: int | None) -> None:
+    assert event({**load("slurm"), "user_id": number}).uid == uid

@@ -56,3 +56,8 @@ def test_a_wrong_variable_is_named(change: dict[str, Any], field: str) -> None:
     with pytest.raises(UnreadableRecord) as caught:
         read({**load("slurm_epilog"), **change})
     assert caught.value.errors[0].field == field
+
+
+def test_the_number_of_the_user_is_kept() -> None:
+    assert event({**load("slurm_epilog"), "SLURM_JOB_UID": "4107"}).uid == 4107
+    assert event(load("slurm_epilog")).uid is None

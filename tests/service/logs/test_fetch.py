@@ -11,11 +11,12 @@ import pytest
 from service.contracts.event import JobCompletion, from_object
 from service.logs.excerpt import SCAN_BYTES, TAIL_BYTES, Excerpt
 from service.logs.fetch import FetchedLogs, LogFetcher
+from service.logs.local import JobOwner
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 
 
-def job(*logs: dict[str, Any], user: str | None = None) -> JobCompletion:
+def job(*logs: dict[str, Any], user: str | None = ME) -> JobCompletion:
     ended = "2026-11-20T10:00:00Z"
     return from_object(
         {"cluster": "c", "job_id": "1", "status": "failed", "ended_at": ended, "user": user, "logs": list(logs)}
@@ -29,7 +30,7 @@ def fetcher(tmp_path: Path) -> Iterator[LogFetcher]:
     made.close()
 
 
-def one(fetcher: LogFetcher, *logs: dict[str, Any], user: str | None = None) -> FetchedLogs:
+def one(fetcher: LogFetcher, *logs: dict[str, Any], user: str | None = ME) -> FetchedLogs:
     [fetched] = fetcher.fetch_all([job(*logs, user=user)], 10)
     return fetched
 
@@ -203,10 +204,10 @@ def test_what_has_not_arrived_in_time_is_pending_and_holds_up_nobody(
     release = threading.Event()
     opened = LogFetcher._opened
 
-    def slow(self: LogFetcher, uri: str, user: str | None) -> Any:
+    def slow(self: LogFetcher, uri: str, owner: JobOwner) -> Any:
         if uri.endswith("slow.log"):
             release.wait(30)
-        return opened(self, uri, user)
+        return opened(self, uri, owner)
 
     monkeypatch.setattr(LogFetcher, "_opened", slow)
     events = [job({"uri": f"{tmp_path}/slow.log"}), job({"uri": f"{tmp_path}/quick.log"})]

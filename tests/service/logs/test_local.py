@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from service.errors import ConfigurationError
 from service.logs.allowed_roots import LogRefused, parse_roots
-from service.logs.local import LogNotFound, open_log, path_of
+from service.logs.local import JobOwner, LogNotFound, open_log, path_of
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ANOTHER = "daemon" if ME != "daemon" else "bin"
@@ -27,16 +28,18 @@ def outside(tmp_path: Path) -> Path:
     return path
 
 
-def read(path: Path | str, root: Path, user: str | None = None) -> bytes:
-    with open_log(str(path), parse_roots([str(root)]), user) as (file, size):
+def read(
+    path: Path | str, root: Path, user: str | None = ME, *, uid: int | None = None, any_owner: tuple[str, ...] = ()
+) -> bytes:
+    with open_log(str(path), parse_roots([str(root)], any_owner), JobOwner(user, uid)) as (file, size):
         data = file.read()
     assert size == len(data)
     return data
 
 
-def refusal(path: Path | str, root: Path, user: str | None = None) -> str:
+def refusal(path: Path | str, root: Path, user: str | None = ME, *, uid: int | None = None) -> str:
     with pytest.raises(LogRefused) as caught:
-        read(path, root, user)
+        read(path, root, user, uid=uid)
     return str(caught.value)
 
 
@@ -44,7 +47,56 @@ def test_a_regular_file_in_a_root_is_read(root: Path) -> None:
     (root / "a.log").write_text("text\n")
     assert read(root / "a.log", root) == b"text\n"
     assert read(root / "a.log", root, ME) == b"text\n"
-    assert read(root / "a.log", root, "nobody-the-system-knows") == b"text\n"
+
+
+@pytest.mark.parametrize("user", [None, "", "nobody-the-system-knows", "a\x00b"])
+def test_a_file_is_not_read_if_the_jobs_user_cannot_be_established(root: Path, user: str | None) -> None:
+    (root / "a.log").write_text("text\n")
+    assert "cannot be established" in refusal(root / "a.log", root, user)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to somebody else")
+def test_a_user_unknown_here_is_established_by_number(root: Path) -> None:
+    log = root / "a.log"
+    log.write_text("text\n")
+    os.chown(log, 41_070, 41_070)
+    assert read(log, root, "unknown-here", uid=41_070) == b"text\n"
+    assert read(log, root, None, uid=41_070) == b"text\n"
+    assert "does not belong" in refusal(log, root, None, uid=41_071)
+
+
+@pytest.mark.parametrize("user", [None, "unknown-here", ANOTHER])
+def test_a_number_does_not_make_a_user_root_or_somebody_else(root: Path, user: str | None) -> None:
+    (root / "a.log").write_text("text\n")
+    assert "do not agree" in refusal(root / "a.log", root, user, uid=0)
+    assert "do not agree" in refusal(root / "a.log", root, ANOTHER, uid=41_070)
+
+
+def test_a_root_of_any_owner_is_named_explicitly(root: Path) -> None:
+    shared = root / "shared"
+    shared.mkdir()
+    for folder in (root, shared):
+        (folder / "a.log").write_text("text\n")
+    assert read(shared / "a.log", root, None, any_owner=(str(shared),)) == b"text\n"
+    assert read(shared / "a.log", root, ANOTHER, any_owner=(str(shared),)) == b"text\n"
+    with pytest.raises(LogRefused):
+        read(root / "a.log", root, None, any_owner=(str(shared),))
+
+
+@pytest.mark.parametrize("folder", ["/etc", "relative", ""])
+def test_a_root_of_any_owner_lies_in_the_allow_list(root: Path, folder: str) -> None:
+    with pytest.raises(ConfigurationError, match="FAULTLINE_LOG_ROOTS_ANY_OWNER"):
+        parse_roots([str(root)], [folder])
+
+
+def test_a_refusal_does_not_tell_which_files_exist_outside(root: Path, outside: Path) -> None:
+    (root / "linked").symlink_to(outside.parent)
+    (outside.parent / "closed").mkdir(mode=0)
+    for folder in (outside.parent, root / "..", root / "linked", root / "linked" / ".." / outside.parent.name):
+        there = refusal(folder / outside.name, root)
+        assert there == "outside the places that logs may be read from"
+        for other in ("absent.txt", "absent/a.txt", f"{outside.name}/a", "closed/a", "logs2", "x" * 300):
+            assert refusal(folder / other, root) == there
 
 
 def test_another_users_file_is_refused(root: Path) -> None:
@@ -125,7 +177,7 @@ def unreadable(root: Path) -> Iterator[Path]:
 def test_a_file_that_we_may_not_read_is_refused(unreadable: Path) -> None:
     os.seteuid(1)
     try:
-        message = refusal(unreadable, unreadable.parent)
+        message = refusal(unreadable, unreadable.parent, pwd.getpwuid(2).pw_name)
     finally:
         os.seteuid(0)
     assert message == "permission denied"

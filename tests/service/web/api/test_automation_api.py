@@ -76,6 +76,15 @@ def test_a_lease_says_all_that_a_hook_needs(hook: TestClient) -> None:
     assert lease(hook, cluster="vega") == []
 
 
+def test_a_lease_names_the_token_and_not_only_what_the_hook_calls_itself(acting: World, hook: TestClient) -> None:
+    tell(hook, job("1", XID))
+    with acting.client(acting.token("act", "read", name="orion-hook")) as other:
+        [given] = lease(other, hook="an administrator")
+        [request] = other.get(f"{API}/resubmissions", params={"state": "leased"}).json()["items"]
+    assert request["request_id"] == given["request_id"]
+    assert request["leased_by"] == "an administrator (orion-hook)"
+
+
 def test_an_answer_and_the_same_again(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [given] = lease(hook)

@@ -248,7 +248,11 @@ def test_exported_labels_are_what_training_reads_and_come_in_again(
     changed["provenance"]["who"] = "elsewhere"
     told = stocked.post("/api/v1/labels", content=orjson.dumps(changed) + b"\n{broken\n").json()
     assert (told["taken"], len(told["wrong"])) == (1, 1)
-    assert stocked.get(f"/api/v1/failures/{failure(stocked, 'odd')}").json()["failure"]["cause"] == "USER.4"
+    number = failure(stocked, "odd")
+    assert stocked.get(f"/api/v1/failures/{number}").json()["failure"]["cause"] == "USER.4"
+    imported = stocked.get(f"/api/v1/failures/{number}/feedback").json()["items"][-1]
+    assert imported["who"] == "this machine"
+    assert imported["note"].endswith("author in the file, not verified: elsewhere")
 
 
 def test_the_weekly_sample_is_judged_blind_and_once(stocked: TestClient, world: World) -> None:
