@@ -31,7 +31,7 @@ _TROUBLE: Final = re.compile(
 # What launchers put in front of each line of a process.
 _TAG: Final = re.compile(
     r"\[\d+(?:,\d+)?\]<std\w+>:? ?|\[default\d+\]:|\[rank\d+\]: ?|\[prterun-[^\]]+\]<std\w+>: | *\d+: |\[pod/[^\]]+\] |"
-    r"\(\w+ pid=\d+(?:, ip=[\d.]+)?\) |[\w.-]+ +\| "
+    r"\(\w+ pid=\d+(?:, ip=[\d.]+)?\) |[\w.-]+ +\| |[a-z][\w.-]*\d[\w.-]*: "
 )
 # Part of a block that one write call prints; nothing is put in front of it.
 _CONTINUED: Final = re.compile(r"\s|[\])}|+]|\^|During handling|The above exception")
@@ -46,6 +46,7 @@ class Setting:
         blocks: how many blocks of lines are added at most.
         framework: the job's framework, None if unknown.
         at: when the log begins.
+        seconds: how long it was written.
         values: values for the templates, such as the node.
         cascades: whether reactions of another rank (value `peer`) are added at the end.
     """
@@ -54,6 +55,7 @@ class Setting:
     blocks: int
     framework: str | None
     at: datetime
+    seconds: float
     values: dict[str, str]
     cascades: bool = False
 
@@ -84,7 +86,7 @@ def neutral_end(lines: Sequence[str]) -> int:
 def _insert(lines: list[str], setting: Setting, world: World) -> list[str]:
     rng = world.rng
     last = neutral_end(lines)
-    places = [number for number in range(last + 1) if number in {0, len(lines)} or not _is_continued(lines[number])]
+    places = [number for number in range(last + 1) if number in {0, len(lines)} or _is_between(lines, number)]
     if last == len(lines):
         places = [number for number in places if number < len(lines)]  # the last line may be how the failure shows
     added: dict[int, list[str]] = {}
@@ -107,6 +109,11 @@ def _insert(lines: list[str], setting: Setting, world: World) -> list[str]:
 def _tag(line: str) -> str:
     found = _TAG.match(line)
     return found[0] if found else ""
+
+
+def _is_between(lines: Sequence[str], number: int) -> bool:
+    """Whether something can stand before a line: it and the line before it are not parts of one block."""
+    return not _is_continued(lines[number]) and not _is_continued(lines[number - 1])
 
 
 def _is_continued(line: str) -> bool:
@@ -154,9 +161,10 @@ def _marks(lines: list[str], setting: Setting, world: World) -> list[str]:
         ]
     if rng.random() < _SHARE_STAMP:
         form, template, _ = rng.choice([one for one in noise_data.log_lines().stamps if one[-1] == setting.use])
-        at, stamped = setting.at, []
-        for line in lines:
-            at += timedelta(milliseconds=rng.choice([0, 0, 1, 3, 40, 900]))
+        pauses = [rng.choice([0, 0, 1, 3, 40, 900]) for _ in lines]
+        step, at, stamped = setting.seconds / max(1, sum(pauses)), setting.at, []
+        for line, pause in zip(lines, pauses, strict=True):
+            at += timedelta(seconds=pause * step)
             shown = f"{at:{form}}".replace(f"{at.microsecond:06d}", f"{at.microsecond // 1000:03d}")
             stamped.append(template.replace("{at}", shown).replace("{line}", line))
         lines = stamped

@@ -60,8 +60,7 @@ def compose(
     Raises:
         ValueError: no entry has such a reason and fits the job.
     """
-    chosen = [one for one in noise_data.node_entries(use) if reasons is None or one.reason in reasons]
-    chosen = [one for one in chosen if one.when != "early" or job.duration >= _EARLY_LEAST_S]
+    chosen = _fitting(job, use, reasons)
     if not chosen:
         raise ValueError(f"no harmless entries for {sorted(reasons or ())} around a run of {job.duration:.0f} s")
     prefix = rng.choice(_KERNEL_PREFIXES)
@@ -71,6 +70,11 @@ def compose(
         entry = rng.choice([one for one in chosen if len(one.events) <= left] or chosen)
         events += write(entry, job, rng, prefix)
     return sorted(events, key=lambda event: str(event["at"]))
+
+
+def has_entries(job: Job, use: Use, reasons: Collection[Reason] | None = None) -> bool:
+    """Whether there are entries for a job: a short run has no early part that it survived."""
+    return bool(_fitting(job, use, reasons))
 
 
 def write(entry: NoiseEntry, job: Job, rng: random.Random, kernel_prefix: str = "") -> list[dict[str, Any]]:
@@ -115,6 +119,14 @@ def other_name(nodes: Sequence[str], rng: random.Random) -> str:
         if other.partition(".")[0].lower() not in known:
             return other
     return f"spare{rng.randint(100, 999)}"
+
+
+def _fitting(job: Job, use: Use, reasons: Collection[Reason] | None) -> list[NoiseEntry]:
+    return [
+        one
+        for one in noise_data.node_entries(use)
+        if (reasons is None or one.reason in reasons) and (one.when != "early" or job.duration >= _EARLY_LEAST_S)
+    ]
 
 
 def _begin(entry: NoiseEntry, job: Job, length: float, rng: random.Random) -> datetime:

@@ -106,6 +106,7 @@ def _disturb_logs(
                 blocks=noise.log_blocks,
                 framework=framework if isinstance(framework, str) else None,
                 at=job.started,
+                seconds=job.duration,
                 values=values,
                 cascades=peer is not None and rank == peer,
             )

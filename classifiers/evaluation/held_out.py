@@ -1,6 +1,6 @@
 """Evaluation on held-out kinds: each case is classified by a model that has not seen its kind of failure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from classifiers.data.labelled_cases import LabelledCase
@@ -29,20 +29,34 @@ def held_out_answers(
     The first stage is fitted once for each fold of kinds, without that fold. Second stage and calibration are the
     model's: a few numbers, which its training fitted out of fold.
     """
-    table = table_for(cases, catalogue, seed)
     answers: dict[str, Answer] = {}
     viewed: list[WeightedAnswer] = []
+    for diagnoser, outside in fold_diagnosers(cases, catalogue, model, seed=seed, progress=progress):
+        for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
+            answers[case.id] = answer_of(verdict)
+        viewed += _viewed(diagnoser, outside)
+    return [answers[case.id] for case in cases], viewed
+
+
+def fold_diagnosers(
+    cases: Sequence[LabelledCase],
+    catalogue: Catalogue,
+    model: Model,
+    *,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[Diagnoser, list[LabelledCase]]]:
+    """For each fold of kinds: a diagnoser whose first stage has not seen them, and their cases."""
+    table = table_for(cases, catalogue, seed)
     folds = sorted({fold_of(case.kind, seed) for case in cases})
     for fold in folds:
         progress(f"fold {fold + 1} of {len(folds)}")
         rows = [row for row, sample in enumerate(table.samples) if sample.fold != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
-        diagnoser = Diagnoser(replace(model, text=text), catalogue)
-        outside = [case for case in cases if fold_of(case.kind, seed) == fold]
-        for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
-            answers[case.id] = answer_of(verdict)
-        viewed += _viewed(diagnoser, outside)
-    return [answers[case.id] for case in cases], viewed
+        yield (
+            Diagnoser(replace(model, text=text), catalogue),
+            [case for case in cases if fold_of(case.kind, seed) == fold],
+        )
 
 
 def _viewed(diagnoser: Diagnoser, cases: Sequence[LabelledCase]) -> list[WeightedAnswer]:

@@ -1,4 +1,4 @@
-"""`faultline evaluate [--cases FILE] [--html REPORT] [--json FILE]`: compare the classifier with baselines."""
+"""`faultline evaluate [--cases FILE] [--noise] [--html REPORT] [--json FILE]`: measure the classifier."""
 
 import argparse
 import json
@@ -17,8 +17,10 @@ from classifiers.evaluation.metrics import Answer, Evaluation
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
+from service.cli import evaluate_noise
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput, ModelUnavailable
+from service.recommend import policy
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -33,7 +35,14 @@ def add_parser(commands: "Subparsers") -> None:
     )
     parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
-    parser.add_argument("--json", type=Path, help="write the confusion of held-out kinds by cause (not with --cases)")
+    parser.add_argument(
+        "--json", type=Path, help="write the confusion of held-out kinds by cause, or with --noise its figures"
+    )
+    parser.add_argument(
+        "--noise",
+        action="store_true",
+        help="measure how verdicts hold among harmless node events and neutral lines; takes minutes without --cases",
+    )
     parser.add_argument(
         "--compare", action="store_true", help="compare types of models on held-out families; takes minutes"
     )
@@ -101,8 +110,7 @@ def evaluations(
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics and write the report."""
-    if args.json is not None and args.cases is not None:
-        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
+    _check(args)
     check_writable(args.json)
     check_writable(args.html)
     catalogue = signatures.packaged()
@@ -110,10 +118,14 @@ def run(args: argparse.Namespace) -> int:
         rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=_progress)
         print(model_comparison.markdown(rows))
         return 0
+    configured = settings.read()
     try:
-        model = artifact.load(args.model or settings.read().model_dir)
+        model = artifact.load(args.model or configured.model_dir)
     except ModelError as error:
         raise ModelUnavailable(str(error)) from None
+    if args.noise:
+        measured = None if args.cases is None else _read(args.cases)
+        return evaluate_noise.run(args, measured, model, catalogue, policy.load(configured.policy_file), _progress)
     if args.cases is not None:
         cases, source, name = _read(args.cases), args.cases.name, "faultline"
         answers = [metrics.answer_of(one) for one in Diagnoser(model, catalogue).diagnose([case.raw for case in cases])]
@@ -131,6 +143,14 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         write_output(args.html, report.page(figures[""], source=source, model=model.label).encode())
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.noise:
+        if args.compare or args.html is not None:
+            raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
+    elif args.json is not None and args.cases is not None:
+        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
 
 
 def _progress(line: str) -> None:

@@ -144,7 +144,7 @@ def test_every_line_of_the_log_stays_in_order_and_the_failure_is_not_split() -> 
 
 def test_added_lines_are_before_the_failure_and_carry_the_tag_of_the_process() -> None:
     text = "\n".join(f"[1,3]<stderr>:{line}" for line in ["start", "epoch 1", *TRACEBACK])
-    setting = log_noise.Setting("measure", 12, "pytorch", START, {"node": "gpu017", "job": "1", "peer": "2"})
+    setting = log_noise.Setting("measure", 12, "pytorch", START, 60.0, {"node": "gpu017", "job": "1", "peer": "2"})
     seen = 0
     for seed in range(30):
         lines = log_noise.disturb(text, setting, random.Random(seed)).split("\n")
@@ -153,8 +153,16 @@ def test_added_lines_are_before_the_failure_and_carry_the_tag_of_the_process() -
     assert seen > 30
 
 
+def test_nothing_is_put_between_a_code_line_and_its_error() -> None:
+    text = "n1:     model.forward(x)\nn1: RuntimeError: boom"
+    setting = log_noise.Setting("measure", 12, None, START, 60.0, {"node": "n1", "job": "1", "peer": "0"})
+    for seed in range(40):
+        lines = [ANSI.sub("", line) for line in log_noise.disturb(text, setting, random.Random(seed)).split("\n")]
+        assert lines[-2].endswith("n1:     model.forward(x)")
+
+
 def test_an_empty_log_stays_empty() -> None:
-    setting = log_noise.Setting("measure", 12, None, START, {})
+    setting = log_noise.Setting("measure", 12, None, START, 60.0, {})
     assert log_noise.disturb("\n", setting, random.Random(1)) == "\n"
 
 

@@ -1,0 +1,234 @@
+"""Robustness of verdicts against harmless node events and neutral log lines.
+
+Each case is classified without noise and under several conditions: a mix of all reasons with 1 to 200 node events and
+disturbed logs, the disturbed logs alone, and each reason alone. Counted is how often side and cause stay, how often a
+resubmit that was not advised without noise is advised with it, and how often a true fault among the node events is
+found again. Intervals are bootstrapped over kinds of failure, since cases of one kind are alike.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from classifiers.case_builder import build_case
+from classifiers.composition import node_noise
+from classifiers.composition.noise import Noise, add_noise, complete
+from classifiers.contracts import RawCase, Verdict
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.data.noise_data import REASONS, Use
+
+EVENT_COUNTS: Final = (1, 10, 50, 200)
+EVENTS_OF_A_REASON: Final = 10
+RESAMPLES: Final = 1_000
+INTERVAL: Final = (2.5, 97.5)  # percentiles
+MIX: Final = "mix"
+LOG_LINES: Final = "log lines"
+
+Classify: TypeAlias = Callable[[Sequence[RawCase]], Sequence[Verdict]]
+Resubmits: TypeAlias = Callable[[Mapping[str, Any], Verdict], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One way of adding noise; `name` is "mix", "log lines" or a reason, `events` the number of node events."""
+
+    name: str
+    events: int
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One case under one condition.
+
+    Attributes:
+        case_id: the case.
+        kind: its kind of failure.
+        condition: the condition.
+        side_stays: whether the side is the one without noise.
+        cause_stays: whether the cause is.
+        resubmit_turned_on: whether a resubmit is advised that is not advised without noise.
+        fault_found: whether the cause is right; None unless the case has a true fault among its node events and its
+            cause is right without noise.
+    """
+
+    case_id: str
+    kind: str
+    condition: Condition
+    side_stays: bool
+    cause_stays: bool
+    resubmit_turned_on: bool
+    fault_found: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of `cases` with its bootstrap interval; all 0 without cases."""
+
+    value: float
+    low: float
+    high: float
+    cases: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one condition; `resubmits_turned_on` is a number of cases."""
+
+    name: str
+    events: int
+    side_stays: Share
+    cause_stays: Share
+    resubmits_turned_on: int
+    faults_found: Share
+
+
+def conditions(use: Use = "measure", *, by_reason: bool = True) -> list[Condition]:
+    """Return all conditions: the mix by number of events, disturbed logs alone, and each reason alone."""
+    some = [Condition(MIX, count, Noise(use=use, node_events=count)) for count in EVENT_COUNTS]
+    some.append(Condition(LOG_LINES, 0, Noise(use=use, node_events=0)))
+    if by_reason:
+        some += [
+            Condition(
+                reason,
+                EVENTS_OF_A_REASON,
+                Noise(use=use, node_events=EVENTS_OF_A_REASON, reasons=(reason,), log_blocks=0),
+            )
+            for reason in REASONS
+        ]
+    return some
+
+
+def sample(cases: Sequence[LabelledCase], count: int, seed: int) -> list[LabelledCase]:
+    """Return at most `count` cases of as many kinds as possible, those with node events first, up to a third."""
+    rng = random.Random(seed)
+    faults = _one_of_each_kind([case for case in cases if case.raw.node_events], count // 3, rng)
+    known = {case.id for case in faults}
+    others = [case for case in cases if case.id not in known]
+    return faults + _one_of_each_kind(others, count - len(faults), rng)
+
+
+def trials(
+    cases: Sequence[LabelledCase],
+    classify: Classify,
+    resubmits: Resubmits,
+    *,
+    seed: int = 0,
+    under: Sequence[Condition] | None = None,
+) -> list[Trial]:
+    """Classify each case without noise and under each condition; the same seed gives the same noise.
+
+    Args:
+        cases: labelled cases with their events.
+        classify: the classifier, a batch at once.
+        resubmits: whether an event with this verdict would be resubmitted.
+        seed: of the noise; each case and condition has its own stream of random numbers.
+        under: the conditions, None for all.
+    """
+    plain = [complete(case.event, _rng(seed, case, "complete")) for case in cases]
+    before = classify([build_case(event) for event in plain])
+    advised = [resubmits(event, verdict) for event, verdict in zip(plain, before, strict=True)]
+    done: list[Trial] = []
+    for condition in conditions() if under is None else under:
+        fitting = [number for number, event in enumerate(plain) if _fits(condition, cases[number], event)]
+        noisy = [
+            add_noise(
+                plain[number],
+                _rng(seed, cases[number], f"{condition.name} {condition.events}"),
+                _noise(condition, cases[number]),
+                root_rank=cases[number].labels.root_rank,
+            )
+            for number in fitting
+        ]
+        after = classify([build_case(event) for event in noisy])
+        for number, event, verdict in zip(fitting, noisy, after, strict=True):
+            turned_on = not advised[number] and resubmits(event, verdict)
+            done.append(_trial(cases[number], condition, before[number], verdict, turned_on=turned_on))
+    return done
+
+
+def summarize(done: Sequence[Trial], seed: int = 0) -> list[Figures]:
+    """Return the figures of each condition, in order of first appearance."""
+    by_condition: dict[tuple[str, int], list[Trial]] = {}
+    for trial in done:
+        by_condition.setdefault((trial.condition.name, trial.condition.events), []).append(trial)
+    return [
+        Figures(
+            name=name,
+            events=events,
+            side_stays=_share([(one.kind, one.side_stays) for one in some], seed),
+            cause_stays=_share([(one.kind, one.cause_stays) for one in some], seed),
+            resubmits_turned_on=sum(one.resubmit_turned_on for one in some),
+            faults_found=_share([(one.kind, one.fault_found) for one in some if one.fault_found is not None], seed),
+        )
+        for (name, events), some in by_condition.items()
+    ]
+
+
+def _trial(case: LabelledCase, condition: Condition, before: Verdict, after: Verdict, *, turned_on: bool) -> Trial:
+    allowed = case.labels.allowed["cause"]
+    is_fault = bool(case.raw.node_events) and before.cause in allowed
+    return Trial(
+        case_id=case.id,
+        kind=case.kind,
+        condition=condition,
+        side_stays=after.side == before.side,
+        cause_stays=after.cause == before.cause,
+        resubmit_turned_on=turned_on,
+        fault_found=after.cause in allowed if is_fault else None,
+    )
+
+
+def _noise(condition: Condition, case: LabelledCase) -> Noise:
+    return replace(condition.noise, log_blocks=0) if _is_report(case) else condition.noise
+
+
+def _is_report(case: LabelledCase) -> bool:
+    """Whether a person wrote the text: it has no lines of a terminal in it."""
+    return case.provenance.get("medium") == "report"
+
+
+def _fits(condition: Condition, case: LabelledCase, event: Mapping[str, Any]) -> bool:
+    """Whether a case can have such noise: only a long run has an early part, and only logs are disturbed."""
+    if not condition.events:
+        return not _is_report(case)
+    return node_noise.has_entries(node_noise.job_of(event), condition.noise.use, condition.noise.reasons)
+
+
+def _share(outcomes: Sequence[tuple[str, bool]], seed: int) -> Share:
+    if not outcomes:
+        return Share(0.0, 0.0, 0.0, 0)
+    kinds = sorted({kind for kind, _ in outcomes})
+    place = {kind: number for number, kind in enumerate(kinds)}
+    right, total = np.zeros(len(kinds)), np.zeros(len(kinds))
+    for kind, outcome in outcomes:
+        right[place[kind]] += outcome
+        total[place[kind]] += 1
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, len(kinds), size=(RESAMPLES, len(kinds)))
+    low, high = np.percentile(right[drawn].sum(axis=1) / total[drawn].sum(axis=1), INTERVAL)
+    return Share(float(right.sum() / total.sum()), float(low), float(high), len(outcomes))
+
+
+def _one_of_each_kind(cases: Sequence[LabelledCase], count: int, rng: random.Random) -> list[LabelledCase]:
+    """Return cases of different kinds first, then second cases of each kind, and so on."""
+    by_kind: dict[str, list[LabelledCase]] = {}
+    for case in cases:
+        by_kind.setdefault(case.kind, []).append(case)
+    for some in by_kind.values():
+        rng.shuffle(some)
+    order = sorted(by_kind)
+    rng.shuffle(order)
+    chosen: list[LabelledCase] = []
+    turn = 0
+    while len(chosen) < min(count, len(cases)):
+        chosen += [by_kind[kind][turn] for kind in order if turn < len(by_kind[kind])]
+        turn += 1
+    return chosen[:count]
+
+
+def _rng(seed: int, case: LabelledCase, name: str) -> random.Random:
+    return random.Random(f"{seed}/{case.id}/{name}")
