@@ -1,5 +1,6 @@
 """An explanation: the verdict on raw logs, with the lines that matter at their places in the files."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,8 +20,17 @@ from service.explain.read_logs import ReadLog
 SCHEMA: Final = "explanation/1"
 CLUSTER: Final = "local"
 # Lines shown of each role, in this order (judgement: what a person reads before opening the log).
-_SHOWN: Final[dict[Role, int]] = {"initiating": 4, "cascade": 3, "teardown": 1, "context": 2}
-_ROLES_OF_NODES: Final = frozenset({"node", "scheduler"})
+_SHOWN: Final[dict[Role, int]] = {"initiating": 3, "cascade": 2, "teardown": 1, "context": 2}
+_NO_LOG: Final = frozenset({"node", "scheduler"})
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_FRAME: Final = re.compile(
+    r"^(?P<prefix>.{0,200}?)\s{0,40}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})"
+    r"(?:, in (?P<function>[^\n]{1,100}))?"
+)
+_OTHERS_CODE: Final = re.compile(r"(?:site|dist)-packages/|/lib/python\d|<frozen ")
+_TRACEBACK: Final = "Traceback (most recent call last)"
+_FRAMES_WITHIN: Final = 200  # lines before the exception, and characters
+_BEFORE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class ShownLine:
         text: the line.
         rank: the process that wrote it, None if unknown.
         node: its node, None if unknown.
+        raised_at: of an exception in Python, the place in the program's own code: file, line and function.
     """
 
     source: str
@@ -42,6 +53,7 @@ class ShownLine:
     text: str
     rank: int | None = None
     node: str | None = None
+    raised_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +106,7 @@ class Explanation:
                     "rank": line.rank,
                     "node": line.node,
                     "text": line.text,
+                    "raised_at": line.raised_at,
                 }
                 for line in self.lines
             ],
@@ -206,14 +219,16 @@ def _shown_lines(evidence: Sequence[EvidenceLine], sources: Sequence[LogSource])
         left["context"] = 0
     shown = []
     for line in evidence:
-        if left[line.role] <= 0 or _is_fact(line):
+        if left[line.role] <= 0 or _is_fact(line) or _WORD.search(line.text) is None:
             continue
         left[line.role] -= 1
-        if line.stream in _ROLES_OF_NODES:
-            source = "node event" if line.stream == "node" else line.stream
+        if line.stream in _NO_LOG:
+            name, log = "node event" if line.stream == "node" else line.stream, None
         else:
-            source = _file_of(line, sources)
-        shown.append(ShownLine(source, line.line, line.role, line.text, line.rank, line.node))
+            log = _log_of(line, sources)
+            name = "log" if log is None else log.name
+        raised_at = None if log is None or line.line is None else _raised_at(log, line.line)
+        shown.append(ShownLine(name, line.line, line.role, line.text, line.rank, line.node, raised_at))
     return sorted(shown, key=lambda one: list(_SHOWN).index(one.role))
 
 
@@ -222,19 +237,19 @@ def _is_fact(line: EvidenceLine) -> bool:
     return line.stream == "scheduler" and line.text.startswith("status=")
 
 
-def _file_of(line: EvidenceLine, sources: Sequence[LogSource]) -> str:
-    """Return the file that has a line of evidence: the one whose text at this number is the line's."""
+def _log_of(line: EvidenceLine, sources: Sequence[LogSource]) -> ReadLog | None:
+    """Return the log that has a line of evidence: the one whose text at this number is the line's."""
     if len(sources) == 1:
-        return sources[0].log.name
+        return sources[0].log
     own = [one for one in sources if one.writer.stream == line.stream and one.writer.rank in {line.rank, None}]
     for one in [*own, *sources]:
         if line.line is not None and tidy(_text_at(one.log, line.line)) == line.text:
-            return one.log.name
-    return own[0].log.name if own else "log"
+            return one.log
+    return own[0].log if own else None
 
 
-def _text_at(log: ReadLog, number: int) -> str:
-    """Return the line of a number, empty if it was not read."""
+def _offset_of(log: ReadLog, number: int) -> int | None:
+    """Return where the line of a number begins in the text, None if it was not read."""
     for index, (offset, first) in enumerate(log.windows):
         end = log.windows[index + 1][0] if index + 1 < len(log.windows) else len(log.text)
         if (first > 0) != (number > 0) or number < first:
@@ -245,6 +260,36 @@ def _text_at(log: ReadLog, number: int) -> str:
             if at <= 0:
                 break
         else:
-            newline = log.text.find("\n", at, end)
-            return log.text[at : newline if newline >= 0 else end]
-    return ""
+            return at
+    return None
+
+
+def _text_at(log: ReadLog, number: int) -> str:
+    """Return the line of a number, empty if it was not read."""
+    at = _offset_of(log, number)
+    if at is None:
+        return ""
+    newline = log.text.find("\n", at)
+    return log.text[at : newline if newline >= 0 else len(log.text)]
+
+
+def _raised_at(log: ReadLog, number: int) -> str | None:
+    """Return where an exception was raised, by the traceback that ends in a line: in the program's own code if there.
+
+    Lines of other processes may stand between those of the traceback; only frames with the line's prefix count.
+    """
+    at = _offset_of(log, number)
+    if at is None:
+        return None
+    text = _text_at(log, number)
+    found: str | None = None
+    for line in reversed(log.text[max(0, at - _BEFORE) : at].split("\n")[-_FRAMES_WITHIN:]):
+        frame = _FRAME.match(line)
+        if frame is not None and text.startswith(frame["prefix"]):
+            place = f"{frame['file']}:{frame['line']}" + (f" in {frame['function']}" if frame["function"] else "")
+            if _OTHERS_CODE.search(frame["file"]) is None:
+                return place
+            found = found or place
+        elif _TRACEBACK in line and text.startswith(line.partition(_TRACEBACK)[0].rstrip()):
+            break
+    return found

@@ -9,6 +9,7 @@ from typing import IO, Final, Literal
 
 from service.contracts.verdict import VerdictBody
 from service.explain.explanation import Explanation, ShownLine
+from service.explain.job_facts import JobEnd
 from service.formatting import escape_invisible
 from service.web.pages import display_names
 
@@ -27,6 +28,8 @@ _NO_FAILURE: Final = (
     "If the job failed, add the log of its standard error, of its other ranks or of its launcher, or say how it ended "
     "(--status, --exit-code)."
 )
+# The line that mitigations name is printed already.
+_LOOK_FIRST: Final = " Look first at: "
 _BOLD: Final = "1"
 _DIM: Final = "2"
 _RED: Final = "31"
@@ -91,7 +94,8 @@ class _Printer:
             yield style.paint("Not sure: these logs show no failure.", _BOLD, _YELLOW)
             return
         if body.abstained:
-            yield style.paint("Not sure.", _BOLD, _YELLOW) + " Best guess: " + style.paint(name, _BOLD) + f" {code}"
+            guess = style.paint(f"{name[0].lower()}{name[1:]}", _BOLD)
+            yield style.paint("Not sure.", _BOLD, _YELLOW) + f" The best guess is the {guess} {code}"
         else:
             yield style.paint(name, _BOLD) + f" {code}"
         sure = f"{_percent(body.confidence)} sure of the side"
@@ -140,6 +144,9 @@ class _Printer:
             place = ""
         yield head + style.paint(f"{place:{column}}", _CYAN) + "  " + rows[0]
         yield from (" " * indent + row for row in rows[1:])
+        if line.raised_at is not None:
+            where = textwrap.wrap(f"at {_visible(line.raised_at)}", room, break_on_hyphens=False)
+            yield from (" " * indent + style.paint(row, _DIM) for row in where)
 
     def _origin(self) -> Iterator[str]:
         suspect = self._body.suspect
@@ -162,7 +169,9 @@ class _Printer:
         yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
         shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
         for number, one in enumerate(shown):
-            yield from self._labelled("" if number else "What to do", f"{number + 1}. {_visible(one.text)}")
+            yield from self._labelled(
+                "" if number else "What to do", f"{number + 1}. {one.text.partition(_LOOK_FIRST)[0]}"
+            )
 
     def _basis(self) -> Iterator[str]:
         explanation = self._explanation
@@ -171,8 +180,10 @@ class _Printer:
             known.append(f"exit code {explanation.end.exit_code}")
         if explanation.end.signal is not None:
             known.append(f"signal {explanation.end.signal}")
-        guessed = {"status", "exit_code"} - explanation.given
-        note = " (guessed from the log)" if guessed == {"status", "exit_code"} else ""
+        note = ""
+        if explanation.given != {"status", "exit_code"}:
+            note = " (assumed)" if explanation.end == JobEnd(scheduler=explanation.end.scheduler) else " (from the log)"
+            note = "" if explanation.given and explanation.end.exit_code is None else note
         yield from self._labelled("Job end", ", ".join(known) + note)
         size = sum(one.log.size for one in explanation.sources)
         count = len(explanation.sources)
