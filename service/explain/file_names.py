@@ -24,8 +24,8 @@ _POD: Final = re.compile(
 )
 _WORKER: Final = re.compile(r"(?P<role>[a-z]+)[-_]?(?P<number>\d+)$")
 _NODE: Final = re.compile(
-    r"(?i)(?:^|[/_.@+-])(?P<node>(?:[a-z]{1,12}-)?(?:node|gpu|host|dgx|hgx|cn|nid|compute|server|ip)[-_]?\d{1,6}"
-    r"(?:-\d{1,3}){0,3})(?=$|[/_.@+-])"
+    r"(?i)(?:^|[/_.@+-])(?P<node>ip(?:-\d{1,3}){4}|(?:[a-z][a-z0-9]{0,11}-)?(?:node|gpu|host|dgx|hgx|cn|nid|compute|server)"
+    r"[-_]?\d{1,6})(?=$|[/_.@+-])"
 )
 _STREAM: Final = re.compile(r"(?i)(?:^|[/_.-])(?P<stream>stderr|stdout|err|out)(?=$|[/_.-])")
 _SLURM: Final = re.compile(r"(?:^|/)slurm[-_](?P<job>\d{1,10})\b")
@@ -81,7 +81,7 @@ def _rank(bare: str, *, has_master: bool) -> int | None:
 
 
 def _numbers_that_differ(names: Sequence[str]) -> dict[str, int]:
-    """Return the ranks of names that are equal but for one number that counts from 0."""
+    """Return the ranks of names that are equal but for numbers, one of which counts from 0."""
     plain = [name for name in names if not _ROTATED.search(name)]
     groups: dict[str, list[str]] = {}
     for name in plain:
@@ -89,7 +89,7 @@ def _numbers_that_differ(names: Sequence[str]) -> dict[str, int]:
     ranks: dict[str, int] = {}
     for group in groups.values():
         columns = list(zip(*(map(int, _NUMBER.findall(name)) for name in group), strict=True))
-        differing = [column for column in columns if len(set(column)) > 1]
-        if len(differing) == 1 and sorted(differing[0]) == list(range(len(group))):
-            ranks |= dict(zip(group, differing[0], strict=True))
+        counting = [column for column in columns if sorted(column) == list(range(len(group)))]
+        if len(counting) == 1 and len(group) > 1:
+            ranks |= dict(zip(group, counting[0], strict=True))
     return ranks

@@ -214,3 +214,35 @@ def test_node_events_are_evidence(explain: Explain, tmp_path: Path) -> None:
 
 def test_a_log_without_a_failure_is_not_explained_away(explain: Explain, tmp_path: Path) -> None:
     assert "these logs show no failure" in explain.text(log(tmp_path / "train.log", "step 1 loss 2\nall done\n"))
+
+
+def test_the_place_where_an_exception_was_raised_is_that_of_the_own_code(explain: Explain, tmp_path: Path) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/u/train.py", line 88, in step\n    loss = criterion(out, y)\n'
+        '  File "/opt/env/lib/python3.11/site-packages/torch/nn/functional.py", line 3029, in cross_entropy\n'
+        "    return torch._C._nn.cross_entropy_loss(input)\n"
+        "KeyError: 'lr_5'\n"
+    )
+    prefixed = "".join(f"1: {line}\n0: step 3 loss 2.0\n" for line in text.splitlines())
+    for name, content in (("train.log", text), ("slurm-7.out", prefixed)):
+        found = explain.json(log(tmp_path / name, content))
+        assert found["lines"][0]["raised_at"] == "/home/u/train.py:88 in step", name
+
+
+def test_what_is_said_of_the_end_of_the_job(explain: Explain, tmp_path: Path) -> None:
+    path = log(tmp_path / "train.log", KEY_ERROR + "srun: error: gpu1: task 3: Exited with exit code 7\n")
+    assert "Job end     failed, exit code 7 (from the log)" in explain.text(path)
+    assert "Job end     failed (assumed)" in explain.text(log(tmp_path / "plain.log"))
+    given = explain.text(path, "--status", "timeout", "--exit-code", "9")
+    assert "Job end     timeout, exit code 9\n" in given
+    assert explain.json(path, "--exit-code", "9")["assumed"] == {"status": "failed", "scheduler": "slurm"}
+
+
+def test_logs_of_earlier_attempts_are_left_out(explain: Explain, tmp_path: Path) -> None:
+    for attempt in (0, 1):
+        for rank in (0, 1):
+            log(tmp_path / "run" / f"attempt_{attempt}" / str(rank) / "stderr.log")
+    found = explain.json(tmp_path / "run")
+    assert {one["file"].split("/")[-3] for one in found["logs"]} == {"attempt_1"}
+    assert found["skipped"] == ["2 logs of earlier attempts (attempt_1 is the last)"]
