@@ -63,11 +63,13 @@ def compose(
     chosen = _fitting(job, use, reasons)
     if not chosen:
         raise ValueError(f"no harmless entries for {sorted(reasons or ())} around a run of {job.duration:.0f} s")
+    longest = max(len(one.events) for one in chosen)
     prefix = rng.choice(_KERNEL_PREFIXES)
     events: list[dict[str, Any]] = []
     while len(events) < count:
         left = count - len(events)
-        entry = rng.choice([one for one in chosen if len(one.events) <= left] or chosen)
+        some = chosen if left >= longest else [one for one in chosen if len(one.events) <= left]
+        entry = rng.choice(some or chosen)
         events += write(entry, job, rng, prefix)
     return sorted(events, key=lambda event: str(event["at"]))
 

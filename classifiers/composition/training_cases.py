@@ -11,6 +11,7 @@ from classifiers.composition import kinds
 from classifiers.composition.cases import compose
 from classifiers.composition.long_runs import failure_kinds
 from classifiers.composition.long_runs import run as long_run
+from classifiers.composition.noisy_cases import TrainingNoise, with_noise
 from classifiers.data.labelled_cases import LabelledCase, case_files, check_ids, parse, read_file
 
 SEED: Final = 7
@@ -53,8 +54,11 @@ def long_runs(seed: int = LONG_RUN_SEED) -> list[LabelledCase]:
     return [parse(raw, str(raw["id"])) for raw in long_run_objects(seed)]
 
 
-def packaged() -> list[LabelledCase]:
+def packaged(noise: TrainingNoise | None = None) -> list[LabelledCase]:
     """Return all packaged training cases, in a fixed order.
+
+    Args:
+        noise: adds harmless node events and neutral log lines to a share of them; None adds nothing.
 
     Raises:
         DatasetError: a case does not follow the format, or an id occurs twice.
@@ -62,4 +66,4 @@ def packaged() -> list[LabelledCase]:
     """
     cases = [*captured(), *composed(), *long_runs()]
     check_ids(cases)
-    return cases
+    return cases if noise is None else with_noise(cases, noise)
