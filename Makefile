@@ -6,9 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
-# Independent tests run on all cores; tests that start brokers, schedulers, browsers and mail servers run one by one.
+# Independent tests run on all cores; tests that start brokers, schedulers and browsers run one by one.
 PARALLEL_TESTS := tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/service tests/simulations_tests
-SERIAL_TESTS := tests/flows tests/labs tests/service/deliveries/test_chat.py
+SERIAL_TESTS := tests/flows tests/labs
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
@@ -61,7 +61,7 @@ demo: install ## simulate four weeks of job completions and show them at http://
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile $(PARALLEL_TESTS) --ignore tests/service/deliveries/test_chat.py $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist loadfile $(PARALLEL_TESTS) $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -q $(SERIAL_TESTS) $(PYTEST_ARGS)
 
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)

@@ -2,58 +2,30 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from service.db.all_tables import metadata
 from service.db.session import Store
 from tests.labs.postgres import Postgres, server
+from tests.service.databases import MIGRATED, create_migrated, empty_migrated, migrated_file
+from tests.service.frozen_clock import FrozenClock
 
 _numbers = count()
-MIGRATED = "migrated"
-
-
-class FixedClock:
-    """A clock that only the test advances."""
-
-    def __init__(self, at: datetime) -> None:
-        self.at = at
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-    def sleep(self, seconds: float) -> None:
-        self.at += timedelta(seconds=seconds)
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock(datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
+def clock() -> FrozenClock:
+    return FrozenClock(datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     with server() as running:
-        url = running.create(MIGRATED)
-        store = Store(url)
-        store.upgrade()
-        store.close()
+        create_migrated(running)
         yield running
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("store") / "migrated.sqlite3"
-    store = Store(f"sqlite:///{path}")
-    store.upgrade()
-    store.close()
-    return path
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -79,17 +51,17 @@ def url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterato
     """A migrated database."""
     if dialect == "sqlite":
         path = tmp_path / "store.sqlite3"
-        shutil.copy(request.getfixturevalue("migrated_file"), path)
+        shutil.copy(migrated_file(), path)
         yield f"sqlite:///{path}"
         return
     # One database for all: making one costs more than most tests do. What a test left is removed after it.
     running: Postgres = request.getfixturevalue("postgres")
     yield running.url(MIGRATED)
-    running.sql("; ".join(f"DELETE FROM {table}" for table in metadata.tables), MIGRATED)
+    empty_migrated(running)
 
 
 @pytest.fixture
-def open_store(url: str, clock: FixedClock) -> Iterator[Callable[[], Store]]:
+def open_store(url: str, clock: FrozenClock) -> Iterator[Callable[[], Store]]:
     """Opens stores on one database, as several processes would."""
     opened: list[Store] = []
 

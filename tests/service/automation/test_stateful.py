@@ -17,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from service.db.session import Store
 from service.errors import Conflict
 from service.requests.records import Lease
-from tests.service.automation.world import AUTO, World, blank, job, world
+from tests.service.automation.world import AUTO, World, job, world
+from tests.service.databases import migrated_file
 from tests.service.frozen_clock import FrozenClock
 from tests.service.web.world import NOW
 
@@ -230,7 +231,7 @@ def test_invariants_hold_for_random_sequences_of_actions(tmp_path: Path, clock: 
     def machine() -> Automated:
         clock.at = NOW
         path = tmp_path / f"{next(numbers)}.sqlite3"
-        shutil.copy(blank(), path)
+        shutil.copy(migrated_file(), path)
         Automated.made = world(Store(f"sqlite:///{path}", clock=clock), clock)
         return Automated()
 

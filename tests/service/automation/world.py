@@ -1,13 +1,8 @@
 """A service without web and scheduler: real store, policy, advice and automation, with a fake classifier."""
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from classifiers.contracts import Evidence, RawCase, Suspect, Verdict
@@ -59,17 +54,6 @@ class ByWord:
                     suspect = Suspect(stream.rank, stream.node) if word == "Xid" else None
                     return replace(BY_WORD[word], evidence=(told,), suspect=suspect)
         return replace(GUESS, abstained=True, confidence=0.4, fingerprint="1:open")
-
-
-@cache
-def blank() -> Path:
-    """A migrated SQLite database, created once per run; each test uses a copy."""
-    folder = Path(tempfile.mkdtemp(prefix="faultline-automation-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = Store(f"sqlite:///{folder}/store.sqlite3")
-    store.upgrade()
-    store.close()
-    return folder / "store.sqlite3"
 
 
 def rules(text: str = AUTO) -> Policy:

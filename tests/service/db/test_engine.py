@@ -13,7 +13,7 @@ from service.errors import ConfigurationError, Unavailable
 from service.failures.records import NewFailure
 from service.jobs.repository.jobs import JobRepository
 from tests.labs.postgres import Postgres, server
-from tests.service.conftest import MIGRATED
+from tests.service.databases import MIGRATED, migrated_file
 from tests.service.sample_rows import job, put, verdict
 
 
@@ -66,12 +66,10 @@ def test_reading_does_not_create_a_file(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_locked_file_is_unavailable_and_then_available(
-    migrated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_file_is_unavailable_and_then_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "BUSY_TIMEOUT_S", 0.1)
     path = tmp_path / "busy.sqlite3"
-    path.write_bytes(migrated_file.read_bytes())
+    path.write_bytes(migrated_file().read_bytes())
     with closing(Store(f"sqlite:///{path}")) as store, closing(Store(f"sqlite:///{path}")) as other:
         with other.unit_of_work(), pytest.raises(Unavailable, match="locked"):
             put(store, [job("a")])

@@ -10,7 +10,7 @@ from service.dead_letters.records import DeadLetter
 from service.deliveries.records import OutboxMessage
 from service.errors import NotFound
 from service.failures.records import PendingLog
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded
 
 OLD = NOON - timedelta(days=100)
@@ -88,7 +88,7 @@ def test_bodies_are_removed_and_the_searchable_fields_are_kept(aged: Store) -> N
     assert (found.verdict, found.versions[0].body, found.row.cause) == (None, None, "USER.1")
 
 
-def test_delivered_messages_and_dead_letters_are_removed(store: Store, clock: FixedClock) -> None:
+def test_delivered_messages_and_dead_letters_are_removed(store: Store, clock: FrozenClock) -> None:
     letter = DeadLetter("x", "a" * 64, "jobs/0/1", "no")
     with store.unit_of_work() as work:
         work.outbox.add([OutboxMessage("failure.diagnosed", "k", {})] * 2)

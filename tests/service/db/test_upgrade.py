@@ -15,8 +15,8 @@ from service.db.all_tables import metadata
 from service.db.engine import connect
 from service.db.session import Store
 from tests.labs.postgres import Postgres
-from tests.service.conftest import FixedClock
 from tests.service.db import released
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 from tests.service.web.world import make_world
 
@@ -54,7 +54,7 @@ def released_url(dialect: str, request: pytest.FixtureRequest, tmp_path: Path) -
 
 
 @pytest.fixture
-def upgraded(released_url: str, clock: FixedClock) -> Iterator[Store]:
+def upgraded(released_url: str, clock: FrozenClock) -> Iterator[Store]:
     with closing(Store(released_url, clock=clock)) as store:
         store.upgrade()
         yield store

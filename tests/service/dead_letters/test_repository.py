@@ -5,7 +5,7 @@ import pytest
 from service.db.session import Store
 from service.dead_letters.records import DeadLetter
 from service.errors import InvalidInput, NotFound
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 
 
@@ -14,7 +14,7 @@ def letter(place: str, text: str = "{broken") -> DeadLetter:
     return DeadLetter(text, "a" * 64, place, "status: a status", errors)
 
 
-def test_a_dead_letter_round_trips(store: Store, clock: FixedClock) -> None:
+def test_a_dead_letter_round_trips(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         first, second = work.dead_letters.add([letter("jobs/0/17"), letter("POST line 3", "x\0\ud800" * 40_000)])
     with store.reading() as reading:
@@ -52,7 +52,7 @@ def test_pages_are_sorted_newest_first(store: Store) -> None:
     assert seen == ids[::-1]
 
 
-def test_a_resent_letter_has_its_time_and_is_not_open(store: Store, clock: FixedClock) -> None:
+def test_a_resent_letter_has_its_time_and_is_not_open(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         [number] = work.dead_letters.add([letter("jobs/0/17")])
     since = NOON - timedelta(days=1)

@@ -16,7 +16,7 @@ from service.deliveries.drain import Drain, Target
 from service.deliveries.records import DueDelivery, OutboxMessage
 from service.deliveries.routing import Route
 from service.telemetry import Telemetry
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, verdict
 
 KEY = bytes(range(32))
@@ -44,7 +44,7 @@ def poster(**changes: Any) -> Poster:
     return Poster([LOOPBACK], **{"timeout_s": 5.0, "answer_bytes": 65_536, **changes})
 
 
-def webhook(name: str, url: str, clock: FixedClock, *routes: Route, timeout_s: float = 5.0) -> Target:
+def webhook(name: str, url: str, clock: FrozenClock, *routes: Route, timeout_s: float = 5.0) -> Target:
     return Target(name, routes, WebhookChannel(url, [KEY], poster(timeout_s=timeout_s), clock), url)
 
 
@@ -52,7 +52,7 @@ def target(name: str, channel: Channel, *routes: Route) -> Target:
     return Target(name, routes, channel, name)
 
 
-def drain(store: Store, clock: FixedClock, targets: Sequence[Target], *, owner: str = "a", **sending: Any) -> Drain:
+def drain(store: Store, clock: FrozenClock, targets: Sequence[Target], *, owner: str = "a", **sending: Any) -> Drain:
     return Drain(
         store,
         targets,

@@ -8,14 +8,14 @@ import pytest
 
 from service.deliveries.channels.alertmanager import AlertmanagerChannel
 from tests.labs.alertmanager import alertmanager
-from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import due, poster
 from tests.service.deliveries.receivers import receiver
+from tests.service.frozen_clock import FrozenClock
 
 SEVERITY: Any = {"user": "info"}
 
 
-def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FixedClock) -> None:
+def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FrozenClock) -> None:
     clock.sleep(600)
     with receiver() as here:
         url = here.url.removesuffix("/hook")
@@ -38,7 +38,7 @@ def test_a_batch_of_alerts_is_sent_at_once_and_each_ends_by_itself(clock: FixedC
     assert (first["startsAt"], first["endsAt"]) == ("2026-11-20T12:00:00+00:00", "2026-11-20T13:10:00+00:00")
 
 
-def test_alerts_of_a_kind_may_be_one(clock: FixedClock) -> None:
+def test_alerts_of_a_kind_may_be_one(clock: FrozenClock) -> None:
     channel = AlertmanagerChannel("u", poster(), clock, severity=SEVERITY, lasts_s=1, dedup="fingerprint")
     assert channel.alert(due(7))["labels"] == channel.alert(due(8))["labels"]
 
@@ -46,7 +46,7 @@ def test_alerts_of_a_kind_may_be_one(clock: FixedClock) -> None:
 @pytest.mark.lab
 def test_a_real_alertmanager_holds_the_alert_and_a_second_send_makes_no_second_one(tmp_path: Path) -> None:
     with alertmanager(tmp_path) as address:
-        clock = FixedClock(datetime.now(UTC))
+        clock = FrozenClock(datetime.now(UTC))
         channel = AlertmanagerChannel(
             address, poster(), clock, severity=SEVERITY, lasts_s=3600, public_url="https://faultline.example"
         )

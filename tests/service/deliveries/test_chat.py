@@ -13,9 +13,9 @@ from service.deliveries.channels.chat import ChatChannel
 from service.deliveries.config import defaults
 from service.deliveries.drain import Target
 from service.errors import ConfigurationError
-from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import LOOPBACK, drain, due, payload, put
 from tests.service.deliveries.receivers import receiver
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job
 from tests.service.sample_rows import put as put_failures
 
@@ -107,16 +107,17 @@ def test_only_listed_schemes_and_whole_addresses(url: str) -> None:
 
 
 def test_failures_of_one_owner_and_kind_come_together_once_in_a_while(
-    store: Store, clock: FixedClock, inbox: tuple[Inbox, str]
+    store: Store, clock: FrozenClock, inbox: tuple[Inbox, str]
 ) -> None:
     box, url = inbox
-    put_failures(store, [job(str(number), user="ana") for number in range(1, 5)])
+    stored = put_failures(store, [job(str(number), user="ana") for number in range(1, 5)])
+    first, *others = [outcome.failure_id or 0 for outcome in stored]
     owners = Target("owners", (), channel(url), url, digest_s=3600, to_owner=True)
     told = drain(store, clock, [owners])
-    put(store, 1)
+    put(store, first)
     told.route()
     assert told.deliver("owners") == 1
-    put(store, 2, 3, 4)
+    put(store, *others)
     told.route()
     told.deliver("owners")
     assert len(box.mails) == 1

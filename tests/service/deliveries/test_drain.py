@@ -13,9 +13,9 @@ from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.drain import Drain
 from service.deliveries.records import DueDelivery, StoredDelivery
 from service.deliveries.routing import Route
-from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import SECRET, SENDING, drain, put, target, webhook
 from tests.service.deliveries.receivers import Receiver, receiver
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job
 from tests.service.sample_rows import put as put_failures
 
@@ -64,7 +64,7 @@ def drained(one: Drain) -> int:
     return sum(one.deliver(name) for name in sorted(one.due()))
 
 
-def test_each_message_is_told_once_and_signed(store: Store, clock: FixedClock, good: Receiver) -> None:
+def test_each_message_is_told_once_and_signed(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1, 2)
     work = drain(store, clock, [webhook("e", good.url, clock)])
     assert drained(work) == 2
@@ -80,7 +80,7 @@ def test_each_message_is_told_once_and_signed(store: Store, clock: FixedClock, g
 
 
 def test_a_failed_one_comes_again_by_the_schedule_with_its_id_and_is_given_up_in_the_end(
-    store: Store, clock: FixedClock, good: Receiver
+    store: Store, clock: FrozenClock, good: Receiver
 ) -> None:
     put(store, 1)
     good.status = 500
@@ -105,7 +105,7 @@ def test_a_failed_one_comes_again_by_the_schedule_with_its_id_and_is_given_up_in
     assert given_up(store) == ()
 
 
-def test_retry_after_is_honoured_for_all_of_the_endpoint(store: Store, clock: FixedClock, good: Receiver) -> None:
+def test_retry_after_is_honoured_for_all_of_the_endpoint(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1, 2, 3)
     good.status, good.headers = 429, {"Retry-After": "900"}
     work = drain(store, clock, [webhook("e", good.url, clock)])
@@ -118,7 +118,7 @@ def test_retry_after_is_honoured_for_all_of_the_endpoint(store: Store, clock: Fi
 
 
 def test_retry_after_of_any_failure_lengthens_the_message_s_pause(
-    store: Store, clock: FixedClock, good: Receiver
+    store: Store, clock: FrozenClock, good: Receiver
 ) -> None:
     put(store, 1)
     good.status, good.headers = 500, {"Retry-After": "60"}
@@ -130,7 +130,7 @@ def test_retry_after_of_any_failure_lengthens_the_message_s_pause(
     assert drained(work) == 1
 
 
-def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: FixedClock, good: Receiver) -> None:
+def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1, 2)
     good.status = 410
     work = drain(store, clock, [webhook("e", good.url, clock)])
@@ -149,7 +149,7 @@ def test_410_ends_the_endpoint_until_it_is_sent_again(store: Store, clock: Fixed
     assert drained(work) == 1
 
 
-def test_an_endpoint_at_a_new_address_starts_afresh(store: Store, clock: FixedClock, good: Receiver) -> None:
+def test_an_endpoint_at_a_new_address_starts_afresh(store: Store, clock: FrozenClock, good: Receiver) -> None:
     put(store, 1)
     with receiver() as gone:
         gone.status = 410
@@ -161,7 +161,7 @@ def test_an_endpoint_at_a_new_address_starts_afresh(store: Store, clock: FixedCl
     assert len(good.got) == 1
 
 
-def test_the_circuit_opens_and_one_probe_closes_it(store: Store, clock: FixedClock) -> None:
+def test_the_circuit_opens_and_one_probe_closes_it(store: Store, clock: FrozenClock) -> None:
     put(store, *range(20))
     channel = Says(Outcome("retry", "500"))
     work = drain(store, clock, [target("e", channel)])
@@ -179,7 +179,7 @@ def test_the_circuit_opens_and_one_probe_closes_it(store: Store, clock: FixedClo
     assert drained(work) == 0
 
 
-def test_while_one_process_probes_no_other_does(open_store: Callable[[], Store], clock: FixedClock) -> None:
+def test_while_one_process_probes_no_other_does(open_store: Callable[[], Store], clock: FrozenClock) -> None:
     put(open_store(), *range(9))
     other_tried: list[int] = []
 
@@ -198,7 +198,7 @@ def test_while_one_process_probes_no_other_does(open_store: Callable[[], Store],
     assert other_tried == [0]
 
 
-def test_bad_endpoints_delay_no_other(store: Store, clock: FixedClock) -> None:
+def test_bad_endpoints_delay_no_other(store: Store, clock: FrozenClock) -> None:
     put(store, *range(6))
     over = threading.Event()
     with ExitStack() as stack:
@@ -227,7 +227,7 @@ def test_bad_endpoints_delay_no_other(store: Store, clock: FixedClock) -> None:
 
 
 def test_what_died_with_a_process_is_told_by_another_when_the_lease_ends(
-    open_store: Callable[[], Store], clock: FixedClock
+    open_store: Callable[[], Store], clock: FrozenClock
 ) -> None:
     store = open_store()
     put(store, 1, 2)
@@ -248,7 +248,7 @@ def test_what_died_with_a_process_is_told_by_another_when_the_lease_ends(
     assert drained(second) == 2
 
 
-def test_processes_share_the_work(open_store: Callable[[], Store], clock: FixedClock) -> None:
+def test_processes_share_the_work(open_store: Callable[[], Store], clock: FrozenClock) -> None:
     put(open_store(), *range(60))
     channels = [Says() for _ in range(3)]
     works = [
@@ -272,7 +272,7 @@ def test_processes_share_the_work(open_store: Callable[[], Store], clock: FixedC
     assert len(got) == len(set(got)) == 60
 
 
-def test_only_those_who_want_it_are_told(store: Store, clock: FixedClock) -> None:
+def test_only_those_who_want_it_are_told(store: Store, clock: FrozenClock) -> None:
     [failure, _] = put_failures(store, [job("1", gpu_hours_lost=500.0), job("2", team="speech")])
     put(store, failure.failure_id or 0, 999)
     everything, vision, hardware = Says(), Says(), Says()
@@ -289,7 +289,7 @@ def test_only_those_who_want_it_are_told(store: Store, clock: FixedClock) -> Non
     assert (len(everything.got), len(vision.got), len(hardware.got)) == (2, 1, 0)
 
 
-def test_a_refused_one_takes_none_of_its_batch_with_it(store: Store, clock: FixedClock) -> None:
+def test_a_refused_one_takes_none_of_its_batch_with_it(store: Store, clock: FrozenClock) -> None:
     put(store, 1, 2, 3)
     channel = Picky()
     work = drain(store, clock, [target("e", channel)])
@@ -300,7 +300,7 @@ def test_a_refused_one_takes_none_of_its_batch_with_it(store: Store, clock: Fixe
     assert drained(work) == 0
 
 
-def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: FixedClock) -> None:
+def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: FrozenClock) -> None:
     put(store, 1)
     work = drain(store, clock, [target("e", Says(Outcome("retry", "500")))])
     drained(work)
@@ -311,7 +311,7 @@ def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: 
     assert [one.detail for one in given_up(store)] == ["not told within 100 hours"]
 
 
-def test_stopping_puts_back_what_was_not_tried(store: Store, clock: FixedClock) -> None:
+def test_stopping_puts_back_what_was_not_tried(store: Store, clock: FrozenClock) -> None:
     put(store, 1, 2)
     stop = threading.Event()
     stop.set()

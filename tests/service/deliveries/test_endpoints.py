@@ -4,10 +4,10 @@ from datetime import timedelta
 from service.db.session import Store
 from service.deliveries.records import EndpointState
 from service.deliveries.repository.endpoints import paused
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 
 
-def test_a_circuit_is_kept_for_the_target_it_was_of(store: Store, clock: FixedClock) -> None:
+def test_a_circuit_is_kept_for_the_target_it_was_of(store: Store, clock: FrozenClock) -> None:
     until = clock.at + timedelta(seconds=30)
     with store.unit_of_work() as work:
         state = work.endpoints.lock("e", "here")
@@ -19,7 +19,7 @@ def test_a_circuit_is_kept_for_the_target_it_was_of(store: Store, clock: FixedCl
         assert work.endpoints.lock("e", "there") == EndpointState("e", "there")
 
 
-def test_enabling_and_forgetting(store: Store, clock: FixedClock) -> None:
+def test_enabling_and_forgetting(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         state = work.endpoints.lock("e", "here")
         work.endpoints.put(replace(state, disabled_at=clock.at))
@@ -30,7 +30,7 @@ def test_enabling_and_forgetting(store: Store, clock: FixedClock) -> None:
         assert work.endpoints.all() == {}
 
 
-def test_a_pause_ends(clock: FixedClock) -> None:
+def test_a_pause_ends(clock: FrozenClock) -> None:
     until = clock.at + timedelta(seconds=1)
     assert paused(EndpointState("e", "t", paused_until=until), clock.at)
     assert not paused(EndpointState("e", "t", paused_until=until), until)

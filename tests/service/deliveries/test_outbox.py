@@ -4,15 +4,15 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 
 
-def message(number: int, *, clock: FixedClock | None = None) -> OutboxMessage:
+def message(number: int, *, clock: FrozenClock | None = None) -> OutboxMessage:
     later = None if clock is None else clock.at + timedelta(hours=1)
     return OutboxMessage("failure.diagnosed", f"orion/{number}", {"n": number, "text": "é" * 2_000}, later)
 
 
-def test_messages_are_leased_in_order_once_and_come_back_when_the_lease_ends(store: Store, clock: FixedClock) -> None:
+def test_messages_are_leased_in_order_once_and_come_back_when_the_lease_ends(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         work.outbox.add([message(n) for n in range(3)])
         work.outbox.add([])
@@ -28,7 +28,7 @@ def test_messages_are_leased_in_order_once_and_come_back_when_the_lease_ends(sto
         assert [(one.id, one.attempts) for one in again] == [(one.id, 2) for one in [*first, *rest]]
 
 
-def test_only_the_holder_says_what_became_of_a_message(store: Store, clock: FixedClock) -> None:
+def test_only_the_holder_says_what_became_of_a_message(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         work.outbox.add([message(n) for n in range(3)])
         ids = [one.id for one in work.outbox.lease("a", limit=9, seconds=30)]
@@ -42,7 +42,7 @@ def test_only_the_holder_says_what_became_of_a_message(store: Store, clock: Fixe
         assert [one.id for one in work.outbox.lease("b", limit=9, seconds=30)] == [ids[1]]
 
 
-def test_a_message_for_later_waits(store: Store, clock: FixedClock) -> None:
+def test_a_message_for_later_waits(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         work.outbox.add([message(1, clock=clock)])
         assert work.outbox.lease("a", limit=9, seconds=30) == []
@@ -82,7 +82,7 @@ def test_rivals_share_the_work(open_store: Callable[[], Store]) -> None:
     assert len(got) == len(set(got)) == 40
 
 
-def test_what_nobody_is_to_be_told_goes_after_its_time(store: Store, clock: FixedClock) -> None:
+def test_what_nobody_is_to_be_told_goes_after_its_time(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         work.outbox.add([OutboxMessage("a", "k", {}), OutboxMessage("b", "k", {})])
     clock.sleep(60)

@@ -4,14 +4,14 @@ import orjson
 import pytest
 
 from service.deliveries.channels.pagerduty import PagerDutyChannel, dedup_key
-from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import due, payload, poster
 from tests.service.deliveries.receivers import receiver
+from tests.service.frozen_clock import FrozenClock
 
 SEVERITY: Any = {"hardware": "critical", "system": "error", "user": "info"}
 
 
-def test_an_incident_is_opened(clock: FixedClock) -> None:
+def test_an_incident_is_opened(clock: FrozenClock) -> None:
     with receiver() as here:
         here.status = 202
         channel = PagerDutyChannel(
@@ -39,7 +39,7 @@ def test_failures_of_a_kind_may_be_one_incident() -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, "refused"), (429, "retry"), (500, "retry"), (410, "retry")])
-def test_a_bad_request_stays_one(clock: FixedClock, status: int, kind: str) -> None:
+def test_a_bad_request_stays_one(clock: FrozenClock, status: int, kind: str) -> None:
     with receiver() as here:
         here.status = status
         here.answer = b'{"errors": ["nothing for you"]}'
@@ -48,7 +48,7 @@ def test_a_bad_request_stays_one(clock: FixedClock, status: int, kind: str) -> N
     assert "nothing for you" in outcome.detail
 
 
-def test_a_message_without_a_verdict_is_told_too(clock: FixedClock) -> None:
+def test_a_message_without_a_verdict_is_told_too(clock: FrozenClock) -> None:
     event = PagerDutyChannel("u", "K", poster(), clock, severity=SEVERITY).event(
         due(7, type="incident.opened", payload={"headline": "the file system is gone"})
     )

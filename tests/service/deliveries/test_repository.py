@@ -7,7 +7,7 @@ from service.db.retention import PurgeResult
 from service.db.session import Store
 from service.deliveries.records import FailureFacts, NewDelivery, OutboxMessage
 from service.errors import InvalidInput, NotFound
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 
 
@@ -20,7 +20,7 @@ def given(store: Store, count: int = 3, *endpoints: str) -> list[int]:
     return ids
 
 
-def test_each_endpoint_has_its_own_deliveries(store: Store, clock: FixedClock) -> None:
+def test_each_endpoint_has_its_own_deliveries(store: Store, clock: FrozenClock) -> None:
     ids = given(store, 3, "e", "f")
     with store.unit_of_work() as work:
         first = work.deliveries.lease("e", "a", limit=2, seconds=30)
@@ -35,7 +35,7 @@ def test_each_endpoint_has_its_own_deliveries(store: Store, clock: FixedClock) -
         assert not reading.deliveries.due("nobody")
 
 
-def test_only_the_holder_says_what_became_of_one(store: Store, clock: FixedClock) -> None:
+def test_only_the_holder_says_what_became_of_one(store: Store, clock: FrozenClock) -> None:
     [one, two, three] = given(store)
     later = clock.at + timedelta(seconds=60)
     with store.unit_of_work() as work:
@@ -74,7 +74,7 @@ def test_what_was_given_up_is_listed_and_can_be_sent_again(store: Store) -> None
         assert (due.message_id, due.attempts) == (ids[1], 0)
 
 
-def test_retention_keeps_what_still_waits(store: Store, clock: FixedClock) -> None:
+def test_retention_keeps_what_still_waits(store: Store, clock: FrozenClock) -> None:
     ids = given(store, 2)
     with store.unit_of_work() as work:
         work.deliveries.lease("e", "a", limit=1, seconds=30)

@@ -8,8 +8,8 @@ from service.db.session import Store
 from service.deliveries.channels.channel import SENT, Outcome
 from service.deliveries.records import DueDelivery
 from service.deliveries.runner import Runner
-from tests.service.conftest import FixedClock
 from tests.service.deliveries.made import drain, put, target
+from tests.service.frozen_clock import FrozenClock
 
 
 class Channel:
@@ -28,13 +28,13 @@ class Channel:
         self.closed = True
 
 
-def sqlite(tmp_path: Path, clock: FixedClock) -> Store:
+def sqlite(tmp_path: Path, clock: FrozenClock) -> Store:
     store = Store(f"sqlite:///{tmp_path}/store.sqlite3", clock=clock)
     store.upgrade()
     return store
 
 
-def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FixedClock) -> None:
+def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FrozenClock) -> None:
     store = sqlite(tmp_path, clock)
     let_go, told = threading.Event(), threading.Semaphore(0)
     stuck, broken, good = Channel(lambda: let_go.wait(20)), Channel(lambda: 1 / 0), Channel(told.release)
@@ -53,7 +53,7 @@ def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock:
     store.close()
 
 
-def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FixedClock) -> None:
+def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FrozenClock) -> None:
     told = threading.Event()
     path = tmp_path / "later"
     store = Store(f"sqlite:///{path}/store.sqlite3", clock=clock)

@@ -3,11 +3,11 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.failures.records import PendingLog
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import job, put
 
 
-def entries(store: Store, clock: FixedClock, count: int) -> list[PendingLog]:
+def entries(store: Store, clock: FrozenClock, count: int) -> list[PendingLog]:
     outcomes = put(store, [job(f"e{n}") for n in range(count)])
     return [
         PendingLog(
@@ -21,7 +21,7 @@ def entries(store: Store, clock: FixedClock, count: int) -> list[PendingLog]:
     ]
 
 
-def test_entries_fall_due_in_order_and_round_trip(store: Store, clock: FixedClock) -> None:
+def test_entries_fall_due_in_order_and_round_trip(store: Store, clock: FrozenClock) -> None:
     given = entries(store, clock, 3)
     with store.unit_of_work() as work:
         work.pending_logs.add(given)
@@ -35,7 +35,7 @@ def test_entries_fall_due_in_order_and_round_trip(store: Store, clock: FixedCloc
         assert reading.statistics.health(clock.at).pending_logs == 3
 
 
-def test_a_deferred_entry_waits_and_counts_its_tries(store: Store, clock: FixedClock) -> None:
+def test_a_deferred_entry_waits_and_counts_its_tries(store: Store, clock: FrozenClock) -> None:
     [given] = entries(store, clock, 1)
     clock.sleep(60)
     later = clock.at + timedelta(seconds=30)
@@ -50,7 +50,7 @@ def test_a_deferred_entry_waits_and_counts_its_tries(store: Store, clock: FixedC
         assert work.pending_logs.due() == []
 
 
-def test_a_later_entry_of_an_attempt_replaces_the_earlier_one(store: Store, clock: FixedClock) -> None:
+def test_a_later_entry_of_an_attempt_replaces_the_earlier_one(store: Store, clock: FrozenClock) -> None:
     [given] = entries(store, clock, 1)
     newer = replace(given, refs=({"rank": 1},), tries=4)
     clock.sleep(60)

@@ -8,11 +8,11 @@ from service.db.session import Store
 from service.errors import NotFound
 from service.failures.records import FailureFilter, NewFailure
 from service.failures.repository.failures import headline
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, STREAMS, job, put, succeeded, verdict
 
 
-def test_a_failure_round_trips(store: Store, clock: FixedClock) -> None:
+def test_a_failure_round_trips(store: Store, clock: FrozenClock) -> None:
     [outcome] = put(store, [job("e1", name="vit-g")])
     with store.reading() as reading:
         found = reading.failures.get(outcome.failure_id or 0)
@@ -54,7 +54,7 @@ def test_only_an_attempt_that_opens_a_failure_can_be_added(store: Store) -> None
         work.failures.add([NewFailure(outcome, given, verdict())])
 
 
-def test_a_revision_is_a_new_version_and_becomes_current(store: Store, clock: FixedClock) -> None:
+def test_a_revision_is_a_new_version_and_becomes_current(store: Store, clock: FrozenClock) -> None:
     [outcome] = put(store, [job("e1")])
     number = outcome.failure_id or 0
     clock.sleep(60)

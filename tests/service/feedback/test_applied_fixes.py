@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.feedback.repository.applied_fixes import FixCount
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
@@ -21,7 +21,7 @@ def say(store: Store, failure_id: int, code: str | None, who: str = "ana") -> No
         work.applied_fixes.report(failure_id, code, who)
 
 
-def test_the_latest_report_counts_and_can_be_removed(store: Store, clock: FixedClock) -> None:
+def test_the_latest_report_counts_and_can_be_removed(store: Store, clock: FrozenClock) -> None:
     [number] = numbers(store, "a")
     say(store, number, "M8")
     clock.at += timedelta(minutes=1)
@@ -38,7 +38,7 @@ def test_the_latest_report_counts_and_can_be_removed(store: Store, clock: FixedC
         assert reading.applied_fixes.counts(SINCE) == []
 
 
-def test_counts_follow_the_current_verdict_and_leave_out_old_reports(store: Store, clock: FixedClock) -> None:
+def test_counts_follow_the_current_verdict_and_leave_out_old_reports(store: Store, clock: FrozenClock) -> None:
     first, second = numbers(store, "a", "b")
     say(store, first, "M8")
     clock.at += timedelta(days=30)

@@ -3,7 +3,7 @@ from typing import Any
 
 from service.db.session import Store
 from service.feedback.records import Labels, NewFeedback, SavedView
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put
 
 
@@ -25,7 +25,7 @@ def test_every_feedback_is_kept_and_the_last_one_counts(store: Store) -> None:
     assert words[0].note == "why\ufffd"
 
 
-def test_disagreement_and_contests_are_listed_until_settled(store: Store, clock: FixedClock) -> None:
+def test_disagreement_and_contests_are_listed_until_settled(store: Store, clock: FrozenClock) -> None:
     numbers = [outcome.failure_id or 0 for outcome in put(store, [job("e1"), job("e2"), job("e3")])]
     say(store, numbers[0], "ana", side="user", cause="USER.1")
     assert say(store, numbers[0], "bo", side="user", cause="USER.4")[1].disputed

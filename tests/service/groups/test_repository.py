@@ -9,7 +9,7 @@ from service.errors import InvalidInput, NotFound
 from service.failures.records import FailureFilter
 from service.groups.records import GroupFilter, GroupRow, Mute
 from service.groups.repository import counts
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, verdict
 
 
@@ -141,7 +141,7 @@ def test_a_merged_group_s_failures_come_as_one_list(store: Store) -> None:
         assert reading.failures.facets(FailureFilter(group=str(one.id))).of == 12
 
 
-def test_a_personal_mute_expires(store: Store, clock: FixedClock) -> None:
+def test_a_personal_mute_expires(store: Store, clock: FrozenClock) -> None:
     put(store, [job("e1")])
     fold(store)
     [row] = rows(store)

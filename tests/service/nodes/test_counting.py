@@ -12,7 +12,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.records import JudgedFailure, NodeReport
 from service.nodes.settings import FleetSettings
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 HARDWARE = {"side": "hardware", "cause": "HW.GPU.1", "confidence": 0.9, "suspect": {"rank": 0, "node": "bad", "gpu": 1}}
@@ -20,7 +20,7 @@ SETTINGS = FleetSettings()
 HOUR = timedelta(hours=1)
 
 
-def tend(store: Store, clock: FixedClock) -> int:
+def tend(store: Store, clock: FrozenClock) -> int:
     return NodeStatisticsUpdater(store, clock, SETTINGS)()
 
 
@@ -32,7 +32,7 @@ def fleet_of(store: Store, bad: int = 3) -> None:
     put(store, [job(f"f{number}", nodes=("bad", "good1")) for number in range(bad)], **HARDWARE)
 
 
-def test_the_node_with_the_failures_is_suspected_and_the_others_are_not(store: Store, clock: FixedClock) -> None:
+def test_the_node_with_the_failures_is_suspected_and_the_others_are_not(store: Store, clock: FrozenClock) -> None:
     fleet_of(store)
     assert tend(store, clock) > 0
     with store.reading() as reading:
@@ -50,7 +50,7 @@ def test_the_node_with_the_failures_is_suspected_and_the_others_are_not(store: S
     assert page.items[0].last_failure_at == NOON
 
 
-def test_counting_twice_or_in_pieces_gives_the_same(store: Store, clock: FixedClock) -> None:
+def test_counting_twice_or_in_pieces_gives_the_same(store: Store, clock: FrozenClock) -> None:
     fleet_of(store)
     tend(store, clock)
     with store.reading() as reading:
@@ -64,7 +64,7 @@ def test_counting_twice_or_in_pieces_gives_the_same(store: Store, clock: FixedCl
         assert reading.suspicion.page(sort="node").items == once
 
 
-def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FixedClock) -> None:
+def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FrozenClock) -> None:
     [outcome] = put(store, [job("f0", nodes=("bad", "good1"))], **HARDWARE)
     assert outcome.failure_id is not None
     tend(store, clock)
@@ -77,7 +77,7 @@ def test_a_revised_verdict_subtracts_its_blame(store: Store, clock: FixedClock) 
         assert reading.failure_facts.blames([outcome.failure_id]) == {}
 
 
-def test_old_failures_decay(store: Store, clock: FixedClock) -> None:
+def test_old_failures_decay(store: Store, clock: FrozenClock) -> None:
     fleet_of(store)
     tend(store, clock)
     with store.reading() as reading:
@@ -91,7 +91,7 @@ def test_old_failures_decay(store: Store, clock: FixedClock) -> None:
     assert after.low < before.low  # less is known of it
 
 
-def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, clock: FixedClock) -> None:
+def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, clock: FrozenClock) -> None:
     fleet_of(store)
     tend(store, clock)
     intake = NodeEventIntake(store, clock, SETTINGS)
@@ -116,7 +116,7 @@ def test_a_repair_clears_the_node_and_later_failures_count_again(store: Store, c
     assert not intake.repaired("orion", "bad", by="bo", note=None, at=NOON)
 
 
-def test_a_repair_reported_late_keeps_later_failures(store: Store, clock: FixedClock) -> None:
+def test_a_repair_reported_late_keeps_later_failures(store: Store, clock: FrozenClock) -> None:
     put(store, [job("f0", nodes=("bad",), ended_at=NOON - timedelta(hours=3))], **HARDWARE)
     put(store, [job("f1", nodes=("bad",), ended_at=NOON - timedelta(hours=1))], **HARDWARE)
     tend(store, clock)

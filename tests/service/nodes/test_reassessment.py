@@ -22,7 +22,7 @@ from service.nodes.settings import FleetSettings
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.telemetry import Telemetry
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 from tests.service.web.world import GUESS, OPEN
 
@@ -42,7 +42,7 @@ class Says:
 
 
 class Bench:
-    def __init__(self, store: Store, clock: FixedClock, verdict: Verdict = OPEN) -> None:
+    def __init__(self, store: Store, clock: FrozenClock, verdict: Verdict = OPEN) -> None:
         self.store = store
         self.clock = clock
         self.diagnose = Diagnose(store, LogFetcher(()), Says(verdict), policy.built_in(), clock, Telemetry())
@@ -82,7 +82,7 @@ def ended(number: int = 1, **changes: Any) -> JobCompletion:
     return from_object({**plain, **changes})
 
 
-def test_earlier_node_events_are_evidence_at_once(store: Store, clock: FixedClock) -> None:
+def test_earlier_node_events_are_evidence_at_once(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.say()
     bench.diagnose([ended()])
@@ -95,7 +95,7 @@ def test_earlier_node_events_are_evidence_at_once(store: Store, clock: FixedCloc
     assert bench.messages() == ["failure.diagnosed"]
 
 
-def test_a_log_that_disagrees_with_a_node_is_disputed(store: Store, clock: FixedClock) -> None:
+def test_a_log_that_disagrees_with_a_node_is_disputed(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock, SURE)
     bench.say()
     bench.diagnose([ended()])
@@ -105,7 +105,7 @@ def test_a_log_that_disagrees_with_a_node_is_disputed(store: Store, clock: Fixed
     assert (verdict["log_said"]["side"], verdict["context"][0]["side"]) == ("user", "hardware")
 
 
-def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: FixedClock) -> None:
+def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     assert bench.idle() == 0
@@ -129,7 +129,7 @@ def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: FixedC
 @pytest.mark.parametrize(
     "said", [{"node": "gpu9"}, {"at": (NOON - timedelta(hours=5)).isoformat()}, {"cluster": "lyra"}, {"text": "hello"}]
 )
-def test_unrelated_node_events_change_nothing(store: Store, clock: FixedClock, said: dict[str, str]) -> None:
+def test_unrelated_node_events_change_nothing(store: Store, clock: FrozenClock, said: dict[str, str]) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     bench.say(**said)
@@ -139,7 +139,7 @@ def test_unrelated_node_events_change_nothing(store: Store, clock: FixedClock, s
     assert bench.failure().row.version == 1
 
 
-def test_related_failures_in_the_batch_and_later_are_evidence(store: Store, clock: FixedClock) -> None:
+def test_related_failures_in_the_batch_and_later_are_evidence(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended(0, user="u0", nodes=["n0"])])
     assert bench.failure("0").row.side == "user"
@@ -151,7 +151,7 @@ def test_related_failures_in_the_batch_and_later_are_evidence(store: Store, cloc
     assert (bench.failure("0").row.side, bench.failure("0").row.version) == ("system", 2)
 
 
-def test_a_verdict_of_a_person_is_not_revised(store: Store, clock: FixedClock) -> None:
+def test_a_verdict_of_a_person_is_not_revised(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     found = bench.failure()
@@ -163,7 +163,7 @@ def test_a_verdict_of_a_person_is_not_revised(store: Store, clock: FixedClock) -
     assert bench.failure().row.source == "person"
 
 
-def test_a_deleted_failure_is_skipped(store: Store, clock: FixedClock) -> None:
+def test_a_deleted_failure_is_skipped(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
     bench.tending()
@@ -174,7 +174,7 @@ def test_a_deleted_failure_is_skipped(store: Store, clock: FixedClock) -> None:
         assert not reading.node_work.any_due()
 
 
-def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock) -> None:
+def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FrozenClock) -> None:
     bench = Bench(store, clock)
     bench.say()
     bench.diagnose([ended()])
@@ -189,7 +189,7 @@ def test_a_stored_verdict_is_read_back_as_it_was(store: Store, clock: FixedClock
 
 
 @pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
-def test_wrong_clocks_stop_nothing(store: Store, clock: FixedClock, year: str) -> None:
+def test_wrong_clocks_stop_nothing(store: Store, clock: FrozenClock, year: str) -> None:
     bench = Bench(store, clock)
     at = f"{year}T00:00:00Z"
     for kind in ("gpu_lost", "maintenance", "repaired"):

@@ -12,7 +12,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.records import NodeReport
 from service.nodes.settings import FleetSettings
 from service.telemetry import Telemetry
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen
 
 PLACE = TopicPartition("nodes", 0)
@@ -22,7 +22,7 @@ def said(number: int) -> bytes:
     return orjson.dumps({"node": f"gpu{number}", "at": "2026-11-20T11:59:00Z", "text": "NVRM: Xid (PCI:0): 79, lost"})
 
 
-def test_events_are_stored_once_despite_database_and_offset_failures(store: Store, clock: FixedClock) -> None:
+def test_events_are_stored_once_despite_database_and_offset_failures(store: Store, clock: FrozenClock) -> None:
     broker = MemoryBroker({"nodes": 1}, {"nodes": "orion"})
     for value in (said(1), b"{", said(2), said(1), b'{"kind":"Event","involvedObject":{"kind":"Pod"}}', None):
         broker.put(PLACE, value)

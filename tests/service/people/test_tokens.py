@@ -2,10 +2,10 @@ import pytest
 
 from service.db.session import Store
 from service.errors import Conflict, InvalidInput, NotFound
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 
 
-def test_a_token_is_found_by_its_secret_until_it_is_revoked(store: Store, clock: FixedClock) -> None:
+def test_a_token_is_found_by_its_secret_until_it_is_revoked(store: Store, clock: FrozenClock) -> None:
     with store.unit_of_work() as work:
         assert not work.tokens.any()
         token, secret = work.tokens.create("ci", ["read", "ingest"])

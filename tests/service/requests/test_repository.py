@@ -11,7 +11,7 @@ from service.db.session import Store
 from service.errors import InvalidInput, NotFound
 from service.requests.records import LineageMember, NewRequest, Request
 from service.requests.repository.lineages import key_of
-from tests.service.conftest import FixedClock
+from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON
 
 
@@ -103,7 +103,7 @@ def test_pages_go_back_in_time_once(store: Store) -> None:
             reading.requests.page(cursor="x")
 
 
-def test_a_lease_belongs_to_one_hook_until_it_expires(store: Store, clock: FixedClock) -> None:
+def test_a_lease_belongs_to_one_hook_until_it_expires(store: Store, clock: FrozenClock) -> None:
     add(store, new(1), new(2, not_before=NOON + timedelta(hours=1)), new(3, cluster="vega"))
     assert _lease(store, "orion") == ["1"]
     assert _lease(store, "orion") == []

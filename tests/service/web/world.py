@@ -1,12 +1,9 @@
 """A whole service over a real SQLite store: real parsing, logs and advice; only the classifier is written by hand."""
 
-import atexit
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from service.recommend import policy
 from service.telemetry import Telemetry
 from service.web.app import create_app
 from service.web.services import ModelInfo, Services
+from tests.service.databases import migrated_file
 from tests.service.frozen_clock import FrozenClock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -115,17 +113,6 @@ class World:
         return secret
 
 
-@cache
-def _blank() -> Path:
-    """A migrated database, made once a run; each test works on a copy."""
-    folder = Path(tempfile.mkdtemp(prefix="faultline-blank-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    store = Store(f"sqlite:///{folder}/store.sqlite3")
-    store.upgrade()
-    store.close()
-    return folder / "store.sqlite3"
-
-
 class Folding:
     """Handles batches, and counts the groups at once: a page asked right after shows them."""
 
@@ -141,7 +128,7 @@ class Folding:
 
 def make_world(folder: Path, **changes: Any) -> World:
     clock = FrozenClock(NOW)
-    shutil.copy(_blank(), folder / "store.sqlite3")
+    shutil.copy(migrated_file(), folder / "store.sqlite3")
     store = Store(f"sqlite:///{folder}/store.sqlite3", clock=clock)
     telemetry = Telemetry()
     services = Services(
