@@ -3,6 +3,11 @@
 import warnings
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is no failure: no limit depends on how long an example takes.
+settings.register_profile("faultline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("faultline")
 
 pytest_plugins = ["tests.labs.fixtures"]
 
