@@ -26,6 +26,11 @@ _EARLY: Final[Span] = (0.02, 0.3)  # share of the run
 _EARLY_END: Final = 0.6
 _PERIODS: Final = ("before", "during", "after")
 _PERIOD_WEIGHTS: Final = (0.35, 0.45, 0.2)
+# Names of machines that are neither nodes nor switches, by the source of their events.
+_SERVERS: Final = {
+    **dict.fromkeys(("storage", "ceph", "gpfs", "beegfs", "weka", "minio"), "store"),
+    **dict.fromkeys(("slurm", "etcd", "kubernetes"), "controller"),
+}
 _KERNEL_PREFIXES: Final = ("", "", "$kts ", "$sys $node kernel: ")
 _DIGITS: Final = re.compile(r"(\d+)(?!.*\d)")
 
@@ -87,7 +92,9 @@ def write(entry: NoiseEntry, job: Job, rng: random.Random, kernel_prefix: str = 
     world.known |= _values(job, rng)
     if entry.where != "own":
         world.known["node"] = world.known["othernode"]
-    node = world.known["switch"] if entry.where == "switch" else world.known["node"]
+    node = world.known["node"]
+    if entry.where == "switch":
+        node = world.known[_SERVERS.get(entry.source, "switch")]
     world.boot = job.started - timedelta(days=rng.uniform(3, 90))
     events = []
     for event, gap in zip(entry.events, gaps, strict=True):
@@ -171,7 +178,10 @@ def _values(job: Job, rng: random.Random) -> dict[str, str]:
         "serial": f"{rng.randint(10**12, 10**13 - 1)}",
         "disk": f"sd{rng.choice('bcdefgh')}",
         "nvme": f"nvme{rng.randint(1, 7)}",
+        "store": f"store{rng.randint(1, 24):02d}",
+        "controller": f"ctl{rng.randint(1, 3)}",
         "switch": f"{rng.choice(['leaf', 'spine', 'ib-l', 'tor'])}{rng.randint(1, 48):02d}",
+        "unit": str(rng.randint(1, 12)),
         "psu": str(rng.randint(1, 4)),
         "fan": str(rng.randint(1, 8)),
         "dimm": f"DIMM_{rng.choice('ABCDEFGH')}{rng.randint(1, 2)}",
