@@ -28,7 +28,7 @@ _EXIT_CODE: Final = re.compile(
     r"|[^\n]{0,60}?ERROR: Job failed: exit (?:code|status) (?P<gitlab>\d{1,3})"
     r"|[^\n]{0,60}?\bcommand terminated with exit code (?P<kubectl>\d{1,3})"
     r"|[^\n]{0,80}?\bexit(?:ed with|s with|) (?:exit )?(?:code|status):? (?P<other>\d{1,3})\b"
-    r"|[^\n]{0,80}?\b[Ee]xit(?:code| ?[Cc]ode|_code) {0,3}[:=] ?(?P<report>-?\d{1,3})\b"
+    r"|[^\n]{0,80}?\b[Ee]xit(?:code| ?[Cc]ode|_code) {0,3}[:=] {0,6}(?P<report>-?\d{1,3})\b"
     r"|with errorcode (?P<mpi>\d{1,3})\."
     r"|g?make(?:\[\d+\])?: \*\*\* [^\n]{0,200}? Error (?P<make>\d{1,3})$)",
     re.MULTILINE,

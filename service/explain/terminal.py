@@ -114,7 +114,12 @@ class _Printer:
         if first is not None:
             head, found, _ = text.rpartition(f": {first[:40]}")
             text = head[: head.rfind(". ") + 1] or text if found else text
-        return text
+        return text if self._has_ranks() else text.replace(" (rank 0)", "").replace("(rank 0, ", "(")
+
+    def _has_ranks(self) -> bool:
+        """Whether there are several ranks; of a single process, rank 0 says nothing new."""
+        suspect = self._body.suspect
+        return len(self._explanation.sources) > 1 or (suspect is not None and bool(suspect.rank))
 
     def _lines(self) -> Iterator[str]:
         lines = self._explanation.lines
@@ -152,7 +157,7 @@ class _Printer:
         suspect = self._body.suspect
         if suspect is None:
             return
-        parts = [f"rank {suspect.rank}"] if suspect.rank is not None else []
+        parts = [f"rank {suspect.rank}"] if suspect.rank is not None and self._has_ranks() else []
         parts += [f"GPU {suspect.gpu}"] if suspect.gpu is not None else []
         parts += [f"node {suspect.node}"] if suspect.node is not None else []
         if parts:

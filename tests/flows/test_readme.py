@@ -1,4 +1,4 @@
-"""The verdict shown in the readme is the one that its command prints."""
+"""The verdicts shown in the readme and the guide are those that their commands print."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import pytest
 
 from service.settings import default_model_dir
 from tests.labs.need import missing
+from tests.service.explain.documented_output import Example, examples, printed
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,3 +57,16 @@ def test_the_shown_verdict_is_the_printed_one() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert differences(json.loads(shown[1]), json.loads(done.stdout)) == []
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda one: f"{one.document.name}-{one.log}")
+def test_the_shown_explanations_are_the_printed_ones(example: Example) -> None:
+    """To renew the documents after training: `python -m tests.service.explain.documented_output`."""
+    model = Path(os.environ.get("FAULTLINE_MODEL_DIR") or default_model_dir())
+    if not (model / "manifest.json").exists():
+        missing("no trained model (make install)")
+    shown, output = example.output, printed(example.log)
+    percent = re.compile(r"\b(\d+) %")
+    assert percent.sub("N %", " ".join(shown.split())) == percent.sub("N %", " ".join(output.split()))
+    for one, other in zip(percent.findall(shown), percent.findall(output), strict=True):
+        assert int(one) == pytest.approx(int(other), abs=100 * TOLERANCE)
