@@ -90,7 +90,7 @@ def _check_visible(request: Request, services: Services, visible: Visibility) ->
     """
     number = str(request.path_params.get("failure_id", ""))
     if number.isascii() and number.isdigit() and int(number) < 2**63:
-        with suppress(NotFound), services.store.reading() as reading:
+        with suppress(NotFound), services.reading() as reading:
             row = reading.failures.get(int(number)).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
@@ -134,13 +134,13 @@ def tokens_required(services: Services) -> bool:
     """Whether authentication is required: always beyond loopback; on loopback once a token or an account exists."""
     if not services.loopback or services.people.logins:
         return True
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.tokens.any() or reading.accounts.any()
 
 
 def session_owner(services: Services, cookie: str) -> Account | Token | None:
     """The account or token of a session cookie; None if the session or its owner no longer exists."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         found = reading.accounts.session(cookie)
         return reading.tokens.get(found) if isinstance(found, int) else found
 
@@ -160,7 +160,7 @@ def proxy_account(request: Request, services: Services) -> Account | None:
     claims = {name: request.headers.get(name) for name in (proxy.claims.user, proxy.claims.groups)}
     if proxy.claims.teams is not None:
         claims[proxy.claims.teams] = request.headers.get(proxy.claims.teams)
-    with services.store.reading() as reading:  # a busy database must not block readers
+    with services.reading() as reading:  # a busy database must not block readers
         known = unchanged_account(reading.accounts, "proxy", claims, proxy.claims, services.people.roles)
     if known is not None:
         return known
@@ -174,7 +174,7 @@ def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Pri
 
 def find_token(services: Services, secret: str) -> Token | None:
     """The token with this secret; the time of use is recorded at most once a minute."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         token = reading.tokens.find(secret)
     if token is None:
         return None

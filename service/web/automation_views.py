@@ -63,21 +63,21 @@ class FailureAutomation:
         return sha256(repr((states, context)).encode()).hexdigest()[:16]
 
 
-def overview(services: Services, *, rates: bool = True) -> Overview:
-    """The data of the automation page except its lists; `rates`: include outcomes of resubmissions."""
-    with services.store.reading() as reading:
+def overview(services: Services, tallied: Tallies | None = None) -> Overview:
+    """The data of the automation page except its lists; `tallied`: the outcomes of resubmissions, if wanted."""
+    with services.reading() as reading:
         switch = reading.kill_switch.get()
         counts = reading.requests.count_by_state()
         held = reading.storms.held()
         demoted = {(one.cluster, one.cause, one.plan, one.policy): one for one in reading.outcomes.demotions()}
     storms = tuple(HeldStorm(one.key, one.held_since, one.reason, one.trial is not None) for one in held.values())
-    at, tallies = _tallies(services) if rates else (None, ())
-    outcome_rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in tallies)
+    at, counted = (None, ()) if tallied is None else tallied
+    outcome_rates = tuple(rate(row, demoted.get((row.cluster, row.cause, row.plan, row.policy))) for row in counted)
     return Overview(switch, services.automation_service.policy.version, counts, storms, outcome_rates, at)
 
 
-def _tallies(services: Services) -> Tallies:
-    """Outcomes of resubmissions; large counts are cached."""
+def tallies(services: Services) -> Tallies:
+    """Outcomes of resubmissions. Large counts are cached, so they are never part of a page's snapshot."""
 
     def count() -> Tallies:
         now = services.clock.now()
@@ -111,7 +111,7 @@ def rate(row: TallyRow, demotion: Demotion | None) -> Rate:
 
 def switch(services: Services) -> Switch:
     """The kill switch."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.kill_switch.get()
 
 
@@ -140,7 +140,7 @@ def requests(
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.requests.page(
             state=state, cluster=cluster, failure_id=failure_id, incident_id=incident_id, limit=limit, cursor=cursor
         )
@@ -152,13 +152,13 @@ def request(services: Services, request_id: str) -> Request:
     Raises:
         NotFound: no such request.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.requests.get(request_id)
 
 
 def failure_automation(services: Services, failure_id: int, cluster: str, job_id: str) -> FailureAutomation:
     """Automation of one failure, shadow mode included."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return FailureAutomation(
             tuple(reversed(reading.requests.of_failures([failure_id]))),
             tuple(reading.incidents.of_failure(failure_id)),
@@ -244,7 +244,7 @@ def incidents(
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.incidents.page(still_open=still_open, cluster=cluster, limit=limit, cursor=cursor)
 
 
@@ -254,7 +254,7 @@ def incident(services: Services, incident_id: int) -> IncidentDetail:
     Raises:
         NotFound: no such incident.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.incidents.get(incident_id)
 
 

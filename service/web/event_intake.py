@@ -192,7 +192,7 @@ def cloud_event_headers(headers: Mapping[str, str]) -> list[tuple[str, bytes]]:
 def verdicts(services: Services, failures: Sequence[int]) -> list[dict[str, Any]]:
     """The current verdict/1 of each failure with its `failure_id`; omitted if retention removed the verdict."""
     found = []
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         for failure_id in failures:
             verdict = reading.failures.get(failure_id).verdict
             if verdict is not None:
@@ -213,7 +213,7 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
         Conflict: the stored text (redacted and truncated) still cannot be read; nothing changed.
         Unavailable: the database does not answer.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         letter = reading.dead_letters.get(letter_id)
     if _of_node(services, letter.place):
         return _resend_node_event(services, letter_id, letter, cluster)

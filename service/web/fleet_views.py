@@ -36,7 +36,7 @@ def nodes(
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.suspicion.page(cluster=cluster, limit=limit, cursor=cursor, sort=sort)
 
 
@@ -47,11 +47,11 @@ def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor
         NotFound: the node is unknown.
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.snapshot() as snapshot, snapshot.reading() as reading:
         row = reading.suspicion.get(cluster, name)
         events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor)
         windows = reading.node_events.windows(cluster, name, since=services.clock.now())
-    failed = views.failures(services, views.FailureQuery({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
+        failed = views.failures(snapshot, views.FailureQuery({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
     return NodeDetail(row, events, tuple(windows), failed)
 
 

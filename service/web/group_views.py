@@ -36,7 +36,7 @@ def groups(
     Raises:
         InvalidInput: the limit, sort, state or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.groups.page(filters, limit=limit, cursor=cursor, sort=sort)
 
 
@@ -46,7 +46,7 @@ def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
     Raises:
         NotFound: no such group.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.groups.get(group_id, who=who)
 
 
@@ -89,7 +89,7 @@ def queue(services: Services, *, limit: int = 50, cursor: str | None = None) -> 
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         page = reading.feedback.labelled(limit=limit, cursor=cursor, open_only=True)
         rows = reading.failures.rows([label.failure_id for label in page.items])
         items = tuple(
@@ -102,7 +102,7 @@ def queue(services: Services, *, limit: int = 50, cursor: str | None = None) -> 
 
 def audits(services: Services) -> dict[str, tuple[Audit, ...]]:
     """The weekly samples, latest week first."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return {week: reading.feedback.audit(week) for week in reading.feedback.audit_weeks(limit=AUDITS)}
 
 

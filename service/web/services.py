@@ -1,6 +1,7 @@
 """Dependencies of the web application, built by the composition root."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import ip_address
@@ -12,7 +13,7 @@ from fastapi import Depends, Request
 from service.automation.service import Automation
 from service.clock import Clock
 from service.contracts.event import JobCompletion
-from service.db.session import Store
+from service.db.session import ReadSession, Store
 from service.failures.records import Visibility
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
@@ -86,6 +87,7 @@ class Services:
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
         outcome_tallies: cache of outcomes of resubmissions.
+        session: the snapshot that all reads share; None: each read has its own. Set by `snapshot`.
     """
 
     store: Store
@@ -106,6 +108,33 @@ class Services:
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
+    session: ReadSession | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadSession]:
+        """The shared snapshot, or else a new one.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        if self.session is not None:
+            yield self.session
+            return
+        with self.store.reading() as session:
+            yield session
+
+    @contextmanager
+    def snapshot(self) -> Iterator["Services"]:
+        """These services with all reads from one snapshot of the database, so that the figures of a page agree.
+
+        Nothing in the block may read `store` itself: a page that holds one connection while it waits for another
+        one can block all pages.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        with self.reading() as session:
+            yield replace(self, session=session)
 
     @property
     def automation_service(self) -> Automation:

@@ -68,13 +68,13 @@ def stats(
     now = services.clock.now()
     end = now if until is None else instant(until, "until", now, services.zone)
     begin = instant(since or DEFAULT_RANGE, "since", now, services.zone)
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.statistics.stats(begin, end, cluster=cluster, queue=queue, team=team)
 
 
 def pipeline(services: Services) -> Pipeline:
     """Health of the pipeline over the last 24 hours."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         health = reading.statistics.health(services.clock.now() - timedelta(hours=24))
     return Pipeline(services.lag_by_topic(), health)
 
@@ -93,7 +93,7 @@ def failures(
         InvalidInput: a time, the limit, sort or cursor is invalid.
     """
     filters = _filters(services, failure_query)
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
 
 
@@ -104,7 +104,7 @@ def facets(services: Services, failure_query: FailureQuery) -> FacetCounts:
         InvalidInput: a time is invalid.
     """
     filters = _filters(services, failure_query)
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.failures.facets(filters)
 
 
@@ -126,7 +126,7 @@ def failure(services: Services, failure_id: int) -> FailureDetail:
     Raises:
         NotFound: no such failure, or it is not visible to the caller.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         found = reading.failures.get(failure_id)
     row, viewer = found.row, services.viewer()
     if not sees(viewer, row.cluster, row.user, row.team):
@@ -147,7 +147,7 @@ def job(services: Services, cluster: str, job_id: str) -> Job:
     Raises:
         NotFound: no attempt is stored.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         attempts = reading.jobs.attempts(cluster, job_id)
     attempts = tuple(one for one in attempts if sees(services.viewer(), one.cluster, one.user, one.team))
     if not attempts:
@@ -164,7 +164,7 @@ def dead_letters(services: Services, *, limit: int = 50, cursor: str | None = No
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.dead_letters.page(limit=limit, cursor=cursor)
 
 
@@ -183,7 +183,7 @@ def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -
 
 def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime], ...]:
     """The published versions of a week with their times, newest first."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.reports.versions(str(week))
 
 
@@ -195,7 +195,7 @@ def deliveries(
     Raises:
         InvalidInput: the limit or cursor is invalid.
     """
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         states = reading.endpoints.all()
         return reading.deliveries.page(state=state, limit=limit, cursor=cursor), tuple(states.values())
 

@@ -15,7 +15,7 @@ router = APIRouter(tags=["automation"])
 @router.get("/automation", dependencies=[READ], responses=answers(401, 403, 503))
 def get_automation(services: InjectedServices) -> AutomationAnswer:
     """Kill switch, requests by state, held storms, and success rates by cause and plan with their intervals."""
-    return AutomationAnswer.model_validate(views.overview(services), from_attributes=True)
+    return AutomationAnswer.model_validate(views.overview(services, views.tallies(services)), from_attributes=True)
 
 
 @router.post("/automation:stop", responses=answers(401, 403, 422, 503))

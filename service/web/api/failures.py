@@ -67,8 +67,9 @@ def get_stats(
     team: Text = None,
 ) -> StatsAnswer:
     """Counts and rates of jobs that ended in [since, until), by default the last 24 hours; health of the pipeline."""
-    stats = views.stats(services, since, until, cluster=cluster or None, queue=queue or None, team=team or None)
-    return StatsAnswer(stats=stats, pipeline=views.pipeline(services))
+    with services.snapshot() as snapshot:
+        stats = views.stats(snapshot, since, until, cluster=cluster or None, queue=queue or None, team=team or None)
+        return StatsAnswer(stats=stats, pipeline=views.pipeline(snapshot))
 
 
 def answer(detail: FailureDetail, *, texts: bool) -> FailureAnswer:

@@ -37,7 +37,7 @@ Week = Annotated[str, Path(pattern=r"^[0-9]{4}-W[0-9]{2}$", description="an ISO 
 def get_feedback(services: InjectedServices, failure_id: FailureId) -> FeedbackAnswer:
     """All feedback on one failure, and the resulting label."""
     views.failure(services, failure_id)
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return FeedbackAnswer(
             label=reading.feedback.label(failure_id),
             fixed_by=reading.applied_fixes.of(failure_id),
@@ -91,7 +91,7 @@ def put_golden(services: InjectedServices, failure_id: FailureId, wanted: Protec
 @router.get("/audits/{week}", dependencies=[READ], responses=answers(401, 403, 422, 503))
 def get_audit(services: InjectedServices, week: Week) -> AuditAnswer:
     """A week's random sample of failures, labelled before the verdict is shown."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return AuditAnswer(week=week, items=list(reading.feedback.audit(week)))
 
 
@@ -113,7 +113,7 @@ def post_audit(
 @router.get("/views", responses=answers(401, 403, 503))
 def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> SavedViews:
     """Your saved filters."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
     return SavedViews(items=[Saved.model_validate(view, from_attributes=True) for view in found])
 

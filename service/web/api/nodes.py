@@ -98,5 +98,5 @@ def repaired(
     changed = services.node_event_intake.repaired(
         cluster, node, by=request.state.principal.name, note=given.note, at=given.at
     )
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return RepairedAnswer(changed=changed, node=reading.suspicion.get(cluster, node))

@@ -107,7 +107,7 @@ def replay_policy(services: InjectedServices, body: ReplayRequest) -> ReplayAnsw
     except ConfigurationError as error:
         raise InvalidInput(error.detail, error.errors) from None
     since = body.since or services.clock.now() - SPAN
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         span = reading.decision_history.span(since)
         found = replay.ReplayComparison(other.version)
         if span is not None:

@@ -30,16 +30,18 @@ def automation(
 ) -> HTMLResponse:
     """Kill switch, figures and one page of requests."""
     chosen = next((one for one in STATES if one == state), None)
-    context = {
-        "overview": views.overview(services),
-        "page": views.requests(services, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
-        "state": chosen,
-        "states": STATES,
-        "extra": {"cluster": cluster or None, "limit": limit if limit != 50 else None},  # noqa: PLR2004 - the default
-        "cursor": cursor,
-        "message": message(notice),
-    }
-    return render(request, "automation.html", context)
+    tallies = views.tallies(services)
+    with services.snapshot() as snapshot:
+        context = {
+            "overview": views.overview(snapshot, tallies),
+            "page": views.requests(snapshot, state=chosen, cluster=cluster or None, limit=limit, cursor=cursor or None),
+            "state": chosen,
+            "states": STATES,
+            "extra": {"cluster": cluster or None, "limit": limit if limit != 50 else None},  # noqa: PLR2004 - the default
+            "cursor": cursor,
+            "message": message(notice),
+        }
+        return render(request, "automation.html", context, services=snapshot)
 
 
 @router.post("/automation/stop")

@@ -21,7 +21,7 @@ class AutomationBanner:
 def automation_banner(services: Services) -> AutomationBanner | None:
     """State of automation; None if the database does not answer, so that error pages still render."""
     try:
-        with services.store.reading() as reading:
+        with services.reading() as reading:
             counts = reading.requests.count_open()
             return AutomationBanner(
                 reading.kill_switch.get(),

@@ -32,15 +32,16 @@ def dead_letters(
     outcome: Text = None,
 ) -> HTMLResponse:
     """One page of dead letters."""
-    page = views.dead_letters(services, limit=limit, cursor=cursor or None)
-    result = OUTCOMES.get(outcome or "")
-    context = {
-        "page": page,
-        "cursor": cursor,
-        "limit": limit,
-        "message": f"Letter {resent}: {result}" if result and (resent or "").isdigit() else None,
-    }
-    return render(request, "dead_letters.html", context)
+    with services.snapshot() as snapshot:
+        page = views.dead_letters(snapshot, limit=limit, cursor=cursor or None)
+        result = OUTCOMES.get(outcome or "")
+        context = {
+            "page": page,
+            "cursor": cursor,
+            "limit": limit,
+            "message": f"Letter {resent}: {result}" if result and (resent or "").isdigit() else None,
+        }
+        return render(request, "dead_letters.html", context, services=snapshot)
 
 
 @router.post("/dead-letters/{letter_id}/resend")

@@ -17,14 +17,15 @@ router = APIRouter()
 @router.get("/deliveries", dependencies=[READ])
 def deliveries(request: Request, services: InjectedServices, cursor: Text = None, resent: Text = None) -> HTMLResponse:
     """Abandoned deliveries, newest first."""
-    page, endpoints = views.deliveries(services, cursor=cursor or None)
-    context = {
-        "page": page,
-        "endpoints": endpoints,
-        "cursor": cursor,
-        "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
-    }
-    return render(request, "deliveries.html", context)
+    with services.snapshot() as snapshot:
+        page, endpoints = views.deliveries(snapshot, cursor=cursor or None)
+        context = {
+            "page": page,
+            "endpoints": endpoints,
+            "cursor": cursor,
+            "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
+        }
+        return render(request, "deliveries.html", context, services=snapshot)
 
 
 @router.post("/deliveries/{message_id}/{endpoint}/resend")

@@ -40,42 +40,45 @@ def failures(
     left: Many = 0,
 ) -> HTMLResponse:
     """One page of the list. `ticked`: select all rows; `taken`, `left`: counts of the last bulk feedback."""
-    page = views.failures(services, filters, limit=limit, cursor=cursor or None, sort=sort)
-    shown_filters: dict[str, str] = dict(filters.values)
-    if filters.abstained is not None:
-        shown_filters["abstained"] = str(filters.abstained).lower()
-    times = {"since": filters.since, "until": filters.until}
-    shown_filters |= {name: value for name, value in times.items() if value is not None}
-    context = {
-        "page": page,
-        "filters": shown_filters,
-        "extra": {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)},
-        "sort": sort,
-        "sorts": SORTS,
-        "cursor": cursor,
-        "causes": by_side(),
-        "statuses": views.statuses(),
-        "more": MORE_FILTERS,
-        "facets": views.facets(services, filters),
-        "newest": newest(services),
-        "saved": saved(services, reader.name),
-        "notice": notice,
-        "taken": taken,
-        "left": left,
-        "may_label": reader.may("act") and reader.visible is None,
-        "ticked": bool(ticked),
-        "symptoms": symptoms(),
-    }
-    return render(request, "failures.html", context)
+    with services.snapshot() as snapshot:
+        page = views.failures(snapshot, filters, limit=limit, cursor=cursor or None, sort=sort)
+        shown_filters: dict[str, str] = dict(filters.values)
+        if filters.abstained is not None:
+            shown_filters["abstained"] = str(filters.abstained).lower()
+        times = {"since": filters.since, "until": filters.until}
+        shown_filters |= {name: value for name, value in times.items() if value is not None}
+        context = {
+            "page": page,
+            "filters": shown_filters,
+            "extra": {
+                name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)
+            },
+            "sort": sort,
+            "sorts": SORTS,
+            "cursor": cursor,
+            "causes": by_side(),
+            "statuses": views.statuses(),
+            "more": MORE_FILTERS,
+            "facets": views.facets(snapshot, filters),
+            "newest": newest(snapshot),
+            "saved": saved(snapshot, reader.name),
+            "notice": notice,
+            "taken": taken,
+            "left": left,
+            "may_label": reader.may("act") and reader.visible is None,
+            "ticked": bool(ticked),
+            "symptoms": symptoms(),
+        }
+        return render(request, "failures.html", context, services=snapshot)
 
 
 def saved(services: Services, who: str) -> tuple[SavedView, ...]:
     """The saved filters of a person for this list."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.feedback.views(who, "/failures")
 
 
 def newest(services: Services) -> int:
     """The id of the newest failure; live updates count from there."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return reading.failures.newest()

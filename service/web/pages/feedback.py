@@ -33,15 +33,16 @@ Code = Annotated[str, Form(max_length=40)]
 @router.get("/feedback", dependencies=[READ])
 def queue(request: Request, services: InjectedServices, cursor: Text = None, notice: Text = None) -> HTMLResponse:
     """Disputed and contested verdicts, and the weekly samples."""
-    page = group_views.queue(services, cursor=cursor or None)
-    context = {
-        "page": page,
-        "cursor": cursor,
-        "audits": group_views.audits(services),
-        "causes": by_side(),
-        "notice": notice,
-    }
-    return render(request, "feedback.html", context)
+    with services.snapshot() as snapshot:
+        page = group_views.queue(snapshot, cursor=cursor or None)
+        context = {
+            "page": page,
+            "cursor": cursor,
+            "audits": group_views.audits(snapshot),
+            "causes": by_side(),
+            "notice": notice,
+        }
+        return render(request, "feedback.html", context, services=snapshot)
 
 
 @router.get("/feedback/audit/{week}/{failure_id}", dependencies=[ACT])
@@ -51,24 +52,25 @@ def audit(request: Request, services: InjectedServices, week: Week, failure_id: 
     Raises:
         NotFound: the failure is not in this sample.
     """
-    with services.store.reading() as reading:
-        sample = {one.failure_id: one for one in reading.feedback.audit(week)}
-    if failure_id not in sample:
-        raise NotFound(f"failure {failure_id} is not in the sample of {week}")
-    detail = views.failure(services, failure_id)
-    shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=60)
-    context = {
-        "row": detail.row,
-        "week": week,
-        "done": sample[failure_id].feedback_id is not None,
-        "excerpts": shown,
-        "left_out": left_out,
-        "facts": facts(detail.logs[0].event if detail.logs else {}),
-        "causes": by_side(),
-        "categories": categories(),
-        "symptoms": symptoms(),
-    }
-    return render(request, "audit.html", context)
+    with services.snapshot() as snapshot:
+        with snapshot.reading() as reading:
+            sample = {one.failure_id: one for one in reading.feedback.audit(week)}
+        if failure_id not in sample:
+            raise NotFound(f"failure {failure_id} is not in the sample of {week}")
+        detail = views.failure(snapshot, failure_id)
+        shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], (), end=60)
+        context = {
+            "row": detail.row,
+            "week": week,
+            "done": sample[failure_id].feedback_id is not None,
+            "excerpts": shown,
+            "left_out": left_out,
+            "facts": facts(detail.logs[0].event if detail.logs else {}),
+            "causes": by_side(),
+            "categories": categories(),
+            "symptoms": symptoms(),
+        }
+        return render(request, "audit.html", context, services=snapshot)
 
 
 @router.post("/feedback/audit/{week}/{failure_id}")

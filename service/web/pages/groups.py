@@ -80,23 +80,28 @@ def groups(
     notice: Text = None,
 ) -> HTMLResponse:
     """One page of the list."""
-    page = group_views.groups(services, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort)
-    with services.store.reading() as reading:
-        counts = reading.groups.counts()
-    context = {
-        "page": page,
-        "filters": filters,
-        "extra": {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)},
-        "sort": sort,
-        "sorts": SORTS,
-        "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
-        "cursor": cursor,
-        "causes": by_side(),
-        "more": FILTERS[2:],
-        "spans": SPANS,
-        "notice": notice,
-    }
-    return render(request, "groups.html", context)
+    with services.snapshot() as snapshot:
+        page = group_views.groups(
+            snapshot, filter_of(filters, reader.name), limit=limit, cursor=cursor or None, sort=sort
+        )
+        with snapshot.reading() as reading:
+            counts = reading.groups.counts()
+        context = {
+            "page": page,
+            "filters": filters,
+            "extra": {
+                name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-last_at", 50)
+            },
+            "sort": sort,
+            "sorts": SORTS,
+            "states": {state: counts.get(state, 0) for state in get_args(GroupState)},
+            "cursor": cursor,
+            "causes": by_side(),
+            "more": FILTERS[2:],
+            "spans": SPANS,
+            "notice": notice,
+        }
+        return render(request, "groups.html", context, services=snapshot)
 
 
 @router.get("/groups/{group_id}")
@@ -108,31 +113,32 @@ def group(
     notice: Text = None,
 ) -> HTMLResponse:
     """One group."""
-    detail = group_views.group(services, group_id, reader.name)
-    latest = views.failures(services, FailureQuery({"group": str(group_id)}), limit=LATEST)
-    last = None
-    if latest.items:
-        last = views.failure(services, latest.items[0].id).verdict
-    signatures = [line["signature"] for line in (last or {}).get("evidence") or () if line.get("signature")]
-    context = {
-        "detail": detail,
-        "row": detail.row,
-        "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures))),
-        "why_state": group_views.why_state(detail.row),
-        "bars": bars(detail),
-        "chart": CHART,
-        "facets": {
-            kind: [facet for facet in detail.facets if facet.kind == kind]
-            for kind in ("cluster", "queue", "team", "user", "node")
-        },
-        "latest": latest.items,
-        "last": last,
-        "causes": by_side(),
-        "mitigations": mitigations(),
-        "spans": SPANS,
-        "notice": notice,
-    }
-    return render(request, "group.html", context)
+    with services.snapshot() as snapshot:
+        detail = group_views.group(snapshot, group_id, reader.name)
+        latest = views.failures(snapshot, FailureQuery({"group": str(group_id)}), limit=LATEST)
+        last = None
+        if latest.items:
+            last = views.failure(snapshot, latest.items[0].id).verdict
+        signatures = [line["signature"] for line in (last or {}).get("evidence") or () if line.get("signature")]
+        context = {
+            "detail": detail,
+            "row": detail.row,
+            "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures))),
+            "why_state": group_views.why_state(detail.row),
+            "bars": bars(detail),
+            "chart": CHART,
+            "facets": {
+                kind: [facet for facet in detail.facets if facet.kind == kind]
+                for kind in ("cluster", "queue", "team", "user", "node")
+            },
+            "latest": latest.items,
+            "last": last,
+            "causes": by_side(),
+            "mitigations": mitigations(),
+            "spans": SPANS,
+            "notice": notice,
+        }
+        return render(request, "group.html", context, services=snapshot)
 
 
 @router.post("/groups/act")

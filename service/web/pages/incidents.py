@@ -29,26 +29,28 @@ def incidents(
     notice: Text = None,
 ) -> HTMLResponse:
     """Open incidents, then closed ones, newest first."""
-    context = {
-        "open": views.incidents(services, still_open=True, cluster=cluster or None, limit=100).items,
-        "page": views.incidents(
-            services, still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
-        ),
-        "kinds": [kind for kind in KINDS if kind != "fingerprint"],
-        "cluster": cluster or None,
-        "cursor": cursor,
-        "limit": limit if limit != 50 else None,  # noqa: PLR2004 - the default
-        "message": message(notice),
-    }
-    return render(request, "incidents.html", context)
+    with services.snapshot() as snapshot:
+        context = {
+            "open": views.incidents(snapshot, still_open=True, cluster=cluster or None, limit=100).items,
+            "page": views.incidents(
+                snapshot, still_open=False, cluster=cluster or None, limit=limit, cursor=cursor or None
+            ),
+            "kinds": [kind for kind in KINDS if kind != "fingerprint"],
+            "cluster": cluster or None,
+            "cursor": cursor,
+            "limit": limit if limit != 50 else None,  # noqa: PLR2004 - the default
+            "message": message(notice),
+        }
+        return render(request, "incidents.html", context, services=snapshot)
 
 
 @router.get("/incidents/{incident_id}", dependencies=[READ])
 def incident(request: Request, services: InjectedServices, incident_id: Id, notice: Text = None) -> HTMLResponse:
     """One incident."""
-    found = views.incident(services, incident_id)
-    context = {"detail": found, "incident": found.incident, "message": message(notice)}
-    return render(request, "incident.html", context)
+    with services.snapshot() as snapshot:
+        found = views.incident(snapshot, incident_id)
+        context = {"detail": found, "incident": found.incident, "message": message(notice)}
+        return render(request, "incident.html", context, services=snapshot)
 
 
 @router.post("/incidents/open")

@@ -86,7 +86,7 @@ def _by_token(services: Services, secret: str) -> str | None:
 
 
 def _by_password(services: Services, name: str, password: str) -> str | None:
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         stored = reading.accounts.password(name)
     if not passwords.verify(stored, password):
         return None
@@ -97,7 +97,7 @@ def _by_password(services: Services, name: str, password: str) -> str | None:
 def _form(
     request: Request, services: Services, wanted: str, wrong: str | None = None, status: int = 200
 ) -> HTMLResponse:
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         local = any(account.source == "local" for account in reading.accounts.list())
     context = {
         "next": wanted,

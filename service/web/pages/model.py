@@ -37,21 +37,22 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
     """The classifier in use, its figures, and the novelty queue."""
     manifest = services.model.manifest if services.model is not None else {}
     known = measured()
-    novel = group_views.groups(services, GroupFilter(novel=True), limit=NOVEL, sort="-gpu_hours_lost")
-    context = {
-        "model": services.model,
-        "manifest": list(flat(manifest)),
-        "versions": model_views.versions(services),
-        "figures": known,
-        "same": manifest.get("data") == known.data,
-        "side_length": SIDE,
-        "novel": novel,
-        "audited": audited(services),
-        "contested": contested(services),
-        "causes": by_side(),
-        "notice": notice,
-    }
-    return render(request, "model.html", context)
+    with services.snapshot() as snapshot:
+        novel = group_views.groups(snapshot, GroupFilter(novel=True), limit=NOVEL, sort="-gpu_hours_lost")
+        context = {
+            "model": services.model,
+            "manifest": list(flat(manifest)),
+            "versions": model_views.versions(snapshot),
+            "figures": known,
+            "same": manifest.get("data") == known.data,
+            "side_length": SIDE,
+            "novel": novel,
+            "audited": audited(snapshot),
+            "contested": contested(snapshot),
+            "causes": by_side(),
+            "notice": notice,
+        }
+        return render(request, "model.html", context, services=snapshot)
 
 
 def audited(services: Services) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def audited(services: Services) -> dict[str, Any]:
 
 def contested(services: Services) -> list[dict[str, Any]]:
     """Failures and contested failures of the last four weeks, by cause."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         contests = reading.feedback.contests(services.clock.now() - timedelta(days=28))
     if not contests:
         return []

@@ -33,18 +33,19 @@ def nodes(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> HTMLResponse:
     """One page of the list."""
-    page = fleet_views.nodes(services, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
-    context = {
-        "page": page,
-        "cluster": cluster,
-        "cursor": cursor,
-        "limit": limit,
-        "sort": sort,
-        "sorts": SORTS,
-        "node_status": fleet_views.node_status,
-        "suspects": sum(fleet_views.node_status(row) == "suspect" for row in page.items),
-    }
-    return render(request, "nodes.html", context)
+    with services.snapshot() as snapshot:
+        page = fleet_views.nodes(snapshot, cluster=cluster or None, limit=limit, cursor=cursor or None, sort=sort)
+        context = {
+            "page": page,
+            "cluster": cluster,
+            "cursor": cursor,
+            "limit": limit,
+            "sort": sort,
+            "sorts": SORTS,
+            "node_status": fleet_views.node_status,
+            "suspects": sum(fleet_views.node_status(row) == "suspect" for row in page.items),
+        }
+        return render(request, "nodes.html", context, services=snapshot)
 
 
 @router.get("/nodes/{cluster}/{node:path}", dependencies=[READ])
@@ -57,16 +58,17 @@ def node(
     repaired: Text = None,
 ) -> HTMLResponse:
     """One node."""
-    found = fleet_views.node(services, cluster, node, cursor=cursor or None)
-    context = {
-        "found": found,
-        "row": found.node,
-        "node_status": fleet_views.node_status(found.node),
-        "cursor": cursor,
-        "kind_title": fleet_views.kind_title,
-        "message": MESSAGES.get(repaired or ""),
-    }
-    return render(request, "node.html", context)
+    with services.snapshot() as snapshot:
+        found = fleet_views.node(snapshot, cluster, node, cursor=cursor or None)
+        context = {
+            "found": found,
+            "row": found.node,
+            "node_status": fleet_views.node_status(found.node),
+            "cursor": cursor,
+            "kind_title": fleet_views.kind_title,
+            "message": MESSAGES.get(repaired or ""),
+        }
+        return render(request, "node.html", context, services=snapshot)
 
 
 @router.post("/nodes/{cluster}/{node:path}/repaired")

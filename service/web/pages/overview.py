@@ -38,42 +38,43 @@ def overview(
     if not reader.may("read"):
         return RedirectResponse("/failures", 303)
     since = scope.since or DEFAULT_RANGE
-    stats = views.stats(services, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
-    values = {name: value for name, value in scope.where().items() if value}
-    failure_query = FailureQuery(values, since=since, until=scope.until)
-    chart = bars(stats.hours)
-    attention = groups_needing_attention(services, scope)
-    context = {
-        "attention": attention,
-        "incidents": automation_views.incidents(
-            services, still_open=True, cluster=scope.cluster, limit=INCIDENTS
-        ).items,
-        "automation": automation_views.overview(services, rates=False),
-        "newest": newest(services),
-        "ranges": RANGES,
-        "since": since,
-        "scope": scope.where(),
-        "span": {"since": since, "until": scope.until},
-        "stats": stats,
-        "sides": sides_in_order(stats.by_side),
-        "others": {
-            status: count
-            for status, count in stats.by_status.items()
-            if status not in FAILURE_STATUSES and status != "succeeded" and count
-        },
-        "causes": stats.by_cause[:CAUSES],
-        "more_causes": len(stats.by_cause) - CAUSES,
-        "bars": chart,
-        "chart": CHART,
-        "pipeline": views.pipeline(services),
-        "latest": views.failures(services, failure_query, limit=LATEST).items,
-        "costliest": [
-            row
-            for row in views.failures(services, failure_query, limit=COSTLIEST, sort="-gpu_hours_lost").items
-            if row.gpu_hours_lost > 0
-        ],
-    }
-    return render(request, "overview.html", context)
+    with services.snapshot() as snapshot:
+        stats = views.stats(snapshot, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
+        values = {name: value for name, value in scope.where().items() if value}
+        failure_query = FailureQuery(values, since=since, until=scope.until)
+        chart = bars(stats.hours)
+        attention = groups_needing_attention(snapshot, scope)
+        context = {
+            "attention": attention,
+            "incidents": automation_views.incidents(
+                snapshot, still_open=True, cluster=scope.cluster, limit=INCIDENTS
+            ).items,
+            "automation": automation_views.overview(snapshot),
+            "newest": newest(snapshot),
+            "ranges": RANGES,
+            "since": since,
+            "scope": scope.where(),
+            "span": {"since": since, "until": scope.until},
+            "stats": stats,
+            "sides": sides_in_order(stats.by_side),
+            "others": {
+                status: count
+                for status, count in stats.by_status.items()
+                if status not in FAILURE_STATUSES and status != "succeeded" and count
+            },
+            "causes": stats.by_cause[:CAUSES],
+            "more_causes": len(stats.by_cause) - CAUSES,
+            "bars": chart,
+            "chart": CHART,
+            "pipeline": views.pipeline(snapshot),
+            "latest": views.failures(snapshot, failure_query, limit=LATEST).items,
+            "costliest": [
+                row
+                for row in views.failures(snapshot, failure_query, limit=COSTLIEST, sort="-gpu_hours_lost").items
+                if row.gpu_hours_lost > 0
+            ],
+        }
+        return render(request, "overview.html", context, services=snapshot)
 
 
 def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:

@@ -13,7 +13,7 @@ router = APIRouter(dependencies=[ADMIN])
 @router.get("/settings")
 def settings(request: Request, services: InjectedServices) -> HTMLResponse:
     """The effective settings and the API tokens, without secrets."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         tokens = reading.tokens.list()
     return render(
         request,

@@ -84,11 +84,15 @@ def render(
     template: str,
     context: Mapping[str, Any] | None = None,
     *,
+    services: Services | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HTMLResponse:
-    """Render a page. The first page sets a random cookie that forms repeat, against forged requests."""
-    services = cast("Services", request.app.state.services)
+    """Render a page. The first page sets a random cookie that forms repeat, against forged requests.
+
+    With `services` the state of automation in the header comes from their snapshot, as the rest of the page does.
+    """
+    services = services or cast("Services", request.app.state.services)
     now, zone = services.clock.now(), services.zone
     form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
 

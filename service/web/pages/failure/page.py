@@ -32,43 +32,48 @@ def failure(
     request: Request, services: InjectedServices, reader: Annotated[Principal, OWN], failure_id: Id, notice: Text = None
 ) -> HTMLResponse:
     """One failure."""
-    detail = views.failure(services, failure_id)
-    verdict = detail.verdict or {}
-    shown, left_out = excerpts([(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ())
-    reasons = verdict.get("reasons") or ()
-    context = {
-        "automation": automation_views.failure_automation(services, failure_id, detail.row.cluster, detail.row.job_id),
-        "automation_message": message(request.query_params.get("done")),
-        "detail": detail,
-        "row": detail.row,
-        "verdict": detail.verdict,
-        "answer": answer(detail),
-        "suspect": suspect(verdict.get("suspect")),
-        "applies": applying(verdict),
-        "reasons": reasons,
-        "excerpts": shown,
-        "left_out": left_out,
-        "events": [
-            (kept.attempt_id, orjson.dumps(kept.event, option=orjson.OPT_INDENT_2, default=str).decode())
-            for kept in detail.logs
-        ],
-        "also": also(detail.row),
-        "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
-        "first": next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None),
-        "close": close(verdict),
-        "spread": spread(verdict),
-        "timeline": timeline(detail),
-        "related": related_failures.find(services, detail, all_failures=reader.may("read")),
-        "feedback": related_failures.feedback_of(services, failure_id),
-        "owner": owner_message.compose(detail),
-        "causes": by_side(),
-        "categories": categories(),
-        "symptoms": symptoms(),
-        "mitigations": mitigations(),
-        "notice": notice,
-        "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
-    }
-    return render(request, "failure/page.html", context)
+    with services.snapshot() as snapshot:
+        detail = views.failure(snapshot, failure_id)
+        verdict = detail.verdict or {}
+        shown, left_out = excerpts(
+            [(kept.attempt_id, kept.streams) for kept in detail.logs], verdict.get("evidence") or ()
+        )
+        reasons = verdict.get("reasons") or ()
+        context = {
+            "automation": automation_views.failure_automation(
+                snapshot, failure_id, detail.row.cluster, detail.row.job_id
+            ),
+            "automation_message": message(request.query_params.get("done")),
+            "detail": detail,
+            "row": detail.row,
+            "verdict": detail.verdict,
+            "answer": answer(detail),
+            "suspect": suspect(verdict.get("suspect")),
+            "applies": applying(verdict),
+            "reasons": reasons,
+            "excerpts": shown,
+            "left_out": left_out,
+            "events": [
+                (kept.attempt_id, orjson.dumps(kept.event, option=orjson.OPT_INDENT_2, default=str).decode())
+                for kept in detail.logs
+            ],
+            "also": also(detail.row),
+            "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
+            "first": next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None),
+            "close": close(verdict),
+            "spread": spread(verdict),
+            "timeline": timeline(detail),
+            "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
+            "feedback": related_failures.feedback_of(snapshot, failure_id),
+            "owner": owner_message.compose(detail),
+            "causes": by_side(),
+            "categories": categories(),
+            "symptoms": symptoms(),
+            "mitigations": mitigations(),
+            "notice": notice,
+            "own": next((attempt for attempt in detail.attempts if attempt.failure_id == failure_id), None),
+        }
+        return render(request, "failure/page.html", context, services=snapshot)
 
 
 @router.get("/failures/{failure_id}/logs/{attempt_id}/{index}")

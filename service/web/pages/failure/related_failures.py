@@ -62,7 +62,7 @@ def find(services: Services, detail: FailureDetail, *, all_failures: bool) -> Re
     resolved: Solved | None = None
     applied_fix: NearestFix | None = None
     if all_failures:
-        with services.store.reading() as reading:
+        with services.reading() as reading:
             number = reading.groups.of([row.fingerprint]).get(row.fingerprint)
             group = None if number is None else reading.groups.row(number)
             resolved = reading.failures.solved(row)
@@ -88,7 +88,7 @@ def _within(at: datetime, span: timedelta) -> dict[str, str]:
 
 def feedback_of(services: Services, failure_id: int) -> FailureFeedback:
     """Feedback on a failure."""
-    with services.store.reading() as reading:
+    with services.reading() as reading:
         return FailureFeedback(
             reading.feedback.label(failure_id), reading.feedback.of(failure_id), reading.applied_fixes.of(failure_id)
         )
