@@ -12,13 +12,14 @@ JOIN_S = 5.0
 
 
 class PeriodicTask:
-    """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged."""
+    """Calls `action` every `interval_s` seconds in its own thread until closed; errors are logged under `name`."""
 
-    def __init__(self, action: Callable[[], object], interval_s: float = 5.0) -> None:
+    def __init__(self, action: Callable[[], object], interval_s: float = 5.0, *, name: str = "periodic task") -> None:
+        self._name = name
         self._action = action
         self._interval_s = interval_s
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="periodic-task", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -34,6 +35,6 @@ class PeriodicTask:
             try:
                 self._action()
             except Unavailable as error:
-                log.info("periodic task is retried later: %s", error.detail)
+                log.info("%s is retried later: %s", self._name, error.detail)
             except Exception:
-                log.exception("a periodic task failed and will be retried")
+                log.exception("%s failed and will be retried", self._name)

@@ -6,6 +6,7 @@ import time
 
 from service.deliveries.drain import ROUTE_BATCH, Drain
 from service.errors import Unavailable
+from service.periodic import PeriodicTask
 
 log = logging.getLogger(__name__)
 
@@ -19,17 +20,18 @@ class Runner:
 
     def __init__(self, drain: Drain, *, look_every_s: float = LOOK_EVERY_S) -> None:
         self._drain = drain
-        self._look_every_s = look_every_s
         self._stop = threading.Event()
         self._wake = {name: threading.Event() for name in drain.targets}
-        self._threads = [threading.Thread(target=self._look, name="deliver", daemon=True)]
-        self._threads += [
-            threading.Thread(target=self._tell, args=(name,), name=f"deliver-{name}", daemon=True)
+        self._expired = time.monotonic()
+        self._search = PeriodicTask(self._find_due, look_every_s, name="finding due deliveries")
+        self._threads = [
+            threading.Thread(target=self._send, args=(name,), name=f"deliver-{name}", daemon=True)
             for name in drain.targets
         ]
 
     def start(self) -> None:
         """Start the threads."""
+        self._search.start()
         for thread in self._threads:
             thread.start()
 
@@ -42,29 +44,23 @@ class Runner:
         for wake in self._wake.values():
             wake.set()
         until = time.monotonic() + JOIN_S
+        self._search.close()
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
         if not any(thread.is_alive() for thread in self._threads):
             for target in self._drain.targets.values():
                 target.channel.close()
 
-    def _look(self) -> None:
-        expired = time.monotonic()
-        while not self._stop.wait(self._look_every_s):
-            try:
-                while self._drain.route() == ROUTE_BATCH and not self._stop.is_set():
-                    pass
-                for name in self._drain.due():
-                    self._wake[name].set()
-                if time.monotonic() - expired >= EXPIRE_EVERY_S:
-                    self._drain.expire()
-                    expired = time.monotonic()
-            except Unavailable as error:
-                log.info("deliveries later: %s", error.detail)
-            except Exception:
-                log.exception("looking for deliveries failed; it will be tried again")
+    def _find_due(self) -> None:
+        while self._drain.route() == ROUTE_BATCH and not self._stop.is_set():
+            pass
+        for name in self._drain.due():
+            self._wake[name].set()
+        if time.monotonic() - self._expired >= EXPIRE_EVERY_S:
+            self._drain.expire()
+            self._expired = time.monotonic()
 
-    def _tell(self, name: str) -> None:
+    def _send(self, name: str) -> None:
         wake = self._wake[name]
         while True:
             wake.wait()

@@ -14,10 +14,10 @@ import orjson
 from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+from service.sql.chunks import CHUNK, chunks
 from service.sql.types import utc
 
 Row = tuple[Any, ...]
-_CHUNK = 500  # SQLite allows 32,766 parameters in a statement; short ones stay in the statement cache
 
 
 def is_postgres(connection: Connection) -> bool:
@@ -165,11 +165,10 @@ def by_keys(
     if is_postgres(connection):
         return [tuple(row) for row in connection.exec_driver_sql(f"{select} = ANY(%s)", (wanted,))]
     found: list[Row] = []
-    for start in range(0, len(wanted), _CHUNK):
-        chunk = wanted[start : start + _CHUNK]
+    for chunk in chunks(wanted):
         # Always the same number of placeholders, so that the statement is prepared once.
-        padded = (*chunk, *[chunk[0]] * (_CHUNK - len(chunk)))
-        marks = ", ".join("?" * _CHUNK)
+        padded = (*chunk, *[chunk[0]] * (CHUNK - len(chunk)))
+        marks = ", ".join("?" * CHUNK)
         found.extend(tuple(row) for row in connection.exec_driver_sql(f"{select} IN ({marks})", padded))
     return found
 

@@ -50,6 +50,14 @@ class FailureQuery:
     since: str | None = None
     until: str | None = None
 
+    @classmethod
+    def of(
+        cls, texts: Mapping[str, str | None], *, abstained: bool | None, since: str | None, until: str | None
+    ) -> "FailureQuery":
+        """The filters from the parameters of a URL: blank ones are ignored, like blank form fields."""
+        given = {name: text.strip() for name, text in texts.items() if text and text.strip()}
+        return cls(given, abstained, since or None, until or None)
+
 
 def stats(
     services: Services,

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select
 from service.failures.tables import logs, models, seals, verdicts
 from service.people.repository.audit_log import START
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
 from service.sql.upsert import upsert
@@ -100,8 +101,7 @@ class VerdictSealReader:
 
         None stands for rows that retention removed.
         """
-        for start in range(0, len(keys), _PORTION):
-            part = keys[start : start + _PORTION]
+        for part in chunks(keys, _PORTION):
             rows = self._connection.execute(
                 select(verdicts, logs.c.event)
                 .outerjoin(

@@ -16,6 +16,7 @@ from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
 from service.requests.tables import requests
 from service.sql import paging as cursors
+from service.sql.chunks import chunks
 from service.sql.types import short, utc
 from service.sql.upsert import upsert
 
@@ -207,10 +208,8 @@ class IncidentRepository(IncidentReader):
             return 0
         self.get_locked(incident_id)  # the counts then include all committed failures
         before = self._count(incident_id)
-        for start in range(0, len(rows), 500):
-            self._connection.execute(
-                upsert(self._connection, incident_jobs).on_conflict_do_nothing(), rows[start : start + 500]
-            )
+        for part in chunks(rows):
+            self._connection.execute(upsert(self._connection, incident_jobs).on_conflict_do_nothing(), part)
         after = self._count(incident_id)
         if after != before:
             self._connection.execute(

@@ -14,6 +14,7 @@ from service.jobs.repository.row_mapping import COLUMNS, POSITION, attempt_of, r
 from service.jobs.tables import jobs, retired_events
 from service.nodes.repository import work_queue
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.types import clean, utc
 from service.statistics.repository import rollups
 
@@ -128,11 +129,11 @@ class JobRepository(JobReader):
         found: dict[tuple[str, str], dict[str, Member]] = {}
         for cluster in {cluster for cluster, _ in controllers}:
             job_ids = [job_id for of, job_id in controllers if of == cluster]
-            for start in range(0, len(job_ids), 500):
+            for part in chunks(job_ids):
                 rows = self._connection.execute(
                     select(jobs, failures.c.id.label("failure"))
                     .outerjoin(failures, failures.c.id == jobs.c.failure_id)
-                    .where(jobs.c.cluster == cluster, jobs.c.job_id.in_(job_ids[start : start + 500]))
+                    .where(jobs.c.cluster == cluster, jobs.c.job_id.in_(part))
                 )
                 for row in rows:
                     found.setdefault((cluster, row.job_id), {})[row.event_id] = Member(

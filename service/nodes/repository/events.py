@@ -11,6 +11,7 @@ from service.contracts.page import Page
 from service.nodes.records import NewNodeEvent, StoredNodeEvent, Window
 from service.nodes.tables import node_events
 from service.sql import paging as cursors
+from service.sql.chunks import chunks
 from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
@@ -125,8 +126,8 @@ class NodeEventRepository(NodeEventReader):
             for _, event in sorted(first.items())
         ]
         made: set[bytes] = set()
-        for start in range(0, len(values), _CHUNK):
-            made.update(bytes(row.key) for row in self._connection.execute(insert, values[start : start + _CHUNK]))
+        for part in chunks(values, _CHUNK):
+            made.update(bytes(row.key) for row in self._connection.execute(insert, part))
         out = []
         for event in new:
             out.append(event.key in made)

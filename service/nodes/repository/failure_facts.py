@@ -12,12 +12,11 @@ from service.jobs.tables import jobs
 from service.nodes.records import Blame, JudgedFailure, RanJob, Window
 from service.nodes.tables import blames
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.key_join import KeyJoin, Kind
 from service.sql.packing import pack, unpack
 from service.sql.types import clean, utc
 from service.sql.upsert import upsert
-
-_CHUNK = 500
 
 
 class FailureFactReader:
@@ -30,7 +29,7 @@ class FailureFactReader:
         """These attempts, ordered by id; deleted ones are left out."""
         out = []
         columns = (jobs.c.id, jobs.c.cluster, jobs.c.nodes, jobs.c.started_at, jobs.c.ended_at, jobs.c.status)
-        for chunk in _chunks(ids):
+        for chunk in chunks(sorted(ids)):
             rows = self._connection.execute(
                 select(*columns, jobs.c.failure_id, jobs.c.clock_suspect)
                 .where(jobs.c.id.in_(chunk))
@@ -54,7 +53,7 @@ class FailureFactReader:
     def judged(self, ids: Collection[int]) -> list[JudgedFailure]:
         """These failures with their current verdicts, ordered by id; deleted ones are left out."""
         out = []
-        for chunk in _chunks(ids):
+        for chunk in chunks(sorted(ids)):
             rows = self._connection.execute(
                 select(failures, jobs.c.nodes, jobs.c.job_id)
                 .join(jobs, jobs.c.id == failures.c.id)
@@ -108,7 +107,7 @@ class FailureFactReader:
     def bodies(self, ids: Collection[int]) -> dict[int, Mapping[str, Any]]:
         """The current verdict/1 of each of these failures, by id; those removed by retention are left out."""
         out: dict[int, Mapping[str, Any]] = {}
-        for chunk in _chunks(ids):
+        for chunk in chunks(sorted(ids)):
             rows = self._connection.execute(
                 select(verdicts.c.failure_id, verdicts.c.body)
                 .join(failures, (failures.c.id == verdicts.c.failure_id) & (failures.c.version == verdicts.c.version))
@@ -120,7 +119,7 @@ class FailureFactReader:
     def blames(self, ids: Collection[int]) -> dict[int, Blame]:
         """What these failures currently add to their nodes, by id."""
         out = {}
-        for chunk in _chunks(ids):
+        for chunk in chunks(sorted(ids)):
             for row in self._connection.execute(select(blames).where(blames.c.failure_id.in_(chunk))):
                 cluster, ended_at, weights = unpack(row.body)
                 out[row.failure_id] = Blame(row.failure_id, cluster, datetime.fromisoformat(ended_at), dict(weights))
@@ -173,7 +172,7 @@ class FailureFactRepository(FailureFactReader):
     def put_blames(self, new: Sequence[Blame]) -> None:
         """Set what these failures add; one without weights adds nothing."""
         empty = [one.failure_id for one in new if not one.weights]
-        for chunk in _chunks(empty):
+        for chunk in chunks(sorted(empty)):
             self._connection.execute(delete(blames).where(blames.c.failure_id.in_(chunk)))
         rows = [
             {
@@ -185,8 +184,8 @@ class FailureFactRepository(FailureFactReader):
         ]
         insert = upsert(self._connection, blames)
         statement = insert.on_conflict_do_update(index_elements=["failure_id"], set_={"body": insert.excluded.body})
-        for start in range(0, len(rows), _CHUNK):
-            self._connection.execute(statement, rows[start : start + _CHUNK])
+        for part in chunks(rows):
+            self._connection.execute(statement, part)
 
 
 _COLUMNS = (
@@ -220,11 +219,6 @@ def _near(row: tuple[Any, ...]) -> JudgedFailure:
 
 def _id(one: JudgedFailure) -> int:
     return one.id
-
-
-def _chunks(ids: Collection[int]) -> list[list[int]]:
-    ordered = sorted(ids)
-    return [ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK)]
 
 
 def _judged(row: Row[Any], nodes: tuple[str, ...], job_id: str) -> JudgedFailure:

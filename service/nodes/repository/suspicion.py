@@ -12,6 +12,7 @@ from service.nodes.records import DaySums, FleetPrior, NodeDay, NodeRow, NodeSor
 from service.nodes.tables import fleet_priors, node_days, nodes
 from service.sql import bulk
 from service.sql import paging as cursors
+from service.sql.chunks import chunks
 from service.sql.key_join import KeyJoin
 from service.sql.types import clean, short, utc
 from service.sql.upsert import upsert
@@ -162,8 +163,8 @@ class SuspicionRepository(SuspicionReader):
             }
             for (cluster, node, day), one in sorted(sums.items(), key=lambda item: item[0])
         ]
-        for start in range(0, len(rows), _CHUNK):
-            self._connection.execute(added, rows[start : start + _CHUNK])
+        for part in chunks(rows, _CHUNK):
+            self._connection.execute(added, part)
 
     def set_day(self, cluster: str, node: str, day: int, sums: DaySums | None) -> None:
         """Set a day to the given sums; None removes it and all days before it."""
@@ -217,8 +218,8 @@ class SuspicionRepository(SuspicionReader):
             for row in sorted(rows, key=lambda row: (row.cluster, row.node))
         ]
         statement = insert.on_conflict_do_update(index_elements=["cluster", "node"], set_=changes)
-        for start in range(0, len(values), _CHUNK):
-            self._connection.execute(statement, values[start : start + _CHUNK])
+        for part in chunks(values, _CHUNK):
+            self._connection.execute(statement, part)
 
     def put_prior(self, prior: FleetPrior) -> None:
         """Store the prior of a cluster."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, select
 from service.clock import Clock
 from service.nodes.tables import fleet_rechecks, fleet_work
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.packing import pack, unpack
 from service.sql.types import utc
 from service.sql.upsert import upsert
@@ -76,8 +77,8 @@ class NodeWorkRepository(NodeWorkReader):
             where=fleet_rechecks.c.due_at > insert.excluded.due_at,
         )
         rows = [{"failure_id": number, "due_at": utc(at)} for number, at in sorted(failures.items())]
-        for start in range(0, len(rows), 500):
-            self._connection.execute(sooner, rows[start : start + 500])
+        for part in chunks(rows):
+            self._connection.execute(sooner, part)
 
     def due(self, limit: int) -> list[int]:
         """Failures due for reassessment, oldest first, reserved for two minutes."""
@@ -99,10 +100,8 @@ class NodeWorkRepository(NodeWorkReader):
     def checked(self, failures: Collection[int]) -> None:
         """Remove these failures from the schedule."""
         ids = list(failures)
-        for start in range(0, len(ids), 500):
-            self._connection.execute(
-                delete(fleet_rechecks).where(fleet_rechecks.c.failure_id.in_(ids[start : start + 500]))
-            )
+        for part in chunks(ids):
+            self._connection.execute(delete(fleet_rechecks).where(fleet_rechecks.c.failure_id.in_(part)))
 
 
 def note(connection: Connection, kind: WorkKind, body: Sequence[Any]) -> None:

@@ -4,7 +4,7 @@ A resubmitted job has a row. Any other job is the root of its own lineage, whose
 jobs that are never resubmitted need no row. Keys are valid labels of schedulers.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 
@@ -16,12 +16,12 @@ from service.jobs.tables import jobs
 from service.requests.records import LineageMember, Mark, PastAttempt
 from service.requests.tables import advices, lineage_marks, lineages, requests
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.packing import unpack
 from service.sql.types import clean, short
 from service.sql.upsert import upsert
 
 Job = tuple[str, str]  # cluster, job_id
-_CHUNK = 500
 
 
 def key_of(cluster: str, job_id: str) -> str:
@@ -52,10 +52,8 @@ class LineageReader:
         """The lineage key of each of these failures, by failure id; unknown ids are absent."""
         of_job: dict[int, Job] = {}
         ids = sorted(failure_ids)
-        for start in range(0, len(ids), _CHUNK):
-            rows = self._connection.execute(
-                select(jobs.c.id, jobs.c.cluster, jobs.c.job_id).where(jobs.c.id.in_(ids[start : start + _CHUNK]))
-            )
+        for part in chunks(ids):
+            rows = self._connection.execute(select(jobs.c.id, jobs.c.cluster, jobs.c.job_id).where(jobs.c.id.in_(part)))
             of_job |= {row.id: (row.cluster, row.job_id) for row in rows}
         known = self.find(set(of_job.values()))
         return {failure_id: known[job].lineage if job in known else key_of(*job) for failure_id, job in of_job.items()}
@@ -83,12 +81,12 @@ class LineageReader:
         of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
         for cluster, ids in _by_cluster(wanted):
             older = [row_id for row_id in self._runs(clean(cluster), ids) if row_id not in leave]
-            for start in range(0, len(older), _CHUNK):
+            for part in chunks(older):
                 rows = self._connection.execute(
                     select(*columns)
                     .outerjoin(failures, failures.c.id == jobs.c.id)
                     .outerjoin(advices, of_verdict)
-                    .where(jobs.c.id.in_(older[start : start + _CHUNK]))
+                    .where(jobs.c.id.in_(part))
                     .where(or_(failures.c.id.is_not(None), and_(jobs.c.counted, jobs.c.failure_id.is_(None))))
                 )
                 found.extend(
@@ -110,7 +108,7 @@ class LineageReader:
                 )
         return sorted(found, key=lambda one: (one.ended_at, one.id))
 
-    def _runs(self, cluster: str, job_ids: list[str]) -> list[int]:
+    def _runs(self, cluster: str, job_ids: Sequence[str]) -> list[int]:
         """The row numbers of these jobs."""
         if bulk.is_postgres(self._connection):
             # OFFSET 0 forces one index scan per job, whatever the statistics of a quickly growing table are.
@@ -128,7 +126,7 @@ class LineageReader:
         if keys is not None:
             if not keys:
                 return {}
-            wanted = wanted.where(or_(*(lineage_marks.c.lineage.in_(part) for part in _chunks(sorted(keys)))))
+            wanted = wanted.where(or_(*(lineage_marks.c.lineage.in_(part) for part in chunks(sorted(keys)))))
         return {row.lineage: (row.mark, row.by, row.at) for row in self._connection.execute(wanted)}
 
     def mark_on(self, cluster: str, job_id: str) -> tuple[str, str] | None:
@@ -187,14 +185,10 @@ class LineageRepository(LineageReader):
         self._connection.execute(delete(lineage_marks).where(lineage_marks.c.lineage == lineage))
 
 
-def _by_cluster(wanted: Iterable[Job]) -> Iterable[tuple[str, list[str]]]:
+def _by_cluster(wanted: Iterable[Job]) -> Iterable[tuple[str, Sequence[str]]]:
     together: dict[str, set[str]] = {}
     for cluster, job_id in wanted:
         together.setdefault(cluster, set()).add(clean(job_id))
     for cluster, ids in together.items():
-        for part in _chunks(sorted(ids)):
+        for part in chunks(sorted(ids)):
             yield cluster, part
-
-
-def _chunks(wanted: list[str]) -> list[list[str]]:
-    return [wanted[start : start + _CHUNK] for start in range(0, len(wanted), _CHUNK)]

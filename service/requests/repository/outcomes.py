@@ -13,6 +13,7 @@ from service.requests.records import AwaitedRequest, Demotion, Request, TallyRow
 from service.requests.repository.request_rows import request_of
 from service.requests.tables import demotions, requests
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.types import clean, utc
 from service.sql.upsert import upsert
 
@@ -21,7 +22,6 @@ AWAITED = and_(
     literal_column("outcome").is_(None),
     literal_column("state").in_([literal_column(f"'{state}'") for state in ("leased", "done", "unknown", "withdrawn")]),
 )
-_CHUNK = 500
 
 
 class OutcomeReader:
@@ -48,12 +48,12 @@ class OutcomeReader:
         for cluster, job_id in jobs:
             together.setdefault(clean(cluster), set()).add(clean(job_id))
         for cluster, ids in together.items():
-            for part in _chunks(sorted(ids)):
+            for part in chunks(sorted(ids)):
                 of_job = or_(requests.c.job_id.in_(part), requests.c.new_job_id.in_(part))
                 self._take(found, and_(requests.c.cluster == cluster, of_job))
-        for part in _chunks(sorted({clean(one) for one in request_ids})):
+        for part in chunks(sorted({clean(one) for one in request_ids})):
             self._take(found, requests.c.public_id.in_(part))
-        for part in _chunks(sorted({clean(one) for one in lineages})):
+        for part in chunks(sorted({clean(one) for one in lineages})):
             self._take(found, requests.c.lineage.in_(part))
         return [_awaited(found[number]) for number in sorted(found)]
 
@@ -213,7 +213,3 @@ def _awaited(row: Row[Any]) -> AwaitedRequest:
         resource=row.resource,
         origin=row.origin,
     )
-
-
-def _chunks(wanted: list[str]) -> list[list[str]]:
-    return [wanted[start : start + _CHUNK] for start in range(0, len(wanted), _CHUNK)]

@@ -21,6 +21,7 @@ from service.requests.repository.request_rows import (
 from service.requests.tables import requests
 from service.sql import bounded_count, bulk
 from service.sql import paging as cursors
+from service.sql.chunks import chunks
 from service.sql.types import short, utc
 
 
@@ -64,8 +65,7 @@ class RequestReader:
         """The open request of each lineage that has one."""
         found: dict[str, StoredRequest] = {}
         wanted = sorted(lineages)
-        for start in range(0, len(wanted), 500):
-            part = wanted[start : start + 500]
+        for part in chunks(wanted):
             for row in self._connection.execute(select(requests).where(requests.c.lineage.in_(part), OPEN)):
                 found[row.lineage] = stored_request_of(row)
         return found

@@ -32,6 +32,7 @@ from sqlalchemy import (
 from service.failures.tables import failures
 from service.jobs.tables import jobs
 from service.sql import bulk
+from service.sql.chunks import chunks
 from service.sql.types import UtcDateTime, utc
 from service.statistics.tables import days, hour_notes, hours
 
@@ -171,8 +172,8 @@ def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:
     wanted = sorted({row.hour for row in found})[:limit]
     chosen = set(wanted)
     taken = [row.id for row in found if row.hour in chosen]
-    for start in range(0, len(taken), 500):
-        connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(taken[start : start + 500])))
+    for part in chunks(taken):
+        connection.execute(delete(hour_notes).where(hour_notes.c.id.in_(part)))
     for hour in wanted:
         _count_hour(connection, hour)
     for day in sorted({day_of(hour) for hour in wanted}):

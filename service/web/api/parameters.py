@@ -1,6 +1,6 @@
 """Query parameters shared by several routes."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
@@ -18,9 +18,6 @@ Cursor = Annotated[str | None, Query(max_length=1_000, description="`next_cursor
 Since = Annotated[When | None, Query(description="ended at or after")]
 Until = Annotated[When | None, Query(description="ended before")]
 Text = Annotated[str | None, Query(max_length=200)]
-Names = Literal[
-    "side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status", "q"
-]
 
 
 def commented_action(
@@ -72,7 +69,7 @@ def failure_query(
     until: Until = None,
 ) -> FailureQuery:
     """The filters of failures; empty values are ignored, like blank form fields."""
-    texts: dict[Names, str | None] = {
+    texts = {
         "side": side,
         "cause": cause,
         "symptom": symptom,
@@ -86,4 +83,4 @@ def failure_query(
         "status": status,
         "q": q,
     }
-    return FailureQuery({name: text for name, text in texts.items() if text}, abstained, since, until)
+    return FailureQuery.of(texts, abstained=abstained, since=since, until=until)

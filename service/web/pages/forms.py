@@ -111,9 +111,4 @@ def failure_query(
     if abstained and abstained not in YES_NO:
         expected = "true or false"
         raise InvalidInput(f"abstained: expected {expected}", (FieldError("abstained", expected, abstained[:40]),))
-    return FailureQuery(
-        {name: text.strip() for name, text in values.items() if text and text.strip()},
-        YES_NO.get(abstained or ""),
-        since or None,
-        until or None,
-    )
+    return FailureQuery.of(values, abstained=YES_NO.get(abstained or ""), since=since, until=until)
