@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -56,6 +57,8 @@ def judge_node_events(
         clock = _ClockOfLogs(raw, streams)
         job = _job_seen(raw, streams, of_logs, attributions, clock)
         seen = [_event_seen(raw, index, item, clock) for index, item in enumerate(events)]
+        if _are_of_another_clock(seen, job):
+            seen = [replace(one, time=None) for one in seen]
         judged = node_events.judge([seen[index] for index, _ in suspects], seen, job)
         for (_, item), judgement in zip(suspects, judged, strict=True):
             if judgement.reason is not None:
@@ -68,6 +71,12 @@ def judge_node_events(
         for item in of_logs:  # the places in the one log are order enough, as without any event
             item.time = None
     return [*of_logs, *used], set_aside
+
+
+def _are_of_another_clock(events: Sequence[EventSeen], job: JobSeen) -> bool:
+    """Whether all events are so much later than the job's end that their clock is set otherwise."""
+    times = [one.time for one in events if one.time is not None]
+    return job.ended is not None and bool(times) and min(times) > job.ended + node_events.CLOCK_BROKEN_S
 
 
 def _event_seen(raw: RawCase, index: int, item: EvidenceItem, clock: "_ClockOfLogs") -> EventSeen:

@@ -25,13 +25,13 @@ _PROCESS_NAME: Final = re.compile(
     r"|^([\w.-]{2,30}) invoked oom-killer|\btask ([\w.-]{2,30}):\d+ blocked"
     r"|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
 )
-_JOB: Final = re.compile(r"(?i)\bjob(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b")
+_JOB: Final = re.compile(r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.\w+\]")
 _POD: Final = re.compile(r"(?i)\bpod[s ]?[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
 _CORRECTED: Final = re.compile(
-    r"(?i)(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
+    r"(?i)\bsince boot\b|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
     r"|\bbelow threshold\b|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
@@ -48,8 +48,12 @@ _RECOVERY: Final = re.compile(
     r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
     r"|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
 )
+_REPAIR: Final = re.compile(
+    r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b|\breimaged\b"
+    r"|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b|\bno errors? found\b|\bwithout errors\b"
+)
 _MANAGEMENT: Final = re.compile(
-    r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
+    r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b|\busb-storage\b|\bvirtual media\b"
 )
 _PROGRAMS: Final = (
     "python",
@@ -74,6 +78,7 @@ _OTHER_PROGRAMS: Final = (
     "dcgm",
     "prometheus",
     "telegraf",
+    "nvidia-smi",
     "cron",
     "sshd",
 )
@@ -94,6 +99,7 @@ class EventObjects:
         nodes: nodes, without their domain, in lower case.
         is_corrected: whether the event itself says that nothing was lost.
         is_recovery: whether it reports that something works again.
+        is_repair: whether it reports that the node was repaired or is in service again.
         of_node: whether it is of a slice of the node's own services.
         of_management: whether it is of a management port or controller.
     """
@@ -108,6 +114,7 @@ class EventObjects:
     nodes: frozenset[str] = frozenset()
     is_corrected: bool = False
     is_recovery: bool = False
+    is_repair: bool = False
     of_node: bool = False
     of_management: bool = False
 
@@ -137,6 +144,7 @@ def read_objects(text: str) -> EventObjects:
         nodes=frozenset(one.split(".", 1)[0] for one in _found(_NODE, low)),
         is_corrected=_CORRECTED.search(text) is not None and _UNCORRECTED.search(text) is None,
         is_recovery=_RECOVERY.search(text) is not None,
+        is_repair=_REPAIR.search(text) is not None,
         of_node=_SLICE.search(text) is not None,
         of_management=_MANAGEMENT.search(text) is not None,
     )

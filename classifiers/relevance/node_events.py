@@ -17,8 +17,15 @@ from classifiers.relevance.records import short_name
 
 # Judgement: clocks of nodes and logs agree to this, in seconds.
 CLOCK_SKEW_S: Final = 30.0
-# Judgement: an event that is later than the job's end by more than this is of a clock that is set otherwise.
-_CLOCK_BROKEN_S: Final = 6 * 3600.0
+# Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
+CLOCK_BROKEN_S: Final = 6 * 3600.0
+# Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
+_BUFFERED_S: Final = 90.0
+_REPORTED_LATE_S: Final = 900.0
+# Judgement: how long after an event without a rule its failure shows.
+_DEFAULT_WITHIN_S: Final = 1_800
+# What ends or stalls a job without any line in its log.
+_SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port", "filesystem"})
 # Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
 _LONGEST_WAIT_S: Final = 2_400.0
 
@@ -272,15 +279,15 @@ def _asks_device(one: _Candidate, job: JobSeen) -> Reason | None:
 
 
 def _has_recovered(one: _Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
-    """Whether a later event reports that the same object works again, before the failure."""
+    """Whether a later event reports that the same object works again, or that its node was repaired."""
     failed = job.failed_or_ended
     for end, objects in ends:
         if end.index == one.event.index or end.node != one.event.node or _comes_before(end, one.event):
             continue
-        if one.fits and end.time is not None and failed is not None and end.time > failed:
+        if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
         whole_node = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
-        if one.objects.shares(objects) or whole_node:
+        if objects.is_repair or whole_node or one.objects.shares(objects):
             return True
     return False
 
@@ -292,24 +299,33 @@ def _comes_before(one: EventSeen, other: EventSeen) -> bool:
 
 
 def _asks_time(one: _Candidate, job: JobSeen) -> Reason | None:
+    """An event must lie where the failure can come from it: after the last progress, and not after the failure."""
     time = one.event.time
     failed = job.failed_or_ended
-    if time is None or failed is None or (job.ended is not None and time > job.ended + _CLOCK_BROKEN_S):
+    if time is None or failed is None:
         return None
-    if time > failed + CLOCK_SKEW_S and job.failed is not None and job.own_entries:
+    if (job.failed is not None and job.own_entries and time > job.failed + CLOCK_SKEW_S) or _is_after_end(one, time, job):
         return Reason.LATER
-    persists = any(rule.persists for rule in one.rules)
-    if any(rule.effect == "ends" for rule in one.rules):
-        last = job.last_progress
-        if last is not None and time < last - CLOCK_SKEW_S - 60:
-            return Reason.SURVIVED
-        if job.started is not None and time < job.started - CLOCK_SKEW_S and not (persists and one.fits):
-            return Reason.LONG_BEFORE
-    if not persists:
-        within = max((rule.within_s for rule in one.rules), default=3_600)
-        if time < failed - within - (_LONGEST_WAIT_S if job.failed is None else CLOCK_SKEW_S):
-            return Reason.LONG_BEFORE
+    if any(rule.persists and rule.effect == "degrades" for rule in one.rules):
+        return None
+    within = max((rule.within_s for rule in one.rules), default=0) or _DEFAULT_WITHIN_S
+    if time < failed - within - (_LONGEST_WAIT_S if job.failed is None else CLOCK_SKEW_S):
+        return Reason.LONG_BEFORE
+    if job.started is not None and time < job.started - CLOCK_SKEW_S:
+        return Reason.LONG_BEFORE
+    last = job.last_progress
+    ends_run = any(rule.effect in {"ends", "follows"} for rule in one.rules)
+    if last is not None and time < last - (_BUFFERED_S if ends_run else within):
+        return Reason.SURVIVED
     return None
+
+
+def _is_after_end(one: _Candidate, time: float, job: JobSeen) -> bool:
+    """Whether an event is so much later than the job's end that it is none of its own."""
+    if job.ended is None:
+        return False
+    of_node = any(rule.object == "node" for rule in one.rules)
+    return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
 
 
 def _asks_log(one: _Candidate, job: JobSeen) -> Reason | None:
@@ -317,5 +333,5 @@ def _asks_log(one: _Candidate, job: JobSeen) -> Reason | None:
         return None
     if job.own_entries:
         return Reason.NOT_SHOWN
-    weak = not one.rules or all(rule.effect in {"degrades", "follows"} for rule in one.rules)
-    return Reason.NO_TRACE if weak and not any(rule.persists for rule in one.rules) else None
+    alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
+    return None if alone_enough else Reason.NO_TRACE
