@@ -100,7 +100,7 @@ def _job_seen(
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
-    times = [item.time for item in others if item.time is not None and item.role in {"initiating", "cascade"}]
+    times = [item.time for item in of_logs if item.time is not None and _is_failure(item)]
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]
@@ -115,7 +115,11 @@ def _job_seen(
         last_progress=max(last_progress, default=None),
         failed=min(times, default=None),
         ended=clock.of(raw.job.ended_at),
-        mentions=lambda text: any(text in one for one in texts),
+        mentions=lambda name: any(_is_word_in(name, text) for text in texts),
+        several=len(raw.job.nodes) > 1
+        or (raw.job.gpus or 0) > 1
+        or len({one.rank for one in raw.streams}) > 1
+        or any(one is not None and one.has_several_ranks for one in attributions),
         ports=frozenset(name for text in texts for name in _used_ports(text)),
         gpus=frozenset(index for text in texts for index in _visible_gpus(text))
         if len(raw.job.nodes) <= 1
@@ -131,6 +135,23 @@ def _is_own_failure(item: EvidenceItem) -> bool:
         and not item.reports_exit
         and item.onset < Onset.LIKELY_CONSEQUENCE
     )
+
+
+def _is_word_in(name: str, text: str) -> bool:
+    """Whether a name is in a text, with no letter or digit after it."""
+    at = text.find(name)
+    while at >= 0:
+        if not text[at + len(name) : at + len(name) + 1].isalnum():
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _is_failure(item: EvidenceItem) -> bool:
+    """Whether a line is of the failure or of its consequences: no attempt that is made again, no general words."""
+    if item.role == "cascade":
+        return True
+    return item.role == "initiating" and item.onset <= Onset.FIRST_CONSEQUENCE and item.onset is not Onset.RETRIED
 
 
 def _used_ports(text: str) -> list[str]:

@@ -14,19 +14,24 @@ _PORT: Final = re.compile(
 )
 _SERVER: Final = re.compile(
     r"(?i)\bserver (\S{2,80}?)(?=[\s,:]|$)|\\\\([\w.-]{1,60})|\b([\w.-]{1,40}-(?:OST|MDT)[0-9a-f]{4})"
+    r"|\b([\w.-]{1,40})-(?:OST|MDT)\b|\bfile ?system (\w{3,30})\b|\b([a-z][\w-]{1,40}(?:\.[\w-]{1,40}){1,5}):/"
 )
 _MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
 _DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
 _PID: Final = re.compile(
-    r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?process (\d{2,8})\b|\btask=[^,]{1,40},pid=(\d{2,8})"
+    r"\bpid[= :]{1,2}'?(\d{2,8})\b|\b(?:[Kk]illed )?[Pp]rocess (\d{2,8})\b|\b[a-z][\w.-]{1,30}\[(\d{2,8})\](?=:| trap)"
+    r"|\bLustreError: (\d{2,8}):"
 )
 _PROCESS_NAME: Final = re.compile(
     r"\bname=([\w.<>-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"
     r"|^([\w.-]{2,30}) invoked oom-killer|\btask ([\w.-]{2,30}):\d+ blocked"
     r"|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
 )
-_JOB: Final = re.compile(r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.\w+\]")
-_POD: Final = re.compile(r"(?i)\bpod[s ]?[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
+_JOB: Final = re.compile(
+    r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.(?:batch|extern"
+    r"|interactive|\d{1,3})\]|\bSTEP (\d{2,12})\.|\*\*\* JOB (\d{2,12})\b"
+)
+_POD: Final = re.compile(r"(?i)\b(?:pods?|sandbox for|job)[=: ]{1,2}\"?([a-z0-9][\w.-]{0,80}/[a-z0-9][\w.-]{0,80})")
 _SLICE: Final = re.compile(r"/((?:system|user|machine)\.slice)\b")
 _NODE: Final = re.compile(r"(?i)\bnodes? \"?([a-z][\w.-]{1,60})")
 
@@ -48,14 +53,26 @@ _RECOVERY: Final = re.compile(
     r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
     r"|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
 )
+# Nobody uses it, or nothing was lost by it.
+_DISCLAIMED: Final = re.compile(
+    r"(?i)\b(?:not|no longer|never) (?:cabled|connected|used|in use|allocated|mounted|affected|needed)\b"
+    r"|\bunused\b|\bempty slot\b|\bno (?:process|job|pod|open file|change|existing)s?\b"
+    r"|\bopen files there: 0\b|\((?:hot )?spare\b|\bstandby\b|\bunaffected\b|\bunchanged\b|\bnothing \w+"
+    r"|\bnone of the\b|\banother (?:job|partition|tenant|user)\b|\b0 evicted\b|\bcompleted? without\b"
+    r"|\badmin(?:istratively)? (?:state: )?(?:down|disabled)\b|\bis mounted at\b|\bplanned\b|\bstaged\b"
+    r"|\boperation continuing\b|\bstays? (?:up|online)\b|\bkeeps? (?:running|serving|the)\b|\bkeeping\b"
+)
 _REPAIR: Final = re.compile(
-    r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b|\breimaged\b"
-    r"|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b|\bno errors? found\b|\bwithout errors\b"
+    r"(?i)\breplaced\b|\brepaired\b|\breseated\b|\bundrain|\bback in service\b|\breturned to service\b"
+    r"|\breimaged\b|\bpassed\b|\bstate[ :=]+(?:idle|ready|up)\b|\buncordon|\bRMA\b|\bresumed\b"
+    r"|\bno errors? found\b|\bwithout errors\b"
 )
 _MANAGEMENT: Final = re.compile(
-    r"(?i)\bmgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b|\busb-storage\b|\bvirtual media\b"
+    r"(?i)\b\w*mgmt\d*\b|\bidrac\b|\bilo\d?\b|\bbmc\b|\bipmi\d?\b|\busb\d\b|\bwlan\d\b|\bcdc_ether\b"
+    r"|\busb-storage\b|\bvirtual media\b"
 )
-_PROGRAMS: Final = (
+# What processes of training jobs are called.
+TRAINING_PROGRAMS: Final = (
     "python",
     "pt_main",
     "pt_data",
@@ -98,6 +115,7 @@ class EventObjects:
         pods: pods as namespace/name.
         nodes: nodes, without their domain, in lower case.
         is_corrected: whether the event itself says that nothing was lost.
+        is_disclaimed: whether it says that nobody uses the object or that nothing was lost by it.
         is_recovery: whether it reports that something works again.
         is_repair: whether it reports that the node was repaired or is in service again.
         of_node: whether it is of a slice of the node's own services.
@@ -113,14 +131,19 @@ class EventObjects:
     pods: frozenset[str] = frozenset()
     nodes: frozenset[str] = frozenset()
     is_corrected: bool = False
+    is_disclaimed: bool = False
     is_recovery: bool = False
     is_repair: bool = False
     of_node: bool = False
     of_management: bool = False
 
     def shares(self, other: "EventObjects") -> bool:
-        """Whether both name the same device, port, server or disk."""
-        return not self.gpus.isdisjoint(other.gpus) or not self.names.isdisjoint(other.names)
+        """Whether both name the same device, port, server, disk or process."""
+        return (
+            not self.gpus.isdisjoint(other.gpus)
+            or not self.names.isdisjoint(other.names)
+            or not self.pids.isdisjoint(other.pids)
+        )
 
     @property
     def of_other_program(self) -> bool:
@@ -143,6 +166,7 @@ def read_objects(text: str) -> EventObjects:
         pods=frozenset(_found(_POD, low)),
         nodes=frozenset(one.split(".", 1)[0] for one in _found(_NODE, low)),
         is_corrected=_CORRECTED.search(text) is not None and _UNCORRECTED.search(text) is None,
+        is_disclaimed=_DISCLAIMED.search(text) is not None,
         is_recovery=_RECOVERY.search(text) is not None,
         is_repair=_REPAIR.search(text) is not None,
         of_node=_SLICE.search(text) is not None,

@@ -43,6 +43,17 @@ class EventRule:
     within_s: int
     source: str
 
+    @property
+    def cuts_off(self) -> bool:
+        """Whether the other processes of the job lose one, or wait for it."""
+        return self.effect in {"ends", "stalls"} and self.object not in {"filesystem", "service"}
+
+
+@cache
+def waits() -> frozenset[str]:
+    """Ids of the entries by which a process says that another one is gone or late; read once."""
+    return frozenset(_resolve(_read()["waits"], _known(), "waits"))
+
 
 @cache
 def load() -> Mapping[str, EventRule]:
@@ -51,12 +62,10 @@ def load() -> Mapping[str, EventRule]:
     Raises:
         ValueError: the file contradicts its format or the catalogue; the message names the rule.
     """
-    known = frozenset(entry.id for entry in signatures.packaged().entries)
-    raw = tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
-    waits = frozenset(_resolve(raw["waits"], known, "waits"))
+    known = _known()
     rules: dict[str, EventRule] = {}
-    for row in raw["rule"]:
-        rule = _parse(row, known, waits)
+    for row in _read()["rule"]:
+        rule = _parse(row, known)
         for entry in _resolve(row["signatures"], known, rule.id):
             if entry in rules:
                 raise ValueError(f"{_FILE}: {rule.id}: signatures: {entry} belongs to rule {rules[entry].id} already")
@@ -64,7 +73,17 @@ def load() -> Mapping[str, EventRule]:
     return rules
 
 
-def _parse(row: Mapping[str, Any], known: frozenset[str], waits: frozenset[str]) -> EventRule:
+@cache
+def _read() -> Mapping[str, Any]:
+    return tomllib.loads(files("classifiers.relevance").joinpath(_FILE).read_text(encoding="utf-8"))
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(entry.id for entry in signatures.packaged().entries)
+
+
+def _parse(row: Mapping[str, Any], known: frozenset[str]) -> EventRule:
     where = f"{_FILE}: {row.get('id', '(no id)')}"
     unknown = set(row) - _KEYS
     if unknown:
@@ -80,16 +99,11 @@ def _parse(row: Mapping[str, Any], known: frozenset[str], waits: frozenset[str])
         object=row["object"],
         effect=row["effect"],
         persists=persists,
-        explains=frozenset(_resolve(row["explains"], known, row["id"])) | (waits if _cuts_off(row) else frozenset()),
+        explains=frozenset(_resolve(row["explains"], known, row["id"])),
         status=frozenset(row["status"]),
         within_s=within_s,
         source=row["source"],
     )
-
-
-def _cuts_off(row: Mapping[str, Any]) -> bool:
-    """Whether the other processes of the job lose one."""
-    return row["effect"] in {"ends", "stalls"} and row["object"] != "filesystem"
 
 
 def _resolve(names: list[str], known: frozenset[str], rule: str) -> list[str]:
