@@ -13,7 +13,8 @@ from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
-from classifiers.relevance.node_events import EventSeen, JobSeen, Support
+from classifiers.relevance.event_candidates import EventSeen, JobSeen, Support
+from classifiers.relevance.event_questions import CLOCK_BROKEN_S
 from classifiers.relevance.records import short_name
 
 _END_RANGE: Final = 1_500  # characters at the end of a log that are searched for a time (judgement)
@@ -76,7 +77,7 @@ def judge_node_events(
 def _are_of_another_clock(events: Sequence[EventSeen], job: JobSeen) -> bool:
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
     times = [one.time for one in events if one.time is not None]
-    return job.ended is not None and bool(times) and min(times) > job.ended + node_events.CLOCK_BROKEN_S
+    return job.ended is not None and bool(times) and min(times) > job.ended + CLOCK_BROKEN_S
 
 
 def _event_seen(raw: RawCase, index: int, item: EvidenceItem, clock: "_ClockOfLogs") -> EventSeen:

@@ -1,0 +1,150 @@
+"""The records of judging node events: what is seen of an event and of its job, and what is found."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from classifiers.relevance.event_objects import EventObjects
+from classifiers.relevance.event_rules import EventRule, waits
+
+
+class Reason(StrEnum):
+    """Why an event is not used as evidence."""
+
+    CORRECTED = "it was corrected or harmless by its own words"
+    RECOVERED = "it recovered before the failure"
+    OTHER_NODE = "it is of a node that the job did not use"
+    OTHER_DEVICE = "it is of a device that the job does not use"
+    OTHER_PROCESS = "it is of a process of another job or of the node itself"
+    SURVIVED = "the job made progress afterwards"
+    LATER = "it came after the failure"
+    LONG_BEFORE = "it came long before the failure"
+    NOT_SHOWN = "the log shows a failure that it does not explain"
+    NO_TRACE = "nothing in the log or from the scheduler fits it"
+
+
+class Support(StrEnum):
+    """What speaks for an event that is used."""
+
+    LOG = "the log shows what such an event causes"
+    SCHEDULER = "the scheduler confirms it"
+    SECOND_SOURCE = "a second source reports it"
+    ALONE = "the log shows no other beginning"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """A node event that the signature catalogue knows.
+
+    Attributes:
+        index: its place among the events of the case.
+        text: its text.
+        node: its node, None if unknown.
+        source: who reports it, None if unknown.
+        time: seconds into the year by the clock of the log, None if unknown.
+        entries: ids of the entries that match it as a beginning.
+    """
+
+    index: int
+    text: str
+    node: str | None
+    source: str | None
+    time: float | None
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """What log and scheduler show of the job.
+
+    Attributes:
+        nodes: short names of its nodes.
+        job_id: its id, None if unknown.
+        status: how it ended.
+        own_entries: by line on which its processes report a failure of their own, the ids of its catalogue entries.
+        other_entries: ids of the entries on its other lines of failure, as lost peers, and of the scheduler's message.
+        started: when it started, in seconds into the year; None if unknown. So the further times.
+        last_progress: when its last progress was.
+        failed: when its first line of failure was.
+        ended: when it ended.
+        mentions: whether a name is in its logs, as a whole word.
+        several: whether it had several processes.
+        ports: names of the network ports that its logs say it uses.
+        gpus: indexes of the GPUs that its logs say it uses.
+    """
+
+    nodes: frozenset[str]
+    job_id: str | None
+    status: str
+    own_entries: Sequence[frozenset[str]]
+    other_entries: frozenset[str]
+    started: float | None
+    last_progress: float | None
+    failed: float | None
+    ended: float | None
+    mentions: Callable[[str], bool]
+    several: bool = True
+    ports: frozenset[str] = frozenset()
+    gpus: frozenset[int] = frozenset()
+
+    def knows_process(self, pid: str) -> bool:
+        """Whether the logs name a process by its id."""
+        return any(self.mentions(form + pid) for form in ("pid: ", "pid=", "pid ", "PID "))
+
+    @property
+    def waits(self) -> bool:
+        """Whether its processes report that another one is gone or late."""
+        return not self.other_entries.isdisjoint(waits())
+
+    @property
+    def failed_or_ended(self) -> float | None:
+        """When its first line of failure was, else when it ended."""
+        return self.failed if self.failed is not None else self.ended
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether an event may have begun the failure.
+
+    Attributes:
+        index: its place among the events of the case.
+        reason: why it is not used; None if it is used.
+        support: what speaks for it; None if it is not used.
+    """
+
+    index: int
+    reason: Reason | None = None
+    support: Support | None = None
+
+
+class Fit(IntEnum):
+    """How well log and scheduler fit an event, best last."""
+
+    NONE = 0
+    WAITS = 1  # the other processes lost one, or wait for it
+    SCHEDULER = 2  # the job's status confirms it
+    LINE = 3  # a process reports what such an event causes
+
+
+@dataclass(slots=True)
+class Candidate:
+    """An event while it is judged.
+
+    Attributes:
+        event: the event.
+        objects: what its text names.
+        rules: what such an event does to a job; without one nothing is known of it.
+        fit: how well log and scheduler fit it.
+        reason: why it is not used, None if it is.
+    """
+
+    event: EventSeen
+    objects: EventObjects
+    rules: tuple[EventRule, ...]
+    fit: Fit = Fit.NONE
+    reason: Reason | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether a line of the log is explained by the event."""
+        return self.fit is Fit.LINE

@@ -1,0 +1,245 @@
+"""The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
+from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects
+from classifiers.relevance.records import short_name
+
+# Judgement: clocks of nodes and logs agree to this, in seconds.
+CLOCK_SKEW_S: Final = 30.0
+# Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
+CLOCK_BROKEN_S: Final = 6 * 3600.0
+# Judgement: how long a process's output may be buffered, and how late a controller reports a lost node.
+_BUFFERED_S: Final = 90.0
+_REPORTED_LATE_S: Final = 900.0
+# Judgement: how long after an event without a rule its failure shows.
+_DEFAULT_WITHIN_S: Final = 1_800
+# Judgement: events of one node so close together may be of the same trouble.
+BESIDE_S: Final = 120.0
+# What ends or stalls a job without any line in its log.
+_SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
+# Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
+_STOPPED_WITHIN_S: Final = 600.0
+# Judgement: a job whose processes wait for each other ends at the latest so long after the failure.
+_LONGEST_WAIT_S: Final = 1_800.0
+
+
+def reason_against(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> Reason | None:
+    """Why a candidate is not used, None if nothing speaks against it."""
+    for ask in (_asks_words, _asks_node, _asks_process, _asks_device):
+        reason = ask(one, job)
+        if reason is not None:
+            return reason
+    if _has_recovered(one, ends, job):
+        return Reason.RECOVERED
+    return asks_time(one, job) or asks_log(one, job)
+
+
+class Companions:
+    """What other events say of the process or device that an event names.
+
+    Args:
+        around: all events of the case, with what their texts name.
+        job: what log and scheduler show of the job.
+    """
+
+    def __init__(self, around: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> None:
+        self._job = job
+        self._foreign = [(one, objects) for one, objects in around if _names_other_job(objects, job)]
+        self._disclaimed = [(one, objects) for one, objects in around if objects.is_disclaimed or objects.is_corrected]
+
+    def reason(self, one: Candidate) -> Reason | None:
+        """Why an event is not used by what is said beside it, None if nothing speaks against it."""
+        if any(self._job.knows_process(pid) for pid in one.objects.pids):
+            return None
+        of_process = one.objects.pids or any(rule.object in {"process", "gpu"} for rule in one.rules)
+        if of_process and not any(rule.object == "node" for rule in one.rules):
+            for other, objects in self._foreign:
+                if _is_beside(one.event, other) and (
+                    one.objects.shares(objects) or not (objects.pids and one.objects.pids)
+                ):
+                    return Reason.OTHER_PROCESS
+        for other, objects in self._disclaimed:
+            if _is_beside(one.event, other) and one.objects.shares(objects):
+                return Reason.OTHER_DEVICE
+        return None
+
+
+def _names_other_job(objects: EventObjects, job: JobSeen) -> bool:
+    """Whether an event names jobs, and none of them is this one."""
+    if not objects.jobs or job.job_id is None or not job.job_id[:1].isdigit():
+        return False  # only ids of one kind can be compared
+    return not any(name in job.job_id or job.mentions(name) for name in objects.jobs)
+
+
+def _is_beside(one: EventSeen, other: EventSeen) -> bool:
+    if one.index == other.index or one.node != other.node:
+        return False
+    return one.time is None or other.time is None or abs(one.time - other.time) <= BESIDE_S
+
+
+def _asks_words(one: Candidate, _job: JobSeen) -> Reason | None:
+    return Reason.CORRECTED if one.objects.is_corrected or one.objects.is_disclaimed else None
+
+
+def _asks_node(one: Candidate, job: JobSeen) -> Reason | None:
+    """An event of another node counts only where it is of a shared service, or names a node or process of the job."""
+    if not job.nodes:
+        return None
+    is_of_job = not _names_other_node(one, job) and (_is_on_job_node(one, job) or _is_of_used_service(one, job))
+    return None if is_of_job else Reason.OTHER_NODE
+
+
+def _names_other_node(one: Candidate, job: JobSeen) -> bool:
+    """Whether the text names nodes, and none of them is one of the job's."""
+    named = set(_hosts_like(job.nodes, one.event.text))
+    if any(rule.object == "node" for rule in one.rules) and _are_hosts(one.objects.nodes):
+        named |= one.objects.nodes
+    return bool(named) and named.isdisjoint(job.nodes) and not any(map(job.mentions, named))
+
+
+def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
+    node = one.event.node
+    if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
+        return True
+    named = any(_is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
+    return named or any(map(job.knows_process, one.objects.pids))
+
+
+def _is_of_used_service(one: Candidate, job: JobSeen) -> bool:
+    return any(rule.object == "service" for rule in one.rules) and (one.fits or not job.own_entries)
+
+
+def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
+    """The words of a text that are written like the nodes of the job: the same letters, then a number."""
+    found: set[str] = set()
+    for prefix in {name.rstrip("0123456789") for name in names if name[-1:].isdigit()}:
+        at = text.find(prefix) if prefix else -1
+        while at >= 0:
+            end = at + len(prefix)
+            while end < len(text) and text[end].isdigit():
+                end += 1
+            if end > at + len(prefix) and not text[max(0, at - 1) : at].isalnum() and not text[end : end + 1].isalnum():
+                found.add(text[at:end])
+            at = text.find(prefix, end)
+    return frozenset(found)
+
+
+def _is_word_in(name: str, text: str) -> bool:
+    at = text.find(name)
+    return at >= 0 and not text[at + len(name) : at + len(name) + 1].isalnum()
+
+
+def _are_hosts(names: frozenset[str]) -> bool:
+    """Whether words after "node" look like host names: they have a digit."""
+    return bool(names) and all(any(char.isdigit() for char in name) for name in names)
+
+
+def _asks_process(one: Candidate, job: JobSeen) -> Reason | None:
+    return Reason.OTHER_PROCESS if one.objects.of_other_program or _is_of_other_process(one, job) else None
+
+
+def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
+    objects = one.objects
+    kinds = {rule.object for rule in one.rules}
+    if not kinds.isdisjoint({"node", "service", "port"}):
+        return False
+    if _names_other_job(objects, job):
+        return True
+    if "process" not in kinds:
+        return False
+    if objects.of_node or (objects.programs and not any(_is_of_job(name, job) for name in objects.programs)):
+        return True
+    name = (job.job_id or "").rsplit("/", 1)[-1]
+    ours = any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
+    return bool(objects.pods) and not ours
+
+
+def _is_of_job(program: str, job: JobSeen) -> bool:
+    """Whether a process of this name may be one of a training job."""
+    return program.startswith(TRAINING_PROGRAMS) or job.mentions(program)
+
+
+def _asks_device(one: Candidate, job: JobSeen) -> Reason | None:
+    kinds = {rule.object for rule in one.rules}
+    if "port" in kinds:
+        if one.objects.of_management:
+            return Reason.OTHER_DEVICE
+        ports = frozenset(name for name in one.objects.names if ":" not in name)
+        if job.ports and ports and ports.isdisjoint(job.ports):
+            return Reason.OTHER_DEVICE
+    if "gpu" in kinds and job.gpus and one.objects.gpus and one.objects.gpus.isdisjoint(job.gpus):
+        return Reason.OTHER_DEVICE
+    if "disk" in kinds and one.objects.mounts and not any(map(job.mentions, one.objects.mounts)):
+        return Reason.OTHER_DEVICE
+    return None
+
+
+def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> bool:
+    """Whether a later event reports that the same object works again, or that its node was repaired."""
+    failed = job.failed_or_ended
+    for end, objects in ends:
+        if end.index == one.event.index or end.node != one.event.node or comes_before(end, one.event):
+            continue
+        if end.time is not None and failed is not None and end.time > failed:
+            continue  # it was down while the job failed
+        whole_node = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
+        if objects.is_repair or whole_node or one.objects.shares(objects):
+            return True
+    return False
+
+
+def comes_before(one: EventSeen, other: EventSeen) -> bool:
+    """Whether an event comes before another, by time, else by the order in which they were given."""
+    if one.time is not None and other.time is not None and one.time != other.time:
+        return one.time < other.time
+    return one.index < other.index
+
+
+def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
+    """The reason against an event that does not lie between the last progress and the failure."""
+    time, failed = one.event.time, job.failed_or_ended
+    if time is None or failed is None:
+        return None
+    is_later = job.failed is not None and job.own_entries and time > job.failed + CLOCK_SKEW_S
+    if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
+        return Reason.LATER
+    if any(rule.persists and rule.effect == "degrades" for rule in one.rules):
+        return None
+    within = max((rule.within_s for rule in one.rules), default=0) or _DEFAULT_WITHIN_S
+    waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
+    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
+    if time < failed - within - waited or is_before_start:
+        return Reason.LONG_BEFORE
+    ends_run = any(rule.effect in {"ends", "follows"} for rule in one.rules)
+    last = job.last_progress
+    is_survived = last is not None and time < last - (_BUFFERED_S if ends_run else within)
+    return Reason.SURVIVED if is_survived else None
+
+
+def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:
+    """Whether the run had stopped before an event for which only waiting processes speak."""
+    last = job.last_progress
+    return last is not None and one.fit is Fit.WAITS and time > last + _STOPPED_WITHIN_S
+
+
+def _is_after_end(one: Candidate, time: float, job: JobSeen) -> bool:
+    """Whether an event is so much later than the job's end that it is none of its own."""
+    if job.ended is None:
+        return False
+    of_node = any(rule.object == "node" for rule in one.rules)
+    return time > job.ended + (_REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S)
+
+
+def asks_log(one: Candidate, job: JobSeen) -> Reason | None:
+    """The reason against an event that leaves no trace in the log where it would leave one."""
+    if one.fit < Fit.LINE and "non-fatal" in one.event.text.lower():  # the device goes on after it
+        return Reason.NO_TRACE
+    if one.fit:
+        return None
+    if job.own_entries:
+        return Reason.NOT_SHOWN
+    alone_enough = any(rule.object in _SEEN_BY_NODE_ONLY and rule.effect in {"ends", "stalls"} for rule in one.rules)
+    return None if alone_enough else Reason.NO_TRACE
