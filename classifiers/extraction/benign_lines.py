@@ -4,7 +4,8 @@ A log has start-up warnings, help texts of launchers and notices of libraries ar
 parts that they mention are no evidence on it.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Final
 
@@ -13,6 +14,20 @@ import ahocorasick_rs
 from classifiers.extraction import word_lists
 
 _SHORTEST: Final = 8  # letters; a shorter phrase may be part of any line (judgement)
+
+
+# Python's warnings module prints the place before the class; an exception of that name has no place before it.
+_PYTHON_WARNING: Final = re.compile(r"(?:\.py|>):\d+: \w*Warning: ")
+_ZERO: Final = re.compile(r"\b(?:0|0\.0+%?|no|zero|none|false|without)\b")
+_TROUBLE: Final = (
+    r"(?:\w*(?:error|fail|corrupt|missing|mismatch|skip|stall|lost|invalid|unexpected|time-?out|retr|drop|exceed|nan"
+    r"|overflow)\w*)"
+)
+_COUNTED_NONE: Final = re.compile(
+    rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
+    rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b|\[\])"
+)
+_RANGE: Final = 400  # characters of a line that are read (judgement)
 
 
 @cache
@@ -32,7 +47,23 @@ def phrases() -> ahocorasick_rs.AhoCorasick:
 
 def is_benign(line: str) -> bool:
     """Whether runs that fail and runs that succeed both print a line."""
+    if "Warning: " in line and _PYTHON_WARNING.search(line) is not None:
+        return True
     return bool(phrases().find_matches_as_indexes(line.lower()))
+
+
+def says_none_failed(message: str, words: Iterable[str]) -> bool:
+    """Whether a line has words of failure only to say that there was none ("0 errors", "missing keys: none").
+
+    Args:
+        message: the line without its header.
+        words: the words of failure in it, in lower case.
+    """
+    low = message[:_RANGE].lower()
+    if not _ZERO.search(low):
+        return False
+    rest = _COUNTED_NONE.sub(" ", low)
+    return rest != low and not any(word in rest for word in words)
 
 
 def drop_benign(lines: Sequence[str]) -> tuple[str, ...]:

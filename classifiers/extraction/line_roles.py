@@ -109,6 +109,9 @@ def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
     """Whether a line is a notice of any run or calls its own trouble overcome."""
     if role == "initiating" and benign_lines.is_benign(facts.line.text):
         return True
+    is_plain = role == "initiating" and not facts.hits and facts.exception is None
+    if is_plain and benign_lines.says_none_failed(facts.message, facts.line.error_words):
+        return True
     return role in {"initiating", "cascade"} and onset > Onset.DECISIVE_ENTRY and is_overcome(facts.message)
 
 

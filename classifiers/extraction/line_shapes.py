@@ -44,7 +44,9 @@ _BEGINNING: Final = re.compile(
 _CHILD: Final = re.compile(r"DataLoader worker \(pid\S{0,4} [\d, ]+\) (?:is killed|exited unexpectedly)")
 _OVERCOME: Final = re.compile(
     r"\b(?:skipped|skipping|ignored|ignoring|reconnected|recovered|succeeded|entering retry loop)\b"
-    r"|the ipv6 network addresses of"
+    r"|the ipv6 network addresses of|\b(?:not (?:found|available|installed)|unavailable), (?:using|falling back)\b"
+    r"|, (?:training )?continu(?:es|ing)\b|\bfalling back to\b|\(handled \w+\)|, rebuilt\b|\bdisabled, \w+ continues\b"
+    r"|\breplaced by the\b|\bwill be (?:ignored|skipped|none)\b|\bdefaulting to\b|\bsuppressed\b"
 )
 _PEERS: Final = re.compile(
     r"(?:gloo|nccl|socketprogress|socketpoll|collective|allreduce|all_?gather|reduce|broadcast|horovod|\bring|c10d|tcpstore).{0,400}?"
@@ -55,7 +57,10 @@ _PEER_WORDS: Final = (
     "by peer", "by remote peer", "process exited", "socket closed", "broken pipe", "shut down", "remote target",
     "proc_failed",
 )  # fmt: skip
-_OVERCOME_WORDS: Final = ("skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network")
+_OVERCOME_WORDS: Final = (
+    "skip", "ignor", "reconnect", "recover", "succeed", "retry loop", "ipv6 network", ", using", "falling back",
+    "continu", "handled", "rebuilt", "replaced by", "will be none", "defaulting to", "suppressed",
+)  # fmt: skip
 # How far into a line is searched, in characters (judgement).
 _RANGE: Final = 300
 _PEER_RANGE: Final = 600

@@ -105,7 +105,9 @@ def add_sampled_lines(extraction: Extraction) -> None:
 
 def fold_repeats(extraction: Extraction) -> None:
     """Remove lines that the same rank printed before, numbers aside."""
-    extraction.findings.items = ordering.fold_repeats(extraction.items)
+    of_logs = [item for item in extraction.items if item.stream < len(extraction.streams)]
+    of_nodes = [item for item in extraction.items if item.stream >= len(extraction.streams)]
+    extraction.findings.items = [*ordering.fold_repeats(of_logs), *of_nodes]
 
 
 def withdraw_survived_in_logs(extraction: Extraction) -> None:
