@@ -27,6 +27,7 @@ _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
     rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b|\[\])"
 )
+_PATH: Final = re.compile(r"[^\s'\"]*/[^\s'\"]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 
 
@@ -53,16 +54,16 @@ def is_benign(line: str) -> bool:
 
 
 def says_none_failed(message: str, words: Iterable[str]) -> bool:
-    """Whether a line has words of failure only to say that there was none ("0 errors", "missing keys: none").
+    """Whether a line has words of failure only in paths, or to say that there was none ("0 errors").
 
     Args:
         message: the line without its header.
         words: the words of failure in it, in lower case.
     """
     low = message[:_RANGE].lower()
-    if not _ZERO.search(low):
-        return False
-    rest = _COUNTED_NONE.sub(" ", low)
+    rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low
+    if "/" in rest:
+        rest = _PATH.sub(" ", rest)
     return rest != low and not any(word in rest for word in words)
 
 

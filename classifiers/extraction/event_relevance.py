@@ -101,7 +101,8 @@ def _job_seen(
 ) -> JobSeen:
     own = [item for item in of_logs if _is_own_failure(item)]
     others = [item for item in of_logs if item.onset < Onset.WITHDRAWN]
-    times = [item.time for item in of_logs if item.time is not None and _is_failure(item)]
+    # Only times that the lines give themselves: that of a line before is often hours earlier.
+    times = [time for item in of_logs if _is_failure(item) and (time := time_of(item.text)) is not None]
     last_progress = [
         time for one in attributions if one is not None and (time := one.progress_lines.last_time()) is not None
     ]

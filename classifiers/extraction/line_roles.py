@@ -109,9 +109,10 @@ def _is_harmless(facts: LineFacts, role: Role, onset: Onset) -> bool:
     """Whether a line is a notice of any run or calls its own trouble overcome."""
     if role == "initiating" and benign_lines.is_benign(facts.line.text):
         return True
-    is_plain = role == "initiating" and not facts.hits and facts.exception is None
-    if is_plain and benign_lines.says_none_failed(facts.message, facts.line.error_words):
-        return True
+    if role == "initiating" and facts.exception is None and onset > Onset.DECISIVE_ENTRY:
+        literals = {literal for hit in facts.hits for literal in hit.literals}
+        if benign_lines.says_none_failed(facts.message, facts.line.error_words | literals):
+            return True
     return role in {"initiating", "cascade"} and onset > Onset.DECISIVE_ENTRY and is_overcome(facts.message)
 
 
@@ -210,12 +211,19 @@ def _is_present(name: str, present: frozenset[str]) -> bool:
     return name in present
 
 
-def is_source_code(text: str, offset: int, line: str) -> bool:
-    """Whether a line without its header is a frame of a traceback or the source line printed below a frame."""
+def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) -> bool:
+    """Whether a line without its header is a frame of a traceback or the source line printed below a frame.
+
+    Args:
+        text: the log.
+        offset: where the line begins.
+        line: the line without its header.
+        stamped: whether it has a header, which may have taken its indentation.
+    """
     message = line.lstrip()
     if message.startswith(_TRACEBACK_PARTS):
         return shape_of(message) is None
-    if message == line:
+    if message == line and not stamped:
         return False
     previous = text.rfind("\n", 0, max(0, offset - 1)) + 1
     return _FRAME.search(text, previous, offset) is not None

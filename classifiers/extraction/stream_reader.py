@@ -161,7 +161,9 @@ class StreamReader:
                 return None
         header = self.attribution.parse_header(line.text)
         message = line.text[header.message_start :]
-        if traceback is None and is_source_code(self._stream.text, line.offset, message):
+        if traceback is None and is_source_code(
+            self._stream.text, line.offset, message, stamped=header.message_start > 0
+        ):
             return None
         exception = traceback.exception if traceback is not None else embedded or exception_type(line.text)
         hits = applicable_hits(line, self._raw, self._stream.source.stream, self._present)

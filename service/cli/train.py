@@ -54,7 +54,7 @@ def _default_output() -> Path:
 def run(args: argparse.Namespace) -> int:
     """Train and save the model."""
     folder = args.output or _default_output()
-    cases = [*training_cases.packaged(), *read_cases(args.add)]
+    cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *read_cases(args.add)]
     try:
         labelled_cases.check_ids(cases)
     except DatasetError as error:
