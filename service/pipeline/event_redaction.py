@@ -1,56 +1,74 @@
 """The parts of an event that are stored, and those that the classifier reads: both without secrets."""
 
-from typing import Any, TypeVar
+from typing import Any
+
+from pydantic import BaseModel
 
 from classifiers.redaction import has_secret, redact, redact_json
-from service.contracts.event import JobCompletion, LogRef, NodeEventIn
+from classifiers.secret_finder import PLACEHOLDER
+from service.contracts.event import JobCompletion, LogRef
 
-# Free text from a job's owner or a scheduler, which may contain secrets.
-FREE_TEXT = (
-    *("name", "user", "team", "queue", "framework", "image", "command", "gpu_type"),
-    *("scheduler", "reason", "message", "resubmit_of", "pod"),
-)
-_Part = TypeVar("_Part", LogRef, NodeEventIn)
+# The event's identity: it is part of keys, addresses and counts. All other texts are redacted, also those of fields
+# that are added later.
+IDENTITY = frozenset({"schema_", "event_id", "cluster", "job_id", "status"})
+# Tails are redacted when logs are read; without its address, a log could not be read. `kept` removes both.
+_OF_LOGS = frozenset({"tail", "uri"})
 
 
 def cleaned(event: JobCompletion) -> JobCompletion:
-    """The event without secrets in its free text; log tails are redacted when logs are read.
+    """The event without secrets in its texts; log tails are redacted when logs are read.
 
     Returns the event itself if it contains no secrets, which is usual.
     """
-    texts = [text for name in FREE_TEXT if isinstance(text := getattr(event, name), str)]
-    texts += event.nodes
-    for ref in event.logs:
-        texts += (ref.node or "", ref.stream or "")
-    for line in event.node_events:
-        texts += (line.node or "", line.source or "", line.text)
-    if not has_secret({"texts": texts, "labels": event.labels, "more": event.model_extra}):
+    if not has_secret(_texts(event, IDENTITY)):
         return event
-    changes: dict[str, Any] = {
-        name: redact(text) for name in FREE_TEXT if isinstance(text := getattr(event, name), str) and text
-    }
-    if event.labels:
-        changes["labels"] = redact_json(event.labels)
-    names = "\n".join(event.nodes)
-    if redact(names) is not names:
-        changes["nodes"] = tuple(redact(name) for name in event.nodes)
-    if event.logs:
-        changes["logs"] = tuple(_redacted(ref, "node", "stream") for ref in event.logs)
-    if event.node_events:
-        changes["node_events"] = tuple(_redacted(line, "node", "source", "text") for line in event.node_events)
-    if event.model_extra:
-        changes |= redact_json(event.model_extra)
+    changes = _changes(event, IDENTITY)
+    checkpoint = changes.get("checkpoint")
+    if checkpoint is not None and PLACEHOLDER in (checkpoint.uri or ""):  # no address to resume from
+        changes["checkpoint"] = checkpoint.model_copy(update={"uri": None})
     return event.model_copy(update=changes)
 
 
-def _redacted(part: _Part, *names: str) -> _Part:
-    """Returns the part itself if it contains no secrets."""
-    changes = {
-        name: clean
-        for name in names
-        if isinstance(text := getattr(part, name), str) and (clean := redact(text)) is not text
-    }
-    return part.model_copy(update=changes) if changes else part
+def _texts(model: BaseModel, left_out: frozenset[str]) -> dict[str, Any]:
+    """All values of a model and of those in it, as JSON-like values."""
+    found = {name: _plain(value) for name, value in model.__dict__.items() if value and name not in left_out}
+    if model.__pydantic_extra__:
+        found |= model.__pydantic_extra__
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return _texts(value, _left_out_of(value))
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _changes(model: BaseModel, left_out: frozenset[str]) -> dict[str, Any]:
+    """The fields of a model that contain secrets, redacted."""
+    changes = {}
+    for name, value in model.__dict__.items():
+        if value and name not in left_out:
+            clean = _redacted(value)
+            if clean is not value:
+                changes[name] = clean
+    return changes | (redact_json(model.__pydantic_extra__) if model.__pydantic_extra__ else {})
+
+
+def _redacted(value: Any) -> Any:
+    """Returns the value itself if it contains no secrets."""
+    if isinstance(value, BaseModel):
+        changes = _changes(value, _left_out_of(value))
+        return value.model_copy(update=changes) if changes else value
+    if isinstance(value, tuple):
+        parts = tuple(_redacted(one) for one in value)
+        return value if all(new is old for new, old in zip(parts, value, strict=True)) else parts
+    return redact(value) if type(value) is str else redact_json(value)
+
+
+def _left_out_of(value: BaseModel) -> frozenset[str]:
+    return _OF_LOGS if isinstance(value, LogRef) else frozenset()
 
 
 def kept(event: JobCompletion) -> dict[str, Any]:
@@ -58,7 +76,8 @@ def kept(event: JobCompletion) -> dict[str, Any]:
     out = event.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"logs": {"__all__": {"tail"}}})
     kept_fields = {name: value for name, value in out.items() if value or value not in ({}, [])}
     if has_secret(kept_fields):
-        kept_fields = redact_json(kept_fields)
+        identity = {name: kept_fields[name] for name in IDENTITY if name in kept_fields}
+        kept_fields = redact_json(kept_fields) | identity
     return kept_fields
 
 

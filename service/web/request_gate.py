@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import FieldError, Forbidden, TimedOut, TooLarge
 from service.web.auth import Principal, bearer_of, identify, tokens_required
+from service.web.body_redaction import UNCHANGED_PATHS, without_secrets
 from service.web.services import Services
 
 API = "/api/v1"
@@ -95,8 +96,11 @@ class RequestGate:
         if kind.streamed:
             await self._app(scope, _limited(receive, kind.limit, self._body_s), send)
             return
-        body = await _read(receive, kind.limit, self._body_s)
-        await self._app(scope, _replayed(body, receive), send)
+        messages = await _read(receive, kind.limit, self._body_s)
+        if request.url.path not in UNCHANGED_PATHS and messages[0].get("body"):
+            content_type = request.headers.get("content-type", "")
+            messages[0]["body"] = await to_thread.run_sync(without_secrets, messages[0]["body"], content_type)
+        await self._app(scope, _replayed(messages, receive), send)
 
     def _identified(self, request: Request, kind: RouteClass) -> Principal | None:
         if is_forwarded(request.headers) and not tokens_required(self._services):

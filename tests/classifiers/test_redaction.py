@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classifiers.redaction import PLACEHOLDER, has_secret, redact, redact_json
+from classifiers.redaction import has_secret, redact, redact_json
+from classifiers.secret_finder import PLACEHOLDER
 
 SECRETS = {
     "export WANDB_API_KEY=%s": "0123456789abcdef0123456789abcdef01234567",

@@ -1,0 +1,261 @@
+"""Finds the spans of secrets in a text: all markers in one automaton, each with its patterns."""
+
+import base64
+import binascii
+import re
+from typing import NamedTuple
+
+from classifiers.literal_search import Literals
+from classifiers.secret_formats import base64_markers, secret_formats
+
+PLACEHOLDER = "[redacted]"
+
+# A value after a name: quoted (also as escaped JSON), or up to white space or a separator.
+_QUOTE = r"\\?[\"']"
+_SEPARATOR = rf"(?:{_QUOTE})?[ \t]{{0,4}}(?P<sep>:=|=>|=|:)[ \t]{{0,4}}"
+_VALUE = (
+    r"(?:\\?\"(?P<secret>[^\"\n\\]{3,4096})|\\?'(?P<secret1>[^'\n\\]{3,4096})"
+    r"|(?P<secret2>[^\s\"'\\,;&]{3,4096}))"
+)
+_NAMED = _SEPARATOR + _VALUE
+_REST_OF_NAME = {"secret": r"[\w.-]{0,40}", "token": r"(?:[_-](?:key|value|secret))?"}
+_ARGUMENT = r"(?:\\?\"(?P<secret>[^\"\n]{1,4096})|'(?P<secret1>[^'\n]{1,4096})|(?P<secret2>[^\s\"']{4,4096}))"
+
+# Words in the place of a value that are no secret.
+_NOT_A_SECRET = re.compile(
+    r"(?i)(?:none|null|nil|true|false|undefined|unset|empty|missing|required|invalid|incorrect|expired|unknown|default"
+    r"|not|no|yes|is|was|has|for|from|the|str|string|int|bytes|optional\W?.*|\*+|x{3,}|\.{3,}|<[^>]*>?|\[.*|\$[{(]?\w.*|%\w?.*)"
+    r"[).\]:]*"
+)
+_SYMBOL = re.compile(r"[^\w.:/()\[\]-]")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[A-Za-z]")
+_KEY_LIKE = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+
+# Marker (lower case) -> pattern that begins with the marker. The groups whose name begins with `secret` are removed.
+_FORMS: dict[str, str] = {
+    "eyj": r"(?P<secret>eyJ[\w-]{8,4096}\.[\w-]{8,4096}(?:\.[\w-]{4,4096})?)",
+    "bearer ": r"(?i:bearer) {1,4}(?P<secret>(?=[\w.~+/-]*\d)[\w.~+/=-]{12,4096})",
+    "authorization": rf"(?i:authorization)(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?"
+    r"(?:(?i:basic|bearer|token|digest|aws4-hmac-sha256) {1,4})?(?P<secret>[^\s\"'\\,]{6,4096})",
+    "cookie:": r"(?i:cookie):[ \t]{0,4}(?P<secret>[^\r\n\"']{8,4096})",
+    "://": r"://(?:[^\s/@:\"'<>?#]{0,256}:(?P<secret>[^\s/@\"'<>]{1,1024}(?:@[^\s/@\"'<>]{1,1024})?)@"
+    r"|(?P<secret1>[^\s/@:\"'<>?#]{16,1024})@"
+    r"|[^\s/@:\"'<>?#]{1,256}:(?P<secret2>(?!\d{1,5}/)[^\s@\"'<>]{1,1024})@(?=[\w.-]{1,255}[:/?\s\"']))",
+    "?sig=": r"(?i)\?sig=(?P<secret>[^\s&\"']{8,1024})",
+    "&sig=": r"(?i)&sig=(?P<secret>[^\s&\"']{8,1024})",
+    "signature=": r"(?i)signature=(?P<secret>[0-9a-zA-Z%/+=]{20,1024})",
+    " password ": r"(?i) password +(?P<secret>(?=[^\s]*[\d!@#$%^&*])[^\s\"',.]{6,256})",
+    "-----begin ": r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?P<secret>(?:[^-]|-(?!----)){1,65536})",
+}
+# Name of a secret -> whether a value of letters alone is a secret too.
+_NAMES: dict[str, bool] = {
+    "password": True,
+    "passwd": True,
+    "passphrase": True,
+    "passcode": True,
+    "pwd=": True,
+    "pass=": False,
+    "secret": False,
+    "token": False,
+    "api_key": False,
+    "apikey": False,
+    "api-key": False,
+    "access_key": False,
+    "accesskey": False,
+    "accountkey": False,
+    "account_key": False,
+    "private_key": False,
+    "credential": False,
+    "creds": False,
+    "_auth": False,
+    "_key=": False,
+    "_key:": False,
+    '_key"': False,
+}
+_FLAGS = (
+    *("--password", "--passwd", "--token", "--api-key", "--api_key", "--apikey", "--secret", "--auth-token"),
+    *("--access-key", "--secret-key", "--access_key", "--secret_key", "--pass"),
+)
+_BARE_KEYS = frozenset({"_key=", "_key:", '_key"'})
+_TOKEN_LEAST = 12  # characters; shorter values of these names are often words (judgement)
+_TOKEN_MOST = 4096 + len("eyJ")
+_RUN = re.compile(r"[\w-]*")
+_BASE64_LEAST = 16  # characters of a run that is worth decoding
+_BASE64_BEFORE = re.compile(r"[A-Za-z0-9+/_-]{0,4096}\Z")
+# Lines of a wrapped text in base64 have 60 to 76 characters.
+_BASE64_AFTER = re.compile(r"(?:[A-Za-z0-9+/]{60,76}(?:\\n|\s){1,16}){0,1000}[A-Za-z0-9+/_-]{0,65536}={0,2}")
+_NOT_BASE64 = re.compile(r"(?:\\n|\s)+")
+# After a command without a secret, the same command is ignored for some characters: a text of nothing but its name
+# would take long otherwise.
+_AFTER_COMMAND = 40
+_AROUND = 128  # characters before and after the fixed text of a format
+_ESCAPES = ("\\n", "\\t", "\\r")
+
+
+class _Pattern(NamedTuple):
+    """One pattern of a marker."""
+
+    marker: str
+    kind: str
+    compiled: re.Pattern[str]
+
+    def find(self, text: str, start: int) -> re.Match[str] | None:
+        """The match at a marker; a part of the secret may lie before the marker."""
+        if self.kind != "around":
+            return self.compiled.match(text, start)
+        hit = self.compiled.search(text, max(start - _AROUND, 0), start + _AROUND)
+        return hit if hit is not None and hit.start() <= start < hit.end() else None
+
+
+class SecretFinder:
+    """All markers in one automaton. Building it takes some milliseconds: build it once."""
+
+    def __init__(self) -> None:
+        forms: list[tuple[str, str, str]] = [(marker, "form", pattern) for marker, pattern in _FORMS.items()]
+        forms += [
+            (
+                name,
+                "name",
+                rf"(?i:{re.escape(name.rstrip('=:' + chr(34)))})" + _REST_OF_NAME.get(name, _rest(name)) + _NAMED,
+            )
+            for name in _NAMES
+        ]
+        forms += [(flag, "flag", rf"(?i:{re.escape(flag)})[ =]{_ARGUMENT}") for flag in _FLAGS]
+        forms += [(one.marker, one.kind, one.pattern) for one in secret_formats()]
+        self._base64 = set(base64_markers())
+        self._markers = list(dict.fromkeys([*(marker for marker, _, _ in forms), *sorted(self._base64)]))
+        self._web_token = self._markers.index("eyj")
+        self._literals = Literals(self._markers)
+        numbers = {marker: number for number, marker in enumerate(self._markers)}
+        self._patterns: list[list[_Pattern]] = [[] for _ in self._markers]
+        for marker, kind, pattern in forms:
+            flags = re.IGNORECASE if kind == "near" else 0
+            self._patterns[numbers[marker]].append(_Pattern(marker, kind, re.compile(pattern, flags)))
+
+    def spans(self, text: str, *, decode: bool = True) -> list[tuple[int, int]]:
+        """The spans of secrets, in order, not overlapping. `decode`: also those in base64."""
+        low = text.lower()
+        if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
+            low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
+        found: list[tuple[int, int]] = []
+        seen: dict[int, int] = {}  # marker -> end of the last value read: markers inside it are skipped
+        dotless = 0  # end of a run of letters without a dot within a token's length: no web token begins in it
+        decoded = 0  # end of the last run of base64 that was read
+        for index, start, _ in self._literals.find(low):
+            if start < seen.get(index, 0) or (index == self._web_token and start < dotless):
+                continue
+            patterns = self._patterns[index]
+            hit = _first(patterns, text, start, found)
+            if hit is not None:
+                seen[index] = hit
+            elif patterns and patterns[0].kind == "command":
+                seen[index] = start + _AFTER_COMMAND
+            elif index == self._web_token:
+                dotless = _end_of_dotless(text, start)
+            if decode and start >= decoded and self._markers[index] in self._base64:
+                decoded = self._decoded(text, start, decoded, found)
+        return _merged(found)
+
+    def _decoded(self, text: str, start: int, after: int, found: list[tuple[int, int]]) -> int:
+        """Add the run of base64 around a position if it holds a secret; returns its end."""
+        before = _BASE64_BEFORE.search(text, max(after, start - 4096), start)
+        begin = before.start() if before is not None else start
+        rest = _BASE64_AFTER.match(text, begin)
+        end = rest.end() if rest is not None else start + 1
+        if end - begin >= _BASE64_LEAST:
+            run = _NOT_BASE64.sub("", text[begin:end]).rstrip("=").replace("-", "+").replace("_", "/")
+            if any(self.spans(plain, decode=False) for offset in range(4) if (plain := _plain(run[offset:]))):
+                found.append((begin, end))
+        return max(end, start + 1)
+
+
+def _rest(name: str) -> str:
+    return "" if name[-1] in '=:"' else "[_-]?[a-z]{0,8}"
+
+
+def _plain(run: str) -> str:
+    """The text that a run of base64 holds; empty if it holds none."""
+    try:
+        whole = run if len(run) % 4 != 1 else run[:-1]
+        return base64.b64decode(whole + "=" * (-len(whole) % 4)).decode("latin-1")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _first(patterns: list[_Pattern], text: str, start: int, found: list[tuple[int, int]]) -> int | None:
+    """Add the secrets of the first pattern that has one; returns the end of the longest match, None without one."""
+    end = None
+    for pattern in patterns:
+        hit = pattern.find(text, start)
+        if hit is None:
+            continue
+        end = max(end or 0, hit.end())
+        spans = _secret_spans(pattern, hit, text)
+        if spans:
+            found += spans
+            return end
+    return end
+
+
+def _end_of_dotless(text: str, start: int) -> int:
+    run = _RUN.match(text, start)
+    end = run.end() if run is not None else start
+    return end if text[end : end + 1] != "." else max(end - _TOKEN_MOST, start)
+
+
+def _merged(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    found.sort()
+    merged = found[:1]
+    for begin, end in found[1:]:
+        if begin < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _secret_spans(pattern: _Pattern, hit: re.Match[str], text: str) -> list[tuple[int, int]]:
+    """The spans of the secrets in a match, without those that are ordinary text."""
+    start, kind = hit.start(), pattern.kind
+    if kind in {"begins", "form"} and text[start].isalnum() and _in_a_word(text, start):
+        return []
+    spans = []
+    for group, value in hit.groupdict().items():
+        if not group.startswith("secret") or value is None:
+            continue
+        plain = value.strip("\\\"'")
+        if plain.startswith(PLACEHOLDER) or (kind != "begins" and _NOT_A_SECRET.fullmatch(plain)):
+            continue
+        if kind == "name" and not _is_secret_value(
+            pattern.marker, value, by_colon=hit["sep"] == ":" and group == "secret2"
+        ):
+            continue
+        if kind == "near" and value.isalpha() and (value.islower() or value.isupper() or value.istitle()):
+            continue  # a word
+        spans.append(hit.span(group))
+    return spans
+
+
+def _in_a_word(text: str, start: int) -> bool:
+    """Whether a position is in the middle of a longer word; an escaped line end before it is not part of a word."""
+    before = text[start - 1 : start]
+    if not (before.isalnum() or before == "_"):
+        return False
+    return text[max(start - 2, 0) : start] not in _ESCAPES and text[max(start - 3, 0) : start - 2] != "%"
+
+
+def _has_mixed_characters(value: str) -> bool:
+    return _SYMBOL.search(value) is not None or (_DIGIT.search(value) is not None and _LETTER.search(value) is not None)
+
+
+def _is_secret_value(marker: str, value: str, *, by_colon: bool) -> bool:
+    if value.startswith(("<", "[", "{", "(")):
+        return False
+    if marker in _BARE_KEYS:
+        return _KEY_LIKE.fullmatch(value) is not None and _has_mixed_characters(value) and value != value.lower()
+    if _NAMES[marker]:
+        return not by_colon or len(value) >= _TOKEN_LEAST or _has_mixed_characters(value)
+    least = _TOKEN_LEAST if marker in {"token", "credential", "creds", "_auth"} or by_colon else 6
+    return _has_mixed_characters(value) and len(value) >= least

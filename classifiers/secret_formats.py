@@ -1,0 +1,102 @@
+"""The formats of secrets, read from `classifiers/data/secrets/*.toml`.
+
+Each `[[format]]` has a `name`, a `source` and one way to recognise it:
+
+- `begins`, `rest`: the secret begins with a fixed text; `rest` is a regular expression for what follows. All of it is
+  the secret, except for a `begins` that ends with `/` or `=`, which stays.
+- `near`, `value`: the name of a service, at most 20 further characters of a name, a separator such as `=` or `:`, and
+  a value of this form. Only the value is the secret.
+- `around`, `before`, `rest`: as `begins`, but with a part of the secret before the fixed text.
+- `command`, `rest`: a fixed text in any case; `rest` is matched after it, and each group whose name begins with
+  `secret` is a secret. `{word}` is one argument of a shell, `{skip}` stands for other arguments before it.
+"""
+
+import base64
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+Kind = Literal["begins", "near", "around", "command"]
+
+_QUOTE = r"\\?[\"'`]"
+_BETWEEN = rf"[ \t\w.-]{{0,20}}?(?:{_QUOTE})?[ \t]{{0,3}}(?:=>|:{{1,3}}=|\?=|\|\||=|>|:|,)[ \t=]{{0,4}}(?:{_QUOTE})?"
+_SKIP = r"(?:[^\n|;&\\]|\\.|\\\n){0,300}?"  # a backslash continues the line
+# The longest formats come first where several begin with the same text.
+_SHORTEST_FOR_BASE64 = 4  # characters; what a shorter text becomes in base64 occurs by chance
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFormat:
+    """One format. `marker` is the fixed text in lower case; `pattern` is a regular expression that begins with it."""
+
+    name: str
+    kind: Kind
+    marker: str
+    pattern: str
+    source: str
+    text: str  # the fixed text as published
+
+
+@cache
+def secret_formats() -> tuple[SecretFormat, ...]:
+    """All formats.
+
+    Raises:
+        ValueError: an entry of a data file is incomplete.
+    """
+    found: list[SecretFormat] = []
+    for file in sorted(files("classifiers").joinpath("data", "secrets").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml"):
+            entries = tomllib.loads(file.read_text(encoding="utf-8"))["format"]
+            found += [_format(entry, file.name) for entry in entries]
+    return tuple(found)
+
+
+def _format(entry: dict[str, str], file: str) -> SecretFormat:
+    try:
+        name, source = entry["name"], entry["source"]
+        if "begins" in entry:
+            text, rest = entry["begins"], entry["rest"]
+            fixed = re.escape(text)
+            whole = f"{fixed}(?P<secret>{rest})" if text[-1] in "/=" else f"(?P<secret>{fixed}(?:{rest}))"
+            return SecretFormat(name, "begins", text.lower(), whole, source, text)
+        if "around" in entry:
+            text = entry["around"]
+            pattern = f"(?P<secret>{entry['before']}{re.escape(text)}{entry['rest']})"
+            return SecretFormat(name, "around", text.lower(), pattern, source, text)
+        if "near" in entry:
+            text = entry["near"]
+            pattern = rf"(?i:{re.escape(text)}){_BETWEEN}(?P<secret>{entry['value']})(?![\w/+-])"
+            return SecretFormat(name, "near", text.lower(), pattern, source, text)
+        text, rest = entry["command"], entry["rest"].replace("{skip}", _SKIP)
+    except KeyError as missing:
+        raise ValueError(f"{file}: {entry}: expected {missing}") from None
+    for number in range(rest.count("{word}")):
+        rest = rest.replace("{word}", _word(f"secret{number or ''}"), 1)
+    return SecretFormat(name, "command", text.lower(), f"(?i:{re.escape(text)}){rest}", source, text)
+
+
+def _word(group: str) -> str:
+    """One argument of a shell: quoted with its quotes inside the group, or up to white space or an operator."""
+    quoted = r"\\?\"[^\"\n]{1,1024}\"|'[^'\n]{1,1024}'"
+    return rf"(?P<{group}>{quoted}|[^\s\"'|;&]{{1,1024}})"
+
+
+@cache
+def base64_markers() -> tuple[str, ...]:
+    """What the fixed texts of the formats become in base64, in lower case, for each of the three alignments."""
+    texts = [one.text for one in secret_formats() if one.kind == "begins" and len(one.text) >= _SHORTEST_FOR_BASE64]
+    texts += ["-----BEGIN", "password=", "PASSWORD=", "secret_access_key", "SECRET_ACCESS_KEY", "Authorization: "]
+    texts += ["eyJhbGciOi", "eyJ0eXAiOi"]  # beginnings of web tokens
+    found = set()
+    for text in texts:
+        for before in range(3):
+            encoded = base64.b64encode(b"\0" * before + text.encode()).decode().rstrip("=")
+            # Characters that also depend on what stands before or after are left out.
+            stable = encoded[(before * 8 + 5) // 6 : (before + len(text)) * 8 // 6].lower()
+            if len(stable) >= _SHORTEST_FOR_BASE64:
+                found.add(stable)
+    return tuple(sorted(found))

@@ -1,0 +1,99 @@
+"""Secrets in any text that is sent in reach neither the database nor a page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import BaseModel
+
+from service.contracts.event import JobCompletion
+from service.pipeline.event_redaction import IDENTITY
+from tests.service.web.world import NOW, World, event, lines, make_world
+
+NUMBER = iter(range(1_000_000, 10_000_000))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path)
+    yield made
+    made.store.close()
+
+
+def secret() -> str:
+    """A token of a known format; a new one at each call."""
+    return f"ghp_aB{next(NUMBER)}cDeFgHiJkLmNoPqRsTuVwXyZ12"
+
+
+def with_secrets(model: type[BaseModel], place: str = "") -> dict[str, Any]:
+    """A value for each text of a model and of the models in it, found by their annotations."""
+    found: dict[str, Any] = {"unknown_field": f"note {secret()}", "nested": {"deeper": [f"x {secret()}"]}}
+    for name, field in model.model_fields.items():
+        kinds = [field.annotation, *get_args(field.annotation)]
+        kinds += [one for kind in kinds for one in get_args(kind)]
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if not place and (name in IDENTITY or name == "intake_problems"):
+            continue
+        if inner is not None:
+            value: Any = with_secrets(inner, name)
+        elif dict in (getattr(kind, "__origin__", None) for kind in kinds):
+            value = {"a": {"b": f"x {secret()}"}} if name == "topology" else {"a": f"x {secret()}", f"k {secret()}": "v"}
+        elif str in kinds:
+            value = f"s3://bucket/{secret()}/x" if name == "uri" else f"some {secret()} text"
+        else:
+            continue
+        found[name] = [value] if tuple in (getattr(kind, "__origin__", None) for kind in kinds) else value
+    return found
+
+
+def test_every_text_of_an_event_is_redacted(world: World, tmp_path: Path) -> None:
+    sent = with_secrets(JobCompletion)
+    assert {"checkpoint", "logs", "node_events", "labels", "nodes", "topology", "command"} <= sent.keys()
+    with world.client() as client:
+        answer = client.post("/api/v1/events?wait=verdict", content=lines(event("1") | sent))
+        assert answer.json()["accepted"] == 1, answer.text
+        shown = answer.text + everything_shown(client)
+    stored = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    assert "ghp_aB" not in shown
+    assert b"ghp_aB" not in stored
+    assert "[redacted]" in shown
+
+
+def everything_shown(client: TestClient) -> str:
+    paths = ("/failures/1", "/failures", "/groups/1", "/", "/nodes", "/api/v1/failures/1?logs=true", "/api/v1/failures")
+    more = ("/api/v1/failures/export.csv", "/api/v1/labels", "/api/v1/groups", "/api/v1/nodes", "/api/v1/resubmissions")
+    return "".join(client.get(path).text for path in paths + more)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/api/v1/failures/1/feedback", {"kind": "contest", "note": "see %s"}),
+        ("POST", "/api/v1/failures/1/feedback", {"kind": "correct", "side": "user", "cause": "USER.1", "note": "%s"}),
+        ("POST", "/api/v1/failures/1:hold", {"comment": "wait for %s"}),
+        ("POST", "/api/v1/failures/1:never", {"comment": "%s"}),
+        ("POST", "/api/v1/automation:stop", {"reason": "leak of %s"}),
+        ("POST", "/api/v1/groups/1/actions", {"action": "comment", "text": "with %s"}),
+        ("POST", "/api/v1/groups/1/actions", {"action": "link", "ticket": "https://tickets.example/%s"}),
+        ("POST", "/api/v1/nodes/orion/gpu018:repaired", {"note": "%s"}),
+        ("PUT", "/api/v1/views", {"name": "mine", "page": "/failures", "query": "q=%s"}),
+    ],
+)
+def test_every_text_of_a_person_is_redacted(
+    world: World, tmp_path: Path, method: str, path: str, body: dict[str, str]
+) -> None:
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(event("1")))
+        node = {"cluster": "orion", "node": "gpu018", "at": NOW.isoformat(), "text": "NVRM: Xid (PCI:0000:41:00): 79"}
+        assert client.post("/api/v1/node-events", json=node).json()["accepted"] == 1
+        hidden = secret()
+        sent = {name: text.replace("%s", hidden) for name, text in body.items()}
+        answer = client.request(method, path, json=sent)
+        assert answer.status_code < 300, answer.text
+        assert hidden not in answer.text + everything_shown(client)
+        with world.store.reading() as reading:
+            assert hidden not in str(reading.audit_log.page(limit=50))
+    stored = b"".join(file.read_bytes() for file in tmp_path.glob("store.sqlite3*"))
+    assert hidden.encode() not in stored

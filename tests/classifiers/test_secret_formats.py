@@ -1,0 +1,195 @@
+"""Known formats of secrets are removed, ordinary lines stay."""
+
+import base64
+import random
+import re
+
+import pytest
+
+from classifiers.redaction import redact
+from classifiers.secret_finder import PLACEHOLDER, SecretFinder
+from classifiers.secret_formats import SecretFormat, secret_formats
+from tests.classifiers.secret_samples import DIGITS, LETTERS, sample, without_lookarounds
+
+SAMPLES = 12  # of each format
+RECALL = 0.99
+FALSE = 0.005
+CONTEXTS = ("%s", "found %s in the environment", "[rank0]: X=%s", '{"x": "%s"}', "line one\\n%s\\nline two", "a\n%s\nb")
+HIDDEN = "hunter2S3cret"
+KEY = base64.b64encode(bytes(range(96))).decode()
+PEM = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{KEY[:64]}\n{KEY[64:]}\n-----END OPENSSH PRIVATE KEY-----\n"
+WITH_HIDDEN = [
+    f"docker login -u bob -p {HIDDEN} registry.example",
+    f"docker login registry.example --username bob --password {HIDDEN}",
+    f"podman login -u=bob -p={HIDDEN} registry.example",
+    f"helm registry login ghcr.example -u ana -p {HIDDEN}",
+    f"mysql -h db -uroot -p{HIDDEN} app",
+    f"mysqldump -u root -p'{HIDDEN} x' app > dump.sql",
+    f"mongosh --host db -u admin -p {HIDDEN}",
+    f"sshpass -p '{HIDDEN} and more' ssh node12",
+    f"sshpass -p{HIDDEN} ssh node12",
+    f"curl -s -u ana:{HIDDEN} https://store.example/x",
+    f"curl --user 'ana:{HIDDEN}' -O https://store.example/x",
+    f"curl -O https://store.example/x \\\n  -u ana:{HIDDEN}",
+    f"wget --user=ana --password={HIDDEN} https://store.example/x",
+    f"redis-cli -h cache -a {HIDDEN} ping",
+    f"ldapsearch -x -D cn=admin -w {HIDDEN} uid=ana",
+    f"ipmitool -I lanplus -H bmc7 -U ADMIN -P {HIDDEN} chassis power cycle",
+    f"racadm -r bmc7 -u root -p {HIDDEN} getsel",
+    f"htpasswd -b .htpasswd ana {HIDDEN}",
+    f"vault login -method=token {HIDDEN}xyz",
+    f"az login --service-principal -u app -p {HIDDEN} --tenant t",
+    f"aws configure set aws_secret_access_key {HIDDEN}",
+    f"mc alias set store https://store.example ana12345 {HIDDEN}",
+    f"zip -r -P {HIDDEN} out.zip run/",
+    f"smbclient //nas/share -U ana%{HIDDEN}",
+    f"lftp -u ana,{HIDDEN} sftp://store.example",
+    f"openssl pkcs12 -in a.p12 -passin pass:{HIDDEN} -nodes",
+    f"kubectl create secret generic db --from-literal=password={HIDDEN}",
+    f"gpg --batch --passphrase {HIDDEN} -d run.gpg",
+    f"echo {HIDDEN} | docker login -u bob --password-stdin registry.example",
+    f"echo '{HIDDEN}' | sudo -S mount -a",
+    f"mount -t cifs //nas/x /mnt -o username=ana,password={HIDDEN},uid=5",
+    f"machine store.example login ana password {HIDDEN}",
+    f"db.example:5432:runs:ana:{HIDDEN}",
+    f'PASSWORD="correct {HIDDEN} staple"',
+    f"DB_PASSWORD='correct {HIDDEN} staple'",
+    f'{{\\"password\\": \\"correct {HIDDEN} staple\\"}}',
+    f"postgresql://ana:a/b{HIDDEN}@db.example/runs",
+    f"postgresql+psycopg://ana:x@{HIDDEN}@db.example:5432/runs",
+    f"mongodb+srv://ana:{HIDDEN}/x@cluster.example/runs",
+    f"redis://:{HIDDEN}@cache:6379/0",
+    f"Server=db;User Id=ana;Password={HIDDEN};Encrypt=True",
+    f"Endpoint=sb://x.example/;SharedAccessKeyName=n;SharedAccessKey={KEY[:43]}=;Name={HIDDEN[:0]}",
+    f"X-Api-Key: {HIDDEN}99",
+    f'{{"auths": {{"registry.example": {{"auth": "{base64.b64encode(f"bob:{HIDDEN}".encode()).decode()}"}}}}}}',
+    f"  .dockerconfigjson: {KEY}",
+    f"    client-key-data: {KEY}",
+    f"  tls.key: {base64.b64encode(PEM.encode()).decode()}",
+    f"apiVersion: v1\ndata:\n  login: {base64.b64encode(HIDDEN.encode()).decode()}\nkind: Secret\nmetadata:\n",
+    f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  login: {HIDDEN}\n",
+    f"cat key\n{PEM}",
+    PEM.replace("\n", "\\n"),
+    "\n".join(f"[rank0]: {line}" for line in PEM.splitlines()),
+    PEM.replace("OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"),
+    f"key: {base64.b64encode(PEM.encode()).decode()}",
+    f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n{KEY[:64]}\n{KEY[64:]}\n",
+    f"[Interface]\nPrivateKey = {KEY[:43]}=\n",
+]
+ORDINARY = (
+    "step {n}/{n} loss {f} lr {f} grad_norm {f} tokens/s {n}",
+    "[{h8}-{h4}-{h4}-{h4}-{h12}] worker {n} joined at 10.{d}.{d}.{d}:{n}",
+    "commit {h40} (HEAD -> main) Fix the loader",
+    "sha256:{h64} pulled image registry.example/team/train:{h8}",
+    "NCCL INFO comm 0x{h12} rank {d} nranks {d} cudaDev {d} busId {h4}0 commId 0x{h16} - Init START",
+    "export MASTER_ADDR=$(hostname -s) MASTER_PORT={n} TOKEN=$HF_TOKEN PASSWORD=${{DB_PASSWORD}}",
+    'File "/opt/conda/lib/python3.11/site-packages/torch/nn/modules/linear.py", line {d}, in forward',
+    "(lm_head): Linear(in_features={n}, out_features={n}, bias=False)",
+    "pad_token_id={d} eos_token_id={n} max_new_tokens={n} tokenizer=meta-llama/Llama-3-8B past_key_values=None",
+    "wandb: Syncing run {w}-{w}-{d} at https://wandb.example/team/project/runs/{w8}",
+    "Xid (PCI:0000:{h2}:00): 79, pid={n}, name=python, GPU has fallen off the bus.",
+    "slurmstepd: error: *** STEP {n}.0 ON gpu{d} CANCELLED AT 2026-11-20T03:41:57 DUE TO TIME LIMIT ***",
+    'Downloading shards: model-{d}-of-{d}.safetensors etag "{h32}" size {n}',
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{b43} ana@login1",
+    "srun -p gpu -u -n {d} --mem {n} python train.py -u --port {n} -p {n}",
+    "docker run -p 8080:80 -u 1000:1000 registry.example/train:{h8}",
+    "mysql Ver 8.0.{d} for Linux on x86_64, connection id {n}",
+    "curl -fsSL -u $USER:$TOKEN https://store.example/file-{h8}.tar.gz",
+    "uid={n}(ana) gid={n}(ana) groups={n}(gpu) job_key=step-{n}-rank{d} cache_key={h64}",
+    "etcd: member {h16} is healthy, revision {n}, key /registry/pods/ns/train-{w8}",
+    "RuntimeError: CUDA error: device-side assert triggered at /pytorch/aten/src/ATen/native/cuda/Loss.cu:{d}",
+    "hf_transfer enabled, loading {w}/{w}-{d}b revision {h40}",
+    "Traceback: KeyError: 'access_token' while reading config {w}.yaml",
+    'auth: user ana authenticated by pam, session {n} opened, secret "hf-token" mounted',
+    "git clone https://code.example/{w}/{w}.git at {h8}, ssh://git@code.example:2222/{w}/x@v{d}",
+    "node {w}-{h8}-{w4}: Normal Pulled image in {f}s, token expired: false, password: invalid",
+    "bios {h4}:{h4} mlx5_{d}: port guid 0x{h16} lid {n} sm_key 0x{h16}",
+    "https://store.example/data/part-{n}.parquet?part={n}&version={h32}",
+    "http://10.{d}.{d}.{d}:8080/api/v1/runs/{h32}@main",
+    "checkpoint s3://bucket/{w}/step-{n}/model-{h8}.pt md5 {h32} uploaded",
+)
+
+
+def test_the_catalogue_has_a_source_for_each_of_many_formats() -> None:
+    formats = secret_formats()
+    assert len(formats) >= 250
+    assert len({one.name for one in formats}) == len(formats)
+    assert all(re.fullmatch(r"gitleaks [a-z0-9-]+|https://\S+", one.source) for one in formats)
+
+
+def test_known_formats_are_removed_wherever_they_stand() -> None:
+    chance = random.Random(17)
+    missed: list[str] = []
+    total = 0
+    for one in secret_formats():
+        for number in range(SAMPLES):
+            text, secrets = made(one, chance)
+            total += 1
+            cleaned = redact(CONTEXTS[number % len(CONTEXTS)] % text)
+            if any(part.strip("\"'") in cleaned for part in secrets) or PLACEHOLDER not in cleaned:
+                missed.append(f"{one.name}: {text!r}")
+    assert len(missed) <= (1 - RECALL) * total, missed
+
+
+def made(one: SecretFormat, chance: random.Random) -> tuple[str, list[str]]:
+    """A sample of a format, and its secrets."""
+    while True:
+        text, groups = sample(without_lookarounds(one.pattern).replace("(?i:", "(?:"), chance)
+        secrets = [part for name, part in groups.items() if name.startswith("secret")]
+        # The value after a name may be a word.
+        if one.kind != "near" or all(any(letter in DIGITS for letter in part) for part in secrets):
+            return text, secrets
+
+
+@pytest.mark.parametrize("text", WITH_HIDDEN)
+def test_secrets_in_commands_files_and_addresses_are_removed(text: str) -> None:
+    cleaned = redact(text)
+    assert PLACEHOLDER in cleaned
+    for part in (HIDDEN, KEY[:43], KEY[70:90], base64.b64encode(HIDDEN.encode()).decode(), "staple"):
+        assert part not in cleaned
+    assert redact(cleaned) == cleaned
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "user: ana, password: "])
+def test_secrets_in_base64_are_removed(before: str) -> None:
+    chance = random.Random(3)
+    kinds = [
+        one for one in secret_formats() if one.kind == "begins" and len(one.text) >= 4 and one.text[-1] not in "/="
+    ]
+    left = []
+    for one in kinds:
+        text, _ = made(one, chance)
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            encoded = encode(f"{before} {text}\n".encode()).decode()
+            if encoded[8:] in redact(f"data {encoded} end"):
+                left.append(one.name)
+    assert len(left) <= (1 - RECALL) * 2 * len(kinds), left
+
+
+def test_ordinary_lines_stay() -> None:
+    chance = random.Random(11)
+    lines = [filled(ORDINARY[number % len(ORDINARY)], chance) for number in range(1_000)]
+    changed = [line for line in lines if redact(line) is not line]
+    assert len(changed) <= FALSE * len(lines), changed
+
+
+def filled(template: str, chance: random.Random) -> str:
+    """The template with random numbers (n, d, f), hexadecimal digits (h), letters (w) and base64 (b)."""
+
+    def value(hit: re.Match[str]) -> str:
+        kind, count = hit[1], int(hit[2] or 6)
+        if kind in "dn":
+            return str(chance.randint(0, 255 if kind == "d" else 10**6))
+        if kind == "f":
+            return f"{chance.random():.4f}"
+        letters = {"h": "0123456789abcdef", "w": LETTERS[26:], "b": LETTERS + DIGITS + "+/"}[kind]
+        return "".join(chance.choices(letters, k=count))
+
+    return re.sub(r"\{([dnfhwb])(\d*)\}", value, template).replace("{{", "{").replace("}}", "}")
+
+
+@pytest.mark.parametrize("ending", ["", " ", "\n", " -p ", "=a", ": '"])
+def test_a_text_of_markers_alone_can_be_redacted(ending: str) -> None:
+    for marker in SecretFinder()._markers:
+        text = (marker + ending) * (6_000 // (len(marker) + len(ending)))
+        assert isinstance(redact(text), str)
