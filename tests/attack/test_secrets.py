@@ -41,7 +41,9 @@ def with_secrets(model: type[BaseModel], place: str = "") -> dict[str, Any]:
         if inner is not None:
             value: Any = with_secrets(inner, name)
         elif dict in (getattr(kind, "__origin__", None) for kind in kinds):
-            value = {"a": {"b": f"x {secret()}"}} if name == "topology" else {"a": f"x {secret()}", f"k {secret()}": "v"}
+            value = (
+                {"a": {"b": f"x {secret()}"}} if name == "topology" else {"a": f"x {secret()}", f"k {secret()}": "v"}
+            )
         elif str in kinds:
             value = f"s3://bucket/{secret()}/x" if name == "uri" else f"some {secret()} text"
         else:
