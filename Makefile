@@ -6,9 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
-# Independent tests run on all cores; tests that start brokers, schedulers and browsers run one by one.
-PARALLEL_TESTS := tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/service tests/simulations_tests
-SERIAL_TESTS := tests/flows tests/labs
+# All tests run on all cores, each worker with its own servers, except those that kill processes and check how fast the
+# others take over. The longest come first.
+PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests \
+	tests/service tests/simulations_tests
+SERIAL_TESTS := tests/flows/test_crashes.py tests/flows/test_hook_crashes.py
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
@@ -61,7 +63,8 @@ demo: install ## simulate four weeks of job completions and show them at http://
 	@$(BIN)/python -m service.demo --port $(DEMO_PORT)
 
 test: $(DEV_STAMP) $(MODEL)/.trained ## run the whole test suite; tests whose parts are missing on this machine are skipped with the reason
-	@$(BIN)/python -m pytest -q -n auto --dist loadfile $(PARALLEL_TESTS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist loadgroup --no-loadscope-reorder $(PARALLEL_TESTS) \
+		$(addprefix --ignore ,$(SERIAL_TESTS)) $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -q $(SERIAL_TESTS) $(PYTEST_ARGS)
 
 test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)

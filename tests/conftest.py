@@ -19,3 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
     unconnected = r"unclosed <socket.socket fd=\d+, family=2, type=1, proto=6, laddr=.'0.0.0.0'"
     config.addinivalue_line("filterwarnings", f"ignore:{unconnected}:ResourceWarning")
     warnings.filterwarnings("ignore", message=unconnected, category=ResourceWarning)  # after the last test too
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker runs whole files, and all files of one group: tests that can not run at the same time share a group."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))

@@ -17,6 +17,8 @@ from service.kubernetes.paths import collection, named
 from tests.labs.kubernetes import Kubernetes
 from tests.labs.kubernetes_install import installed
 
+pytestmark = pytest.mark.xdist_group("kubernetes")  # one control plane at a time fits a small machine
+
 CHART = Path(__file__).parents[2] / "deploy" / "kubernetes" / "faultline"
 MANIFESTS = CHART.parents[1] / "hooks" / "kubernetes.yaml"
 SPACE = "faultline"

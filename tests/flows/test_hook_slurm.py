@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tests.labs.kafka import Broker
     from tests.labs.postgres import Postgres
 
+pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a time
+
 CLUSTER = "lab"
 # Users that exist on every Debian system with the same ids.
 OWNERS = ("games", "man", "mail")

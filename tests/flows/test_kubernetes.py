@@ -26,6 +26,8 @@ from tests.labs import kubernetes
 from tests.labs.kubernetes import NAMESPACE, Kubernetes
 from tests.labs.need import missing
 
+pytestmark = pytest.mark.xdist_group("kubernetes")  # one control plane at a time fits a small machine
+
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "kubernetes" / "faultline" / "files"
 CLUSTER = "lab"

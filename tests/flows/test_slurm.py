@@ -24,6 +24,8 @@ from tests.labs.slurm import SMALL_DISK, Slurm
 if TYPE_CHECKING:
     from tests.labs.kafka import Broker
 
+pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a time
+
 CLUSTER = "lab"
 # Slurm checks time limits every half minute, and the shortest is a minute; all else happens in parallel.
 ALL_STORED_SECONDS = 200

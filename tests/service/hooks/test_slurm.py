@@ -19,6 +19,8 @@ from tests.service.hooks import benches
 from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request
 
+pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a time
+
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
