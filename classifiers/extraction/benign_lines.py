@@ -27,6 +27,10 @@ _COUNTED_NONE: Final = re.compile(
     rf"\b(?:0|no|zero|without(?: any)?)\b(?:[ -][\w-]+){{0,2}}?[ -]{_TROUBLE}(?:[ _-]\w+)?"
     rf"|{_TROUBLE}(?:[ _-]\w+){{0,2}}[\"']?\s{{0,2}}[:=]?\s{{0,3}}[\[(]?(?:0(?:\.0+)?%?\b|none\b|false\b|no\b|\[\])"
 )
+# An error that is measured, as in "word error rate 0.12" or "val_error=3.1e-02".
+_METRIC: Final = re.compile(
+    r"\b[\w-]*err(?:or)?s?(?:[ _](?:rate|norm|mean|std|loss))?[\"']?\s{0,2}[:=(]?\s{0,3}\d+\.\d+(?:e[+-]?\d+)?%?"
+)
 _PATH: Final = re.compile(r"[^\s'\"]*/[^\s'\"]*")
 _RANGE: Final = 400  # characters of a line that are read (judgement)
 
@@ -62,6 +66,7 @@ def says_none_failed(message: str, words: Iterable[str]) -> bool:
     """
     low = message[:_RANGE].lower()
     rest = _COUNTED_NONE.sub(" ", low) if _ZERO.search(low) else low
+    rest = _METRIC.sub(" ", rest) if "err" in rest else rest
     if "/" in rest:
         rest = _PATH.sub(" ", rest)
     return rest != low and not any(word in rest for word in words)

@@ -24,7 +24,10 @@ _RETRY: Final = re.compile(
 )
 _TIMEOUT: Final = re.compile(r"(?i)\btimed? ?out\b|\bdeadline exceeded|DEADLINE_EXCEEDED|heartbeat")
 _INFO_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?I[01]\d[0-3]\d \d\d:\d\d:\d\d")
-_WARNING_GLOG: Final = re.compile(r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d")
+_WARNING_LEVEL: Final = re.compile(
+    r"(?:^|[\s:\]])\[?W[01]\d[0-3]\d \d\d:\d\d:\d\d"
+    r"|(?:\d\d:\d\d:\d\d[^\n]{0,60}?[\s\[|:-]|^\[?)(?:WARN|WARNING|INFO|DEBUG)[\]\s|:-]"
+)
 _RAISED_AGAIN: Final = re.compile(r"\bCaught \w+ in (?:DataLoader worker process|replica|pin memory thread)\b")
 # The level that a logging library prints, after a time or in brackets, and not a word of the message.
 _ERROR_LEVEL: Final = re.compile(
@@ -165,8 +168,8 @@ def _by_entry(entry: Signature, facts: LineFacts) -> tuple[Role, Onset]:
     if entry.strength != "decisive":
         if "NCCL INFO " in facts.line.text[:_RANGE] or _INFO_GLOG.search(facts.line.text, 0, _HEADER_RANGE):
             return "context", Onset.NEUTRAL  # the program itself logs it as information
-        if "socket.cpp:" in facts.line.text[:_RETRY_RANGE] and _WARNING_GLOG.search(facts.line.text, 0, _RETRY_RANGE):
-            return "initiating", Onset.RETRIED  # c10d tries the next address, or the same one again
+        if facts.traceback is None and _WARNING_LEVEL.search(facts.line.text, 0, _LEVEL_RANGE):
+            return "initiating", Onset.RETRIED  # the program goes on: it comes first only where nothing else does
     if entry.strength == "weak" and (facts.traceback is not None or facts.exception):
         return "initiating", Onset.WEAK_ENTRY_EXCEPTION
     return "initiating", _BY_STRENGTH[entry.strength]
