@@ -133,6 +133,7 @@ class Case:
     """A failed attempt after extraction, as the classifier reads it; `evidence` is ordered, most telling first.
 
     `missing` lists what was expected and not found; `ranks_seen` counts the ranks with a stream or a line.
+    `uncorroborated`: the beginning is a node event for which neither log, scheduler nor a second source speaks.
     """
 
     job: JobFacts
@@ -141,6 +142,7 @@ class Case:
     progress: Progress | None = None
     missing: tuple[str, ...] = ()
     ranks_seen: int = 0
+    uncorroborated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,8 @@ class Verdict:
     cause with their weights, strongest first.
 
     `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
-    none). `disputed`: log and nodes are strong evidence for different sides.
+    none). `disputed`: log and nodes are strong evidence for different sides. `uncorroborated`: it rests on a node event
+    for which neither log, scheduler nor a second source speaks.
     """
 
     side: Side
@@ -214,5 +217,6 @@ class Verdict:
     progress: Progress | None = None
     weighed: tuple[tuple[str, float], ...] = ()
     disputed: bool = False
+    uncorroborated: bool = False
     context: tuple[ContextLine, ...] = ()
     log_verdict: LogVerdict | None = None

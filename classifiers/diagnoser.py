@@ -124,5 +124,6 @@ class Diagnoser:
             suspect=case.suspect,
             missing=case.missing,
             progress=case.progress,
+            uncorroborated=case.uncorroborated,
             weighed=weighed,
         )

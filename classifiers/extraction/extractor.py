@@ -92,6 +92,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         progress=extraction.progress,
         missing=_missing(raw, findings.missing),
         ranks_seen=extraction.ranks_seen,
+        uncorroborated=_is_uncorroborated(items),
     )
     logs = extraction.log_texts
     chars = sum(map(len, logs))
@@ -106,6 +107,12 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         stage=extraction.stage.last_stage,
         short_log_lines=benign_lines.drop_benign(short) if short is not None else (),
     )
+
+
+def _is_uncorroborated(items: Sequence[EvidenceItem]) -> bool:
+    """Whether the beginning is a node event for which nothing else speaks."""
+    first = next((item for item in items if item.role == "initiating" and not item.from_scheduler), None)
+    return first is not None and first.uncorroborated
 
 
 def _evidence(item: EvidenceItem, streams: Sequence[StreamText]) -> Evidence:

@@ -28,6 +28,7 @@ class Support(StrEnum):
 
     LOG = "the log shows what such an event causes"
     SCHEDULER = "the scheduler confirms it"
+    TIME = "the processes of the job waited or lost each other from then on"
     SECOND_SOURCE = "a second source reports it"
     ALONE = "the log shows no other beginning"
 

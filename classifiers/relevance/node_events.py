@@ -49,7 +49,7 @@ def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: Job
         found.append(one)
     _withdraw_recoveries(found, job)
     _keep_best(found, job)
-    return [_judgement(one, found) for one in found]
+    return [_judgement(one, found, job) for one in found]
 
 
 def _fit(one: Candidate, job: JobSeen) -> Fit:
@@ -110,13 +110,15 @@ def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
                 one.reason = Reason.NO_TRACE
 
 
-def _judgement(one: Candidate, all_of_them: Sequence[Candidate]) -> Judgement:
+def _judgement(one: Candidate, all_of_them: Sequence[Candidate], job: JobSeen) -> Judgement:
     if one.reason is not None:
         return Judgement(one.event.index, reason=one.reason)
     if one.fit is Fit.LINE:
         support = Support.LOG
     elif one.fit is Fit.SCHEDULER:
         support = Support.SCHEDULER
+    elif one.fit is Fit.WAITS and one.event.time is not None and job.last_progress is not None:
+        support = Support.TIME
     elif any(_is_second_source(one, other) for other in all_of_them):
         support = Support.SECOND_SOURCE
     else:

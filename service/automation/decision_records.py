@@ -115,4 +115,5 @@ def _verdict(body: Mapping[str, Any]) -> Verdict:
         if progress is None
         else Progress(progress["step"], progress["checkpoint"], None if at is None else datetime.fromisoformat(at)),
         disputed=bool(body.get("disputed")),
+        uncorroborated=bool(body.get("uncorroborated")),
     )

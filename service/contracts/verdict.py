@@ -198,6 +198,7 @@ class VerdictBody(BaseModel):
     model: str
     rules: str
     disputed: bool = Field(default=False, description="the log and the nodes disagree, both strongly")
+    uncorroborated: bool = Field(default=False, description="it rests on a node event that nothing else confirms")
     context: list[ContextPart] = Field(default_factory=list, description="evidence from nodes and other failures")
     log_said: LogVerdictPart | None = Field(default=None, description="null: there was no evidence from the fleet")
 
@@ -207,7 +208,7 @@ class VerdictBody(BaseModel):
     ) -> Self:
         """Combine a verdict and the advice on it; numbers are rounded for storage."""
         same = ("side", "cause", "category", "symptom", "platform_symptom", "abstained", "fingerprint")
-        also = ("retry_outlook", "explanation", "model", "rules", "disputed")
+        also = ("retry_outlook", "explanation", "model", "rules", "disputed", "uncorroborated")
         advised = ("decision", "resubmit", "policy", "rule", "mode", "incident", "held_by", "ask_whom", "changes")
         progress = verdict.progress
         return cls(
@@ -263,6 +264,7 @@ class VerdictBody(BaseModel):
             progress=None if progress is None else Progress(progress.step, progress.checkpoint, progress.at),
             weighed=tuple(self.weighed),
             disputed=self.disputed,
+            uncorroborated=self.uncorroborated,
             context=tuple(line.to_line() for line in self.context),
             log_verdict=None if self.log_said is None else self.log_said.to_log_verdict(),
         )

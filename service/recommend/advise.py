@@ -62,7 +62,7 @@ def _hold(context: RuleContext, state: DecisionState, trace: Trace | None) -> No
 
 def would_resubmit_without_history(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> bool:
     """Whether this event alone, with an assumed opt-in and no history, would be resubmitted."""
-    if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed:
+    if verdict.retry_outlook == "futile" or verdict.abstained or verdict.disputed or verdict.uncorroborated:
         return False  # the result of `NeverAutomatic`; most failures end here, which saves evaluating all rules
     if not facts.suspicion:  # the policy's own rules then decide the same for the event without history
         by_policy = DecisionState()

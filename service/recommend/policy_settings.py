@@ -32,6 +32,9 @@ class Conditions(Checked):
     retry_outlook: tuple[RetryOutlook, ...] | None = None
     abstained: bool | None = None
     disputed: bool | None = None
+    uncorroborated: bool | None = Field(
+        default=None, description="whether the verdict rests on a node event that nothing else confirms"
+    )
     suspect_node: bool | None = Field(default=None, description="whether the evidence is bound to one node of the job")
     confidence_below: Share | None = None
     confidence_at_least: Share | None = None

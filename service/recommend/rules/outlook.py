@@ -23,6 +23,7 @@ def _of_verdict(when: Conditions, verdict: Verdict) -> bool:
         and (when.category is None or matches(verdict.category, when.category))
         and (when.abstained is None or verdict.abstained is when.abstained)
         and (when.disputed is None or verdict.disputed is when.disputed)
+        and (when.uncorroborated is None or verdict.uncorroborated is when.uncorroborated)
         and (when.confidence_below is None or verdict.confidence < when.confidence_below)
         and (when.confidence_at_least is None or verdict.confidence >= when.confidence_at_least)
     )
