@@ -9,7 +9,7 @@ from typing import Final
 from classifiers.contracts import RawCase
 from classifiers.extraction.evidence_items import EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
@@ -43,25 +43,28 @@ def judge_node_events(
     Args:
         raw: the case.
         streams: its texts.
-        items: its evidence items; those of node events are in the order of the events.
+        items: its evidence items; the offset of a node event is its place among the events of the case.
         attributions: who printed which line, by stream.
 
     Returns:
         The items without those events, and the events among them that the catalogue knows, each with the reason.
     """
     of_logs = [item for item in items if item.stream < len(streams)]
-    events = [item for item in items if item.stream >= len(streams)]
-    suspects = [(index, item) for index, item in enumerate(events) if item.hits]
+    suspects = [item for item in items if item.stream >= len(streams)]
     used: list[EvidenceItem] = []
     set_aside: list[EvidenceItem] = []
     if suspects:
         clock = _ClockOfLogs(raw, streams)
         job = _job_seen(raw, streams, of_logs, attributions, clock)
-        seen = [_event_seen(raw, index, item, clock) for index, item in enumerate(events)]
+        entries = {item.offset: tuple(hit.id for hit in item.hits) for item in suspects}
+        seen = [
+            EventSeen(index, event.text, event.node, event.source, clock.of(event.at), entries.get(index, ()))
+            for index, event in enumerate(raw.node_events)
+        ]
         if _are_of_another_clock(seen, job):
             seen = [replace(one, time=None) for one in seen]
-        judged = node_events.judge([seen[index] for index, _ in suspects], seen, job)
-        for (_, item), judgement in zip(suspects, judged, strict=True):
+        judged = node_events.judge([seen[item.offset] for item in suspects], seen, job)
+        for item, judgement in zip(suspects, judged, strict=True):
             if judgement.reason is not None:
                 item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, judgement.reason.value
                 set_aside.append(item)
@@ -78,18 +81,6 @@ def _are_of_another_clock(events: Sequence[EventSeen], job: JobSeen) -> bool:
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
     times = [one.time for one in events if one.time is not None]
     return job.ended is not None and bool(times) and min(times) > job.ended + CLOCK_BROKEN_S
-
-
-def _event_seen(raw: RawCase, index: int, item: EvidenceItem, clock: "_ClockOfLogs") -> EventSeen:
-    event = raw.node_events[index]
-    return EventSeen(
-        index=index,
-        text=item.text,
-        node=event.node,
-        source=event.source,
-        time=clock.of(event.at),
-        entries=tuple(hit.id for hit in item.hits),
-    )
 
 
 def _job_seen(
@@ -192,9 +183,9 @@ class _ClockOfLogs:
 
 
 def _seconds(at: datetime) -> float:
-    time = time_of(at.astimezone(UTC).isoformat())
-    assert time is not None
-    return time
+    """An instant in the form of `line_headers.time_of`, in UTC."""
+    utc = at.astimezone(UTC)
+    return seconds_into_year(utc.month, utc.day, utc.hour, utc.minute, utc.second) + utc.microsecond / 1e6
 
 
 def _last_time(text: str) -> float | None:

@@ -27,6 +27,7 @@ from classifiers.signatures import Signature
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
+_EVENTS_AT_ONCE: Final = 500  # the scanner keeps so many lines of a text
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
 _MOST_MISSING: Final = 20  # entries (judgement)
 _MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
@@ -66,11 +67,18 @@ class Extractor:
             streams.append(StreamText(index, text, source, self._scanner.scan(text, landmarks), landmarks))
         message = scheduler_message(raw)
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
-        texts = [strip_colors(one.text).replace("\n", " ") for one in raw.node_events]
-        events = [(text, self._scanner.scan(text)) for text in texts]
+        events = self._scan_events([strip_colors(one.text).replace("\n", " ") for one in raw.node_events])
         # Without node events: what a log's line means must not change with what a node happens to report.
         present = frozenset(hit.id for one in streams for line in one.lines for hit in line.hits)
         return Extraction(raw, streams, events, present)
+
+    def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
+        """Each text with its line, None without a hit; all of them in one pass of the scanner."""
+        lines: dict[int, ScannedLine] = {}
+        for first in range(0, len(texts), _EVENTS_AT_ONCE):
+            some = [text.replace("\r", " ") for text in texts[first : first + _EVENTS_AT_ONCE]]
+            lines |= {first + line.line_number - 1: line for line in self._scanner.scan("\n".join(some))}
+        return [(text, lines.get(number)) for number, text in enumerate(texts)]
 
     def _scan_scheduler(self, message: str) -> list[ScannedLine]:
         lines = self._scheduler_lines.get(message)

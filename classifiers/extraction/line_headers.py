@@ -87,10 +87,15 @@ def strip_colors(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def _seconds(hit: re.Match[str], month: int) -> float:
+def seconds_into_year(month: int, day: int, hour: int, minute: int, second: int) -> int:
+    """Seconds since the day before the first of January, every February with 28 days."""
     days = _DAYS_BEFORE[month] if 1 <= month <= len(_DAYS_BEFORE) - 1 else 0
+    return ((days + day) * 24 + hour) * 3600 + minute * 60 + second
+
+
+def _seconds(hit: re.Match[str], month: int) -> float:
     part = hit.groupdict().get("f")
-    whole = ((days + int(hit["d"])) * 24 + int(hit["h"])) * 3600 + int(hit["mi"]) * 60 + int(hit["s"])
+    whole = seconds_into_year(month, int(hit["d"]), int(hit["h"]), int(hit["mi"]), int(hit["s"]))
     return whole + (float("0." + part[1:]) if part else 0.0)
 
 

@@ -10,7 +10,6 @@ from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
-from classifiers.extraction.onset import Onset
 from classifiers.extraction.rank_inference import demote_stream_rank, infer_likely_ranks
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
@@ -27,7 +26,7 @@ class Extraction:
     Attributes:
         raw: the case.
         streams: its log streams and, last, the scheduler's message.
-        node_events: the text of each node event, and the lines that the scanner found in it.
+        node_events: the text of each node event, and what the scanner found in it, None without a hit.
         present: ids of all catalogue entries that match a line of the logs or of the scheduler's message.
         findings: evidence items, process exits and missing ranks.
         attributions: who printed which line, by stream; None for a stream without text and the scheduler's message.
@@ -40,7 +39,7 @@ class Extraction:
 
     raw: RawCase
     streams: list[StreamText]
-    node_events: list[tuple[str, list[ScannedLine]]]
+    node_events: list[tuple[str, ScannedLine | None]]
     present: frozenset[str]
     findings: StreamFindings = field(default_factory=lambda: StreamFindings([], [], []))
     attributions: list[LineAttribution | None] = field(default_factory=list)
@@ -73,14 +72,15 @@ def read_streams(extraction: Extraction) -> None:
 
 
 def read_node_events(extraction: Extraction) -> None:
-    """Read the node events; one without a catalogue entry is no beginning."""
-    for event, (text, lines) in zip(extraction.raw.node_events, extraction.node_events, strict=True):
-        line = lines[0] if lines else ScannedLine(0, 1, text)
+    """Read the node events that the catalogue knows; the others are no evidence."""
+    for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
+        if line is None or not line.hits:
+            continue
         present = extraction.present | {hit.id for hit in line.hits}
         hits = applicable_hits(line, extraction.raw, NODE, present)
+        if not hits:
+            continue
         role, onset = classify_line(LineFacts(line, text, hits))
-        if role == "initiating" and not hits:
-            role, onset = "context", Onset.NEUTRAL
         extraction.items.append(
             EvidenceItem(
                 text=text,
@@ -88,7 +88,7 @@ def read_node_events(extraction: Extraction) -> None:
                 onset=onset,
                 stream=len(extraction.streams),
                 position=len(extraction.items),
-                offset=0,
+                offset=index,
                 line_number=None,
                 node=event.node,
                 time=time_of(event.at.isoformat() if event.at is not None else text),

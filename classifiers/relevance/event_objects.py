@@ -1,9 +1,12 @@
 """What the text of a node event names: device, port, file server, process, job; and whether it reports a recovery."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import re2
 
 _RANGE: Final = 600  # characters of an event that are read (judgement)
 
@@ -151,28 +154,58 @@ class EventObjects:
         return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
 
 
+class _Prefilter:
+    """All patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself."""
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
+        self._patterns = patterns
+        self._set = re2.Set.SearchSet()
+        for pattern in patterns:
+            self._set.Add(_LOOK_AROUND.sub("", pattern.pattern))
+        self._set.Compile()
+
+    def matching(self, text: str) -> frozenset[re.Pattern[str]]:
+        """The patterns that may match a text."""
+        return frozenset(self._patterns[index] for index in self._set.Match(text.encode()) or ())
+
+
+_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
+_PREFILTER: Final = _Prefilter(
+    (
+        _GPU, _PCI, _PORT, _SERVER, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE, _CORRECTED,
+        _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
+    )
+)  # fmt: skip
+
+
 @lru_cache(maxsize=4_096)
 def read_objects(text: str) -> EventObjects:
     """What the text of an event names."""
     text = text[:_RANGE]
     low = text.lower()
+    may = _PREFILTER.matching(text) | _PREFILTER.matching(low)
+
+    def found(pattern: re.Pattern[str], where: str) -> list[str]:
+        if pattern not in may:
+            return []
+        return [group for hit in pattern.finditer(where) for group in hit.groups() if group is not None]
+
+    def has(pattern: re.Pattern[str]) -> bool:
+        return pattern in may and pattern.search(text) is not None
+
     return EventObjects(
-        gpus=frozenset(int(one) for one in _found(_GPU, text)),
-        names=frozenset([*_found(_PCI, low), *_found(_PORT, low), *_found(_SERVER, low), *_found(_DISK, low)]),
-        mounts=frozenset(one.rstrip("/") for one in _found(_MOUNT, text)),
-        pids=frozenset(_found(_PID, text)),
-        programs=frozenset(_found(_PROCESS_NAME, low)),
-        jobs=frozenset(_found(_JOB, low)),
-        pods=frozenset(_found(_POD, low)),
-        nodes=frozenset(one.split(".", 1)[0] for one in _found(_NODE, low)),
-        is_corrected=_CORRECTED.search(text) is not None and _UNCORRECTED.search(text) is None,
-        is_disclaimed=_DISCLAIMED.search(text) is not None,
-        is_recovery=_RECOVERY.search(text) is not None,
-        is_repair=_REPAIR.search(text) is not None,
-        of_node=_SLICE.search(text) is not None,
-        of_management=_MANAGEMENT.search(text) is not None,
+        gpus=frozenset(int(one) for one in found(_GPU, text)),
+        names=frozenset([*found(_PCI, low), *found(_PORT, low), *found(_SERVER, low), *found(_DISK, low)]),
+        mounts=frozenset(one.rstrip("/") for one in found(_MOUNT, text)),
+        pids=frozenset(found(_PID, text)),
+        programs=frozenset(found(_PROCESS_NAME, low)),
+        jobs=frozenset(found(_JOB, low)),
+        pods=frozenset(found(_POD, low)),
+        nodes=frozenset(one.split(".", 1)[0] for one in found(_NODE, low)),
+        is_corrected=has(_CORRECTED) and not has(_UNCORRECTED),
+        is_disclaimed=has(_DISCLAIMED),
+        is_recovery=has(_RECOVERY),
+        is_repair=has(_REPAIR),
+        of_node=has(_SLICE),
+        of_management=has(_MANAGEMENT),
     )
-
-
-def _found(pattern: re.Pattern[str], text: str) -> list[str]:
-    return [group for hit in pattern.finditer(text) for group in hit.groups() if group is not None]

@@ -1,0 +1,160 @@
+"""Which node events count as evidence: one test for each question, and the order of what speaks for an event."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from classifiers.relevance import event_rules
+from classifiers.relevance.event_candidates import EventSeen, JobSeen, Judgement, Reason, Support
+from classifiers.relevance.event_objects import read_objects
+from classifiers.relevance.node_events import judge
+
+END = 10_000.0
+XID_79 = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+GPU_LOST = ("nvidia.xid-79", "nvidia.off-the-bus")
+CUDA_ERROR = frozenset({"cuda.unknown-error"})
+PEER_GONE = frozenset({"wordings.peer-gone"})
+
+
+def job(log: str = "", **changes: Any) -> JobSeen:
+    values: dict[str, Any] = {
+        "nodes": frozenset({"gpu1"}),
+        "job_id": "4711",
+        "status": "failed",
+        "own_entries": [CUDA_ERROR],
+        "other_entries": CUDA_ERROR,
+        "started": 0.0,
+        "last_progress": END - 60,
+        "failed": END - 10,
+        "ended": END,
+        "mentions": lambda name: name in log,
+    }
+    return JobSeen(**(values | changes))
+
+
+def event(text: str = XID_79, *, at: float = END - 20, node: str = "gpu1", source: str = "kernel", index: int = 0,
+          entries: tuple[str, ...] = GPU_LOST) -> EventSeen:  # fmt: skip
+    return EventSeen(index, text, node, source, at, entries)
+
+
+def judged(one: EventSeen, seen: JobSeen, others: Sequence[EventSeen] = ()) -> Judgement:
+    return judge([one], [one, *others], seen)[0]
+
+
+def test_an_event_that_the_log_confirms_is_used() -> None:
+    assert judged(event(), job()) == Judgement(0, support=Support.LOG)
+
+
+@pytest.mark.parametrize(
+    ("changed", "seen", "reason"),
+    [
+        ({"node": "gpu7"}, {}, Reason.OTHER_NODE),
+        ({"at": END - 5_000}, {}, Reason.LONG_BEFORE),
+        ({"at": END - 400}, {}, Reason.SURVIVED),
+        ({"at": END + 3_000}, {}, Reason.LATER),
+        ({}, {"own_entries": [frozenset({"python.key-error"})], "other_entries": frozenset()}, Reason.NOT_SHOWN),
+        ({"text": XID_79 + " (GPU 3 is not allocated)"}, {}, Reason.CORRECTED),
+    ],
+)  # fmt: skip
+def test_a_question_that_speaks_against_an_event_sets_it_aside(
+    changed: dict[str, Any], seen: dict[str, Any], reason: Reason
+) -> None:
+    assert judged(event(**changed), job(**seen)).reason is reason
+
+
+def test_an_event_of_another_node_counts_where_the_log_names_that_node() -> None:
+    assert judged(event(node="gpu7"), job("lost connection to gpu7")).reason is None
+
+
+def test_a_node_that_was_repaired_before_the_job_began_is_not_blamed() -> None:
+    back = event("node gpu1 returned to service", at=END - 15, source="slurm", index=1, entries=())
+    assert judged(event(), job(), [back]).reason is Reason.RECOVERED
+
+
+def test_a_port_that_fails_again_after_it_recovered_has_not_recovered() -> None:
+    seen = job(own_entries=[], other_entries=PEER_GONE, failed=None)
+    down = ("network.ib-link-down",)
+    first = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link DOWN", at=END - 60, entries=down)
+    up = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link up", at=END - 50, index=1, entries=())
+    again = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link DOWN", at=END - 40, index=2, entries=down)
+    assert judged(first, seen, [up]).reason is Reason.RECOVERED
+    assert [one.reason for one in judge([first, again], [first, up, again], seen)] == [None, None]
+
+
+def test_a_port_that_the_log_does_not_use_is_another_device() -> None:
+    seen = job(own_entries=[], other_entries=PEER_GONE, ports=frozenset({"mlx5_0"}))
+    down = event("infiniband mlx5_7: Port: 1 Link DOWN", entries=("network.ib-link-down",))
+    assert judged(down, seen).reason is Reason.OTHER_DEVICE
+
+
+def test_a_process_of_another_job_explains_nothing() -> None:
+    seen = job(own_entries=[frozenset({"shell.killed"})])
+    text = "Memory cgroup out of memory: Killed process 99 (python), task_memcg=/slurm/uid_5/job_815/step_0"
+    oom = event(text, entries=("kernel.oom-cgroup",))
+    assert judged(oom, seen).reason is Reason.OTHER_PROCESS
+    own = event(text.replace("815", "4711"), entries=("kernel.oom-cgroup",))
+    assert judged(own, seen).support is Support.LOG
+
+
+def test_what_a_second_event_says_of_the_same_process_counts() -> None:
+    seen = job(own_entries=[frozenset({"cuda.illegal-access"})])
+    fault = event("NVRM: Xid (PCI:0000:3b:00): 31, pid=5150, name=python, Ch 00000008", entries=("nvidia.xid-31",))
+    owner = event("[815.batch] done with job, pid 5150 belonged to StepId=815.0", at=END - 15, index=1, entries=())
+    assert judged(fault, seen).reason is None
+    assert judged(fault, seen, [owner]).reason is Reason.OTHER_PROCESS
+
+
+def test_an_event_for_which_nothing_else_speaks_stands_alone() -> None:
+    seen = job(own_entries=[], other_entries=frozenset(), failed=None)
+    assert judged(event(), seen).support is Support.ALONE
+
+
+def test_a_second_source_supports_an_event() -> None:
+    seen = job(own_entries=[], other_entries=frozenset(), failed=None)
+    events = [event(), event(source="dcgm", index=1)]
+    assert [one.support for one in judge(events, events, seen)] == [Support.SECOND_SOURCE] * 2
+
+
+def test_the_scheduler_confirms_a_lost_node() -> None:
+    seen = job(own_entries=[], other_entries=frozenset(), failed=None, status="node_fail")
+    lost = event(
+        "error: Nodes gpu1 not responding, setting DOWN", source="slurmctld", entries=("slurm.node-not-responding",)
+    )
+    assert judged(lost, seen).support is Support.SCHEDULER
+
+
+def test_waiting_processes_support_what_happened_when_the_run_stopped() -> None:
+    seen = job(own_entries=[], other_entries=PEER_GONE, failed=None, last_progress=END - 1_200)
+    assert judged(event(at=END - 1_190), seen).support is Support.TIME
+    assert judged(event(at=END - 300), seen).reason is Reason.LATER
+
+
+def test_a_log_that_fits_one_event_sets_the_others_aside() -> None:
+    port = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link DOWN", index=1, entries=("network.ib-link-down",))
+    seen = job(own_entries=[], other_entries=CUDA_ERROR | PEER_GONE)
+    found = judge([event(), port], [event(), port], seen)
+    assert [one.reason for one in found] == [None, Reason.NO_TRACE]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("EDAC MC0: 1 CE memory read error (corrected)", "is_corrected", True),
+        ("EDAC MC0: 1 UE memory read error, uncorrected", "is_corrected", False),
+        ("nfs: server nas1 OK", "is_recovery", True),
+        ("/dev/sdb is mounted at /backup", "is_disclaimed", True),
+        ("Failed to create pod sandbox for web/api-1: no network", "pods", frozenset({"web/api-1"})),
+        ("slurmd[812]: launch task StepId=77.0", "jobs", frozenset({"77"})),
+        ("[ 6455.224518] Killed process 12 (python)", "jobs", frozenset()),
+    ],
+)
+def test_the_text_of_an_event_names_its_objects(text: str, field: str, value: object) -> None:
+    assert getattr(read_objects(text), field) == value
+
+
+def test_every_rule_names_entries_of_the_catalogue_and_a_source() -> None:
+    rules = {rule.id: rule for rule in event_rules.load().values()}
+    assert len(rules) >= 15
+    assert all(rule.source and rule.explains for rule in rules.values())
+    assert event_rules.load()["nvidia.xid-79"].object == "gpu"
