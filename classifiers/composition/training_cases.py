@@ -19,7 +19,7 @@ LONG_RUN_SEED: Final = 1
 LONG_RUNS_PER_KIND: Final = 5
 # Judgement: so many training cases stand among harmless events and neutral lines, as failures in operation do. Node
 # events are few, as nearly all are set aside before a classifier reads them.
-TRAINING_NOISE: Final = TrainingNoise(share=0.35, most_events=20, log_blocks=5)
+TRAINING_NOISE: Final = TrainingNoise(share=0.25, most_events=20, log_blocks=4)
 MAX_STEPS: Final = 120  # of a long run
 
 

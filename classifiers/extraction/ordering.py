@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from classifiers.extraction import training_progress
+from classifiers.extraction import benign_lines, training_progress
 from classifiers.extraction.evidence_items import ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_shapes import is_overcome
 from classifiers.extraction.onset import AFTER_SURVIVAL, Onset
 from classifiers.extraction.progress_lines import ProgressLines
 from classifiers.taxonomy import Role
@@ -249,6 +250,8 @@ def promote_first_mention(items: Sequence[EvidenceItem]) -> bool:
         and item.stream == first.stream
         and item.offset < min(first.offset, first.start_offset)
         and item.error_words - _WEAK_WORDS
+        and not is_overcome(item.message)
+        and not benign_lines.is_benign(item.text)
         and not names.isdisjoint(_OBJECT.findall(item.message[:_OBJECT_RANGE]))
     ]
     if not earlier:
