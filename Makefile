@@ -25,7 +25,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check lint bench bench-pages simulate soak faultlab-check suspicion lock release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate soak faultlab-check suspicion lock release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -72,6 +72,9 @@ test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 
 check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
 	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) $(PYTEST_ARGS)
+
+coverage: $(DEV_STAMP) ## run the unit tests and report the branches they miss; fails below the floor in pyproject.toml
+	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) --cov --cov-report=term-missing $(PYTEST_ARGS)
 
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
 	@$(BIN)/ruff format --check .

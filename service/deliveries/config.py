@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretBytes, SecretStr, ValidationError, field_validator
 
+from service import toml_positions
 from service.contracts.event import as_unreadable
 from service.deliveries.channels.signing import key_of
 from service.deliveries.routing import Route
@@ -178,9 +179,30 @@ def parse(text: str, name: str = "delivery.toml") -> DeliveryConfig:
     try:
         return DeliveryConfig.model_validate(given)
     except ValidationError as error:
-        places = as_unreadable(error).errors
-        detail = "; ".join(f"{place.field}: {place.expected}" for place in places)
-        raise ConfigurationError(f"{name}: {detail}") from None
+        raise ConfigurationError(f"{name}: {'; '.join(_wrong_settings(error, given, text))}") from None
+
+
+def _wrong_settings(error: ValidationError, given: Mapping[str, Any], text: str) -> list[str]:
+    """Each wrong setting with its line and the expected value; no value, since it may be a secret."""
+    found: dict[str, str] = {}
+    for problem, translated in zip(error.errors(include_url=False), as_unreadable(error).errors, strict=False):
+        path = _path_in_file(problem["loc"], given, required=problem["type"] == "missing")
+        line = toml_positions.line_of(text, path)
+        field = ".".join(map(str, path)) or "(whole file)"
+        place = field if line is None else f"{field} (line {line})"
+        found.setdefault(place, "unknown setting" if problem["type"] == "extra_forbidden" else translated.expected)
+    return [f"{place}: {expected}" for place, expected in found.items()]
+
+
+def _path_in_file(loc: Sequence[str | int], given: Any, *, required: bool) -> tuple[str | int, ...]:
+    """The path of a setting without the steps that name a variant of a type; a `required` setting is not there yet."""
+    path: list[str | int] = []
+    for step in loc:
+        listed = isinstance(given, list) and isinstance(step, int) and step < len(given)
+        if listed or (isinstance(given, dict) and step in given):
+            path.append(step)
+            given = given[step]
+    return (*path, loc[-1]) if required else tuple(path)
 
 
 def load(path: Path) -> DeliveryConfig:

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from service import toml_positions
 from service.contracts.event import as_unreadable
 from service.errors import ConfigurationError, FieldError
-from service.recommend import toml_positions
 from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Sections, Span, Where
 
 BUILT_IN = "built in"

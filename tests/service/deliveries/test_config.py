@@ -60,16 +60,16 @@ def test_no_secret_is_shown(sound: str) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (('"env:OTHER"]', f'"{SECRET}"]'), "endpoint.0.webhook.secrets"),
+        (('"env:OTHER"]', f'"{SECRET}"]'), "endpoint.0.secrets (line "),
         (('"env:OTHER"]', '"env:NOT_SET"]'), "NOT_SET"),
         (('"env:OTHER"]', '"file:/nowhere/at/all"]'), "/nowhere/at/all"),
-        (("https://hook", "ftp://hook"), "endpoint.0.webhook.url"),
-        (("https://hook", "https://ana:pw@hook"), "endpoint.0.webhook.url"),
+        (("https://hook", "ftp://hook"), "endpoint.0.url (line "),
+        (("https://hook", "https://ana:pw@hook"), "endpoint.0.url (line "),
         (('"pager"', '"bot"'), "twice: bot"),
         (('"kafka"', '"pigeon"'), "endpoint.3"),
-        (("timeout_s = 7", "timeout_s = 700"), "sending.timeout_s"),
-        (("timeout_s = 7", "patience = 7"), "sending.patience"),
-        (('"10.20.0.0/16"', '"10.20.0.0/99"'), "network.allow.0"),
+        (("timeout_s = 7", "timeout_s = 700"), "sending.timeout_s (line "),
+        (("timeout_s = 7", "patience = 7"), ": unknown setting"),
+        (('"10.20.0.0/16"', '"10.20.0.0/99"'), "network.allow.0 (line "),
         (('["hardware"]', '["nobody"]'), "route.0.side"),
     ],
 )

@@ -94,20 +94,6 @@ def fake(folder: Path) -> Iterator[Bench]:
     yield Bench("fake", fake_slurm.install(folder), share, folder / "spool")
 
 
-@contextmanager
-def lab(folder: Path, broker: str = "127.0.0.1:1", topic: str = "none") -> Iterator[Bench]:
-    with slurm.cluster(broker, topic) as cluster:
-        yield bench_of(cluster, folder)
-
-
-@contextmanager
-def rest(folder: Path) -> Iterator[Bench]:
-    with slurm.cluster("127.0.0.1:1", "none") as cluster, slurmrestd.slurmrestd(cluster) as found:
-        bench = bench_of(cluster, folder)
-        bench.rest = found
-        yield bench
-
-
 def bench_of(cluster: slurm.Slurm, folder: Path) -> Bench:
     """The commands of a running cluster, as programs outside of it."""
     folder.mkdir(exist_ok=True)

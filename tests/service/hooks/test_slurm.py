@@ -15,6 +15,7 @@ from service.hooks.slurm_rest import SlurmRest
 from service.hooks.slurm_rest_call import SlurmRestTransport
 from service.hooks.slurm_scripts import ScriptStore
 from service.hooks.slurm_tools import SlurmCommands, SlurmRefused
+from tests.labs import slurm, slurmrestd
 from tests.service.hooks import benches
 from tests.service.hooks.benches import GOES_ON, USER, Bench
 from tests.service.hooks.made import Lasting, request
@@ -24,12 +25,25 @@ pytestmark = pytest.mark.xdist_group("slurm")  # a machine runs one cluster at a
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-MADE = {"fake": benches.fake, "lab": benches.lab, "rest": benches.rest}
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[slurm.Slurm]:
+    with slurm.cluster("127.0.0.1:1", "none") as running:
+        yield running
 
 
 @pytest.fixture(scope="module", params=["fake", *(pytest.param(one, marks=pytest.mark.lab) for one in ("lab", "rest"))])
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with MADE[request.param](tmp_path_factory.mktemp("slurm")) as one:
+    folder = tmp_path_factory.mktemp("slurm")
+    if request.param == "fake":
+        with benches.fake(folder) as one:
+            yield one
+        return
+    running: slurm.Slurm = request.getfixturevalue("cluster")
+    one = benches.bench_of(running, folder)
+    if request.param == "lab":
+        yield one
+        return
+    with slurmrestd.slurmrestd(running) as one.rest:
         yield one
 
 

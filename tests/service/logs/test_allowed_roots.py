@@ -21,6 +21,8 @@ def test_a_root_reached_by_a_link_is_where_the_link_leads(tmp_path: Path) -> Non
     (tmp_path / "link").symlink_to("real")
     roots = parse_roots([str(tmp_path / "link")])
     roots.check_path(str(tmp_path / "real" / "a.log"))
+    with pytest.raises(LogRefused):
+        roots.check_path(str(tmp_path / "beside" / "a.log"))
 
 
 @pytest.mark.parametrize(

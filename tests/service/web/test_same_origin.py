@@ -3,6 +3,7 @@
 from contextlib import suppress
 
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,8 +13,9 @@ from tests.service.web.world import World, event, lines
 
 
 @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "localhost", "LOCALHOST:1"])
-def test_names_of_this_machine_are_answered(host: str) -> None:
+def test_names_of_this_machine_are_answered(host: str, client: TestClient) -> None:
     check_host(host)
+    assert client.get("/health/live", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.recommend.toml_positions import line_of
+from service.toml_positions import line_of
 
 TEXT = """# a comment
 version = "1"
