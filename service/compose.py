@@ -11,9 +11,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from classifiers.diagnoser import Diagnoser
 from classifiers.model import artifact
-from classifiers.model.artifact import ModelError
 from service.automation.service import Automation
 from service.clock import Clock, SystemClock
 from service.db.session import Store
@@ -22,7 +20,7 @@ from service.deliveries import config as delivery_config
 from service.deliveries.channels.topic import TopicChannel
 from service.deliveries.drain import Drain
 from service.deliveries.runner import Runner
-from service.errors import ConfigurationError, FaultlineError, ModelUnavailable
+from service.errors import ConfigurationError, FaultlineError
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
@@ -48,6 +46,8 @@ from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.reports.publish import ReportService
 from service.settings import Settings
+from service.signatures.reloading_diagnoser import ReloadingDiagnoser
+from service.signatures.signature_folder import SignatureFolder
 from service.telemetry import Telemetry
 from service.web.services import ModelInfo
 from service.web.services import Services as WebServices
@@ -89,12 +89,14 @@ class Services:
         return policy.load(self.settings.policy_file)
 
     @cached_property
-    def diagnoser(self) -> Diagnoser:
-        """The trained classifier."""
-        try:
-            return Diagnoser.load(self.settings.model_dir)
-        except ModelError as error:
-            raise ModelUnavailable(f"FAULTLINE_MODEL_DIR: {error}") from None
+    def signatures(self) -> SignatureFolder:
+        """The signatures in use."""
+        return SignatureFolder(self.settings.signatures_dir, self.clock)
+
+    @cached_property
+    def diagnoser(self) -> ReloadingDiagnoser:
+        """The trained classifier with the signatures in use."""
+        return ReloadingDiagnoser(self.settings.model_dir, self.signatures, setting="FAULTLINE_MODEL_DIR")
 
     @property
     def zone(self) -> ZoneInfo:
@@ -358,6 +360,7 @@ class Services:
 
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
         """Create the services of API and pages; `lag` is set if another process consumes."""
+        found = self.diagnoser
         return WebServices(
             store=self.store,
             ingest=self.diagnose,
@@ -366,7 +369,8 @@ class Services:
             host=self.settings.host,
             timezone=self.settings.timezone,
             settings=self.settings.shown(),
-            model=ModelInfo(self.diagnoser.model, self.diagnoser.rules, self._manifest()),
+            model=ModelInfo(found.model, found.rules, self._manifest(), lambda: found.rules),
+            signatures=self.signatures,
             lag=lag,
             automation=self.automation,
             node_events=self.node_events,

@@ -78,6 +78,7 @@ class Settings(BaseModel):
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
     model_dir: Path = Field(default_factory=default_model_dir)
     policy_file: Path | None = None
+    signatures_dir: Path | None = Field(default=None, description="folder of TOML files with your own signatures")
     delivery_file: Path | None = Field(default=None, description="TOML file of delivery endpoints")
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65_535)

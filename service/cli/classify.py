@@ -9,17 +9,18 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from classifiers.diagnoser import Diagnoser
-from classifiers.model.artifact import ModelError
 from service import settings
 from service.cli import exit_codes
 from service.cli.files import opened_input, opened_output
 from service.cli.verdict_of_event import case_of, wire
+from service.clock import SystemClock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
-from service.errors import ModelUnavailable, UnreadableRecord
+from service.errors import UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
 from service.recommend import policy
+from service.signatures.reloading_diagnoser import ReloadingDiagnoser
+from service.signatures.signature_folder import SignatureFolder
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -93,7 +94,11 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[tuple[int, bytes]]]:
 
 
 def classify(
-    lines: Iterable[bytes], out: IO[bytes], diagnoser: Diagnoser, rules: policy.Policy, cluster: str | None = None
+    lines: Iterable[bytes],
+    out: IO[bytes],
+    diagnoser: ReloadingDiagnoser,
+    rules: policy.Policy,
+    cluster: str | None = None,
 ) -> tuple[int, int]:
     """Write the result of each line to `out`, in order; return the numbers of lines read and of bad lines."""
     bad = total = 0
@@ -119,10 +124,8 @@ def run(args: argparse.Namespace) -> int:
         ConfigurationError: a setting is wrong, or a file can't be opened.
     """
     configured = settings.read()
-    try:
-        diagnoser = Diagnoser.load(args.model or configured.model_dir)
-    except ModelError as error:
-        raise ModelUnavailable(str(error)) from None
+    folder = SignatureFolder(configured.signatures_dir, SystemClock())
+    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder)
     rules = policy.load(configured.policy_file)
     with opened_input(args.file) as source, opened_output(args.output) as out:
         total, bad = classify(_lines(source), out, diagnoser, rules, args.cluster)

@@ -17,6 +17,7 @@ COMMANDS = {
     "labels": "export or import corrections of verdicts as labelled cases",
     "db": "upgrade or check the database schema",
     "policy": "check, show, explain or replay the mitigation policy",
+    "signatures": "check, list or try your own signatures",
     "report": "print or publish the weekly quality report",
     "hook": "carry out resubmission requests at a scheduler",
     "automation": "stop or start all automatic actions, or show their status",

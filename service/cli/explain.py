@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from classifiers.diagnoser import Diagnoser
-from classifiers.model.artifact import ModelError
 from service import settings
 from service.cli import exit_codes
 from service.cli.files import read_input
 from service.cli.verdict_of_event import case_of, verdict_body
+from service.clock import SystemClock
 from service.contracts.event import CLASSIFIED_STATUSES, NodeEventIn, Status
-from service.errors import ModelUnavailable
 from service.explain import explanation, log_files, read_logs, terminal
 from service.recommend import policy
+from service.signatures.reloading_diagnoser import ReloadingDiagnoser
+from service.signatures.signature_folder import SignatureFolder
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -68,13 +68,11 @@ def run(args: argparse.Namespace) -> int:
         node_events=_node_events(args.node_events),
     )
     configured = settings.read()
-    try:
-        diagnoser = Diagnoser.load(args.model or configured.model_dir)
-    except ModelError as error:
-        raise ModelUnavailable(str(error)) from None
+    folder = SignatureFolder(configured.signatures_dir, SystemClock())
+    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder)
     (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams)])
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
-    found = explanation.explain(request, body)
+    found = explanation.explain(request, body, folder.current().layered)
     if args.json:
         sys.stdout.buffer.write(orjson.dumps(found.to_wire(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     else:

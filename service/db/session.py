@@ -19,6 +19,7 @@ from service.deliveries.repository.endpoints import EndpointReader, EndpointRepo
 from service.deliveries.repository.outbox import OutboxReader, OutboxRepository
 from service.failures.repository.failures import FailureReader, FailureRepository
 from service.failures.repository.pending_logs import PendingLogRepository
+from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
@@ -67,6 +68,7 @@ class ReadSession:
         self.accounts = AccountReader(connection, clock)
         self.audit_log = AuditLogReader(connection, clock)
         self.verdict_seals = VerdictSealReader(connection)
+        self.signature_hits = SignatureHitReader(connection)
         self.statistics = StatisticsReader(connection)
         self.node_events = NodeEventReader(connection, clock)
         self.suspicion = SuspicionReader(connection)

@@ -16,6 +16,7 @@ from service.explain import job_facts
 from service.explain.file_names import Writer, writers
 from service.explain.job_facts import JobEnd
 from service.explain.read_logs import ReadLog
+from service.signatures.operator_catalogue import LayeredCatalogue, OperatorEntry, actions_of
 
 SCHEMA: Final = "explanation/1"
 CLUSTER: Final = "local"
@@ -74,6 +75,7 @@ class Explanation:
     lines: tuple[ShownLine, ...]
     end: JobEnd
     given: frozenset[str]
+    own_entries: tuple[OperatorEntry, ...] = ()
 
     @property
     def shows_failure(self) -> bool:
@@ -121,6 +123,7 @@ class Explanation:
                 }
                 for one in self.sources
             ],
+            "site_actions": [{"signature": one.signature.id, "action": one.action} for one in self.own_entries],
             "skipped": list(self.skipped),
             "assumed": {
                 name: value
@@ -201,8 +204,8 @@ def _stream(source: LogSource) -> LogStream:
     )
 
 
-def explain(request: ExplainRequest, body: VerdictBody) -> Explanation:
-    """Return the explanation of a verdict on the request."""
+def explain(request: ExplainRequest, body: VerdictBody, layered: LayeredCatalogue) -> Explanation:
+    """Return the explanation of a verdict on the request; `layered` is the catalogue that it was made with."""
     return Explanation(
         body=body,
         sources=request.sources,
@@ -210,6 +213,7 @@ def explain(request: ExplainRequest, body: VerdictBody) -> Explanation:
         lines=tuple(_shown_lines(body.evidence, request.sources)),
         end=request.end,
         given=request.given,
+        own_entries=actions_of(layered, (line.signature for line in body.evidence)),
     )
 
 

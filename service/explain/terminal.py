@@ -173,10 +173,10 @@ class _Printer:
         decision = display_names.word("decision", body.decision, "says")
         yield from self._labelled("Resubmit", f"{decision}. {reason}", _DECISION_COLOR.get(body.decision, _YELLOW))
         shown = [one for one in body.mitigations if one.score >= _LEAST_SHARE][:_MITIGATIONS]
-        for number, one in enumerate(shown):
-            yield from self._labelled(
-                "" if number else "What to do", f"{number + 1}. {one.text.partition(_LOOK_FIRST)[0]}"
-            )
+        texts = [f"{one.action} ({one.signature.id})" for one in self._explanation.own_entries]
+        texts += [one.text.partition(_LOOK_FIRST)[0] for one in shown]
+        for number, text in enumerate(texts):
+            yield from self._labelled("" if number else "What to do", f"{number + 1}. {text}")
 
     def _basis(self) -> Iterator[str]:
         explanation = self._explanation

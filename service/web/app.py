@@ -46,6 +46,7 @@ from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages.failure import page as failure_page
+from service.web.pages.signatures import page as signature_page
 from service.web.request_body import BodyMemory
 from service.web.request_gate import RequestGate
 from service.web.security_middleware import SecurityMiddleware
@@ -87,6 +88,7 @@ PAGES = (
     delivery_pages,
     report_pages,
     model,
+    signature_page,
     settings,
     login,
     oidc,

@@ -15,6 +15,7 @@ from service.clock import Clock
 from service.contracts.event import JobCompletion
 from service.db.session import ReadSession, Store
 from service.failures.records import Visibility
+from service.failures.repository.signature_hits import HitCounts
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
@@ -29,6 +30,7 @@ from service.recommend import policy
 from service.reports.document import Report
 from service.reports.publish import ReportService
 from service.requests.records import TallyRow
+from service.signatures.signature_folder import SignatureFolder
 from service.stale_cache import StaleCache
 from service.telemetry import Telemetry
 
@@ -54,6 +56,12 @@ class ModelInfo:
     name: str
     rules: str
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    current_rules: Callable[[], str] | None = None
+
+    @property
+    def rules_in_use(self) -> str:
+        """The version of the rules now: it changes when an operator's signatures are read again."""
+        return self.rules if self.current_rules is None else self.current_rules()
 
 
 Tallies = tuple[datetime, tuple[TallyRow, ...]]  # time of counting, and the counts
@@ -87,6 +95,8 @@ class Services:
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
         outcome_tallies: cache of outcomes of resubmissions.
+        signatures: the signatures in use; None: the packaged ones.
+        signature_hits: cache of the hits of signatures.
         session: the snapshot that all reads share; None: each read has its own. Set by `snapshot`.
     """
 
@@ -108,6 +118,8 @@ class Services:
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
+    signatures: SignatureFolder | None = None
+    signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
     session: ReadSession | None = None
 
     @contextmanager

@@ -127,6 +127,7 @@ WANTED = {
     ("GET", "/reports/{week}.pdf"): "read",
     ("POST", "/reports/{week}/publish"): "act",
     ("GET", "/model"): "read",
+    ("GET", "/signatures"): "read",
     ("GET", "/settings"): "admin",
     ("GET", "/login"): PUBLIC,
     ("POST", "/login"): PUBLIC,

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from service.errors import FieldError, NotFound
 from service.failures.records import FailureDetail, FailureRow
+from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.automation_banner import message
@@ -18,7 +19,7 @@ from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
 from service.web.pages.templating import render
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(dependencies=[OWN])
 CLOSE = 0.8  # below this confidence alternative causes are shown
@@ -62,6 +63,7 @@ def failure(
             "first": next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None),
             "close": close(verdict),
             "spread": spread(verdict),
+            "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
@@ -105,6 +107,14 @@ def answer(detail: FailureDetail) -> str:
         if found and head.rstrip().endswith(":") and colon:
             return f"{before}."
     return str(explanation)
+
+
+def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[OperatorEntry, ...]:
+    """The own signatures that lines of the evidence match, with the actions that their operator wrote."""
+    if services.signatures is None:
+        return ()
+    matched = (line.get("signature") for line in verdict.get("evidence") or ())
+    return actions_of(services.signatures.current().layered, matched)
 
 
 def applying(verdict: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,76 @@
+"""Counts the failures whose evidence has a line of each signature."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, select
+
+from service.failures.tables import failures, verdicts
+from service.sql.packing import unpack
+from service.sql.types import utc
+
+MOST: Final = 20_000  # failures that are read: about two seconds (judgement)
+_PORTION: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureHits:
+    """The failures of one signature. `last_failure_id` and `last_at`: the newest of them."""
+
+    signature: str
+    failures: int
+    last_failure_id: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HitCounts:
+    """The hits of all signatures in the failures that were read, by id; `complete`: whether those are all."""
+
+    hits: dict[str, SignatureHits]
+    failures: int
+    complete: bool
+
+
+class SignatureHitReader:
+    """Reads hits of signatures from stored verdicts."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def count(self, since: datetime, most: int = MOST) -> HitCounts:
+        """Count the hits in the newest `most` failures that ended since a time, by their current verdicts."""
+        hits: dict[str, SignatureHits] = {}
+        read = 0
+        ids = self._newest(since, most + 1)
+        for begin in range(0, min(len(ids), most), _PORTION):
+            for failure_id, at, signatures in self._evidence(ids[begin : min(begin + _PORTION, most)]):
+                read += 1
+                for name in signatures:
+                    before = hits.get(name)
+                    newest = (failure_id, at) if before is None else (before.last_failure_id, before.last_at)
+                    hits[name] = SignatureHits(name, 1 + (before.failures if before is not None else 0), *newest)
+        return HitCounts(hits, read, complete=len(ids) <= most)
+
+    def _newest(self, since: datetime, most: int) -> list[int]:
+        rows = self._connection.execute(
+            select(failures.c.id)
+            .where(failures.c.ended_at >= since)
+            .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+            .limit(most)
+        )
+        return [row.id for row in rows]
+
+    def _evidence(self, ids: list[int]) -> Iterator[tuple[int, datetime, set[str]]]:
+        """Yield id, end and signatures of failures, newest first; those removed by retention are left out."""
+        rows = self._connection.execute(
+            select(failures.c.id, failures.c.ended_at, verdicts.c.body)
+            .join(verdicts, (verdicts.c.failure_id == failures.c.id) & (verdicts.c.version == failures.c.version))
+            .where(failures.c.id.in_(ids), verdicts.c.body.is_not(None))
+            .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
+        )
+        for row in rows:
+            evidence = unpack(row.body).get("evidence") or ()
+            yield row.id, utc(row.ended_at), {line["signature"] for line in evidence if line.get("signature")}

@@ -1,0 +1,1 @@
+"""Operators' own signatures: TOML files layered over the packaged catalogue, read again when they change."""

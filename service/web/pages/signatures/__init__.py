@@ -1,0 +1,1 @@
+"""GET /signatures: the signatures in use and what each one matched."""

@@ -1,0 +1,81 @@
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from classifiers.contracts import JobFacts, LogStream, RawCase
+from classifiers.model import artifact, training
+from service.errors import ConfigurationError
+from service.signatures.reloading_diagnoser import ReloadingDiagnoser
+from service.signatures.signature_folder import POLL_S, SignatureFolder
+from tests.classifiers.conftest import KINDS, labelled
+from tests.service.frozen_clock import FrozenClock
+from tests.service.signatures.entries import LICENCE, QUOTA, write
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+LINE = "scratch: quota exceeded for user ana (2.1T of 2.0T)"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trained, _ = training.train([labelled(kind, number) for kind in KINDS for number in range(10)])
+    where = tmp_path_factory.mktemp("model") / "model"
+    artifact.save(trained, where)
+    return where
+
+
+def test_a_changed_folder_is_noticed_and_a_broken_one_keeps_the_former(
+    tmp_path: Path, model: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FrozenClock(NOW)
+    folder = SignatureFolder(write(tmp_path, LICENCE), clock)
+    diagnoser = ReloadingDiagnoser(model, folder)
+    case = RawCase(JobFacts("failed"), (LogStream(f"{LINE}\n"),))
+
+    def signature() -> str | None:
+        clock.sleep(POLL_S)
+        return diagnoser.diagnose([case])[0].evidence[0].signature
+
+    rules = diagnoser.rules
+    assert signature() == "cloud.provider-quota"
+    write(tmp_path, LICENCE, QUOTA)
+    assert diagnoser.diagnose([case])[0].evidence[0].signature == "cloud.provider-quota"  # not looked at again yet
+    assert signature() == "site.scratch-quota"
+    verdict = diagnoser.diagnose([case])[0]
+    assert (verdict.side, verdict.cause) == ("user", "USER.2")
+    assert diagnoser.rules == verdict.rules != rules
+
+    write(tmp_path, QUOTA.replace('role = "initiating"', 'role = "first"'))
+    with caplog.at_level(logging.ERROR):
+        assert signature() == "site.scratch-quota"
+        assert signature() == "site.scratch-quota"
+    expected = (
+        "FAULTLINE_SIGNATURES_DIR: site.toml: entry 1 (site.scratch-quota): role: expected one of initiating, cascade, "
+        "teardown, context, got 'first'; the signatures read before stay in use"
+    )
+    assert [record.message for record in caplog.records if "site.toml" in record.message] == [expected]
+    assert "role: expected" in (folder.current().problem or "")
+
+    write(tmp_path, LICENCE)
+    assert signature() == "cloud.provider-quota"
+    assert folder.current().problem is None
+
+
+def test_a_removed_folder_keeps_the_former(tmp_path: Path) -> None:
+    clock = FrozenClock(NOW)
+    folder = SignatureFolder(write(tmp_path / "own", QUOTA), clock)
+    (tmp_path / "own" / "site.toml").unlink()
+    (tmp_path / "own").rmdir()
+    clock.sleep(POLL_S)
+    assert "no such folder" in (folder.current().problem or "")
+    assert set(folder.current().layered.own) == {"site.scratch-quota"}
+    write(tmp_path / "own", LICENCE)
+    clock.sleep(POLL_S)
+    assert set(folder.current().layered.own) == {"site.licence-server"}
+
+
+def test_a_wrong_file_stops_the_start(tmp_path: Path) -> None:
+    write(tmp_path, QUOTA.replace("label = ", "lable = "))
+    with pytest.raises(ConfigurationError, match=r"FAULTLINE_SIGNATURES_DIR: site\.toml: entry 1 .*label"):
+        SignatureFolder(tmp_path, FrozenClock(NOW))
