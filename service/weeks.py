@@ -37,6 +37,11 @@ class Week:
         start, end = (datetime.combine(day, time(), zone).astimezone(UTC) for day in (first, first + timedelta(days=7)))
         return start, end
 
+    def days(self, zone: ZoneInfo) -> tuple[datetime, ...]:
+        """The eight midnights that bound the seven days in the zone, in UTC."""
+        first = self.monday()
+        return tuple(datetime.combine(first + timedelta(days=day), time(), zone).astimezone(UTC) for day in range(8))
+
 
 def parse(text: str) -> Week:
     """Parse the name of a week.

@@ -38,6 +38,7 @@ from service.people.repository.tokens import TokenReader, TokenRepository
 from service.reports.repository.reports import ReportReader, ReportRepository
 from service.reports.repository.weekly_action_counts import WeeklyActionCountReader
 from service.reports.repository.weekly_counts import WeeklyCountReader
+from service.reports.repository.weekly_job_counts import WeeklyJobReader
 from service.requests.repository.advice_history import AdviceReader, AdviceRepository
 from service.requests.repository.decision_history import DecisionReader
 from service.requests.repository.kill_switch import KillSwitchReader, KillSwitchRepository
@@ -76,6 +77,7 @@ class ReadSession:
         self.failure_facts = FailureFactReader(connection)
         self.node_work = NodeWorkReader(connection, clock)
         self.weekly_counts = WeeklyCountReader(connection)
+        self.weekly_job_counts = WeeklyJobReader(connection)
         self.weekly_action_counts = WeeklyActionCountReader(connection)
         self.reports = ReportReader(connection, clock)
         self.task_leases = TaskLeaseReader(connection, clock)

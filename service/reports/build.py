@@ -8,17 +8,15 @@ from typing import Any
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from classifiers import taxonomy
 from service.formatting import duration, gpu_hours, number, percent
-from service.reports import breakdowns, intervals, top_actions
+from service.reports import breakdowns, comparison, intervals, top_actions
+from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
+from service.reports.side_section import side_order, sides
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 
-COMPARED = 4  # previous weeks that a change is measured against
 QUIET_DAYS = 14  # a group without failures for so long that fails again has regressed
 LISTED = 10
-ARROWS = {"up": "▲ more", "down": "▼ less", None: ""}
-UNKNOWN = "unknown"
 
 
 @cache
@@ -29,8 +27,8 @@ def wording() -> Mapping[str, Any]:
 
 def build(facts: Facts) -> Report:
     """The report of a week. The same facts give the same report."""
-    this, before = facts.weeks[-1], facts.weeks[-1 - COMPARED : -1]
-    before = tuple(week for week in before if week.finished)
+    this = facts.weeks[-1]
+    changes = comparison.compare(facts.weeks, over=facts.now >= facts.until)
     zone = ZoneInfo(facts.zone)
     made = f"{facts.now.astimezone(zone):%Y-%m-%d %H:%M %Z}"
     texts = wording()["title"]
@@ -43,12 +41,12 @@ def build(facts: Facts) -> Report:
             zone=facts.zone,
             made=made,
         ),
-        sentences=tuple(_sentences(facts, this, before, made)),
+        sentences=tuple(_sentences(facts, this, changes, made)),
         chart=_chart(facts.weeks),
         todo=top_actions.top_actions_of(facts, wording()["todo"]),
         trust=tuple(_trust(facts)),
         sections=(
-            _sides(this, before),
+            sides(this, changes, wording()["section"]["sides"]),
             breakdowns.causes(facts, this.failed, wording()["section"]["causes"]),
             breakdowns.categories(facts, wording()["section"]["categories"]),
             breakdowns.symptoms(facts, wording()["section"]["symptoms"]),
@@ -65,30 +63,28 @@ def build(facts: Facts) -> Report:
     )
 
 
-def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], made: str) -> Iterable[str]:
+def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -> Iterable[str]:
     texts = wording()["sentence"]
     if facts.now < facts.until:
         yield wording()["title"]["unfinished"].format(made=made)
-    rate = intervals.share(this.failed, this.finished)
+    jobs = this.jobs
+    rate = intervals.share(jobs.failed, jobs.finished, _design_effect(this))
     if rate is None:
         yield texts["nothing"]
         return
     yield texts["happened"].format(
-        failed=number(this.failed),
-        finished=number(this.finished),
+        failed=number(jobs.failed),
+        finished=number(jobs.finished),
         rate=percent(rate.value),
         low=percent(rate.low),
         high=percent(rate.high),
+        attempts_failed=number(this.failed),
+        attempts=number(this.finished),
     )
-    pooled = intervals.share(sum(week.failed for week in before), sum(week.finished for week in before))
-    if pooled is None:
-        yield texts["alone"]
-    else:
-        direction = intervals.change(rate, pooled, [week.failed / week.finished for week in before])
-        yield texts[direction or "same"].format(weeks=len(before), before=percent(pooled.value))
+    yield _changed(facts, changes)
     if this.failed == 0:
         return
-    lost = intervals.total(this.lost.gpu_hours, this.lost.squares)
+    lost = _lost(this)
     if lost.value <= 0:
         yield texts["free"]
         return
@@ -100,30 +96,42 @@ def _sentences(facts: Facts, this: WeekCounts, before: Sequence[WeekCounts], mad
         side=side,
         share=percent(most.gpu_hours / lost.value, 0),
     )
-    changes = [
-        f"{side} {ARROWS[direction]}" for side in _side_order(this) if (direction := _hours_change(side, this, before))
+    moved = [
+        f"{side} {comparison.ARROWS[direction]}"
+        for side in side_order(this)
+        if (direction := changes.of(side, "gpu_hours"))
     ]
-    if changes:
-        yield texts["sides_changed"].format(changes=", ".join(changes))
+    if moved:
+        yield texts["sides_changed"].format(changes=", ".join(moved))
 
 
-def _side_order(this: WeekCounts) -> list[str]:
-    return [*taxonomy.SIDES, *([UNKNOWN] if UNKNOWN in this.by_side else [])]
+def _changed(facts: Facts, changes: Comparison) -> str:
+    """The change of the failure rate from the previous weeks, or why it is not compared."""
+    texts = wording()["sentence"]
+    if not changes.made:
+        if facts.now < facts.until:
+            return str(texts["not_over"])
+        if not comparison.complete(facts.weeks[-1 - comparison.COMPARED :])[-1]:
+            return str(texts["incomplete"])
+        found = len(changes.weeks)
+        return str(texts["too_few" if found else "alone"]).format(found=found, least=comparison.LEAST_WEEKS)
+    failed = sum(week.jobs.failed for week in changes.weeks)
+    finished = sum(week.jobs.finished for week in changes.weeks)
+    text: str = texts[changes.of(ALL, "jobs") or "same"]
+    return text.format(weeks=len(changes.weeks), before=percent(failed / finished))
 
 
-def _hours_change(side: str, this: WeekCounts, before: Sequence[WeekCounts]) -> intervals.Direction | None:
-    """The direction of a significant change of a side's GPU-hours."""
-    if not before:
-        return None
-    now = this.by_side.get(side)
-    earlier = [week.by_side.get(side) for week in before]
-    hours = [0.0 if one is None else one.gpu_hours for one in earlier]
-    squares = sum(one.squares for one in earlier if one is not None)
-    return intervals.change(
-        intervals.total(0.0 if now is None else now.gpu_hours, 0.0 if now is None else now.squares),
-        intervals.total(sum(hours) / len(before), squares / len(before) ** 2),
-        hours,
-    )
+def _design_effect(week: WeekCounts) -> float:
+    """How much wider clusters make the variance of the number of failed jobs; at least 1."""
+    sizes = [sum(one.jobs for one in episode) for episode in comparison.episodes(week.jobs.clusters)]
+    return max(sum(size * size for size in sizes) / max(sum(sizes), 1), 1.0)
+
+
+def _lost(week: WeekCounts) -> intervals.Interval:
+    """The GPU-hours lost in a week, with their interval."""
+    if week.amounts:
+        return intervals.total(week.amounts)
+    return intervals.from_sums(week.lost.gpu_hours, week.lost.squares)
 
 
 def _chart(weeks: Sequence[WeekCounts]) -> tuple[Point, ...]:
@@ -133,53 +141,13 @@ def _chart(weeks: Sequence[WeekCounts]) -> tuple[Point, ...]:
 
 
 def _point(week: WeekCounts) -> Point:
-    lost = intervals.total(week.lost.gpu_hours, week.lost.squares)
+    lost = _lost(week)
     return Point(
         week.name,
         {side: round(amount.gpu_hours, 2) for side, amount in sorted(week.by_side.items())},
         round(lost.value, 2),
         round(lost.low, 2),
         round(lost.high, 2),
-    )
-
-
-def _sides(this: WeekCounts, before: Sequence[WeekCounts]) -> Section:
-    axes = taxonomy.load()
-    rows = []
-    for side in _side_order(this) if this.failed else ():
-        amount = this.by_side.get(side)
-        failures, hours = (0, 0.0) if amount is None else (amount.failures, amount.gpu_hours)
-        part = intervals.share(failures, this.failed)
-        earlier = [week for week in before if week.failed]
-        pooled = intervals.share(
-            sum(week.by_side[side].failures for week in earlier if side in week.by_side),
-            sum(week.failed for week in earlier),
-        )
-        shares = [week.by_side[side].failures / week.failed if side in week.by_side else 0.0 for week in earlier]
-        published = axes.sides[side].share if side in axes.sides else None
-        rows.append(
-            (
-                Cell(side),
-                Cell(number(failures)),
-                Cell("–" if part is None else f"{percent(part.value)} ({percent(part.low)} to {percent(part.high)})"),
-                Cell("–" if pooled is None else percent(pooled.value)),
-                Cell(ARROWS[intervals.change(part, pooled, shares)]),
-                Cell(gpu_hours(hours)),
-                Cell(ARROWS[_hours_change(side, this, before)]),
-                Cell("–" if published is None else percent(published / 100)),
-            )
-        )
-    texts = wording()["section"]["sides"]
-    return Section(
-        "sides",
-        texts["title"],
-        (texts["intro"].format(weeks=len(before)),),
-        Table(
-            ("side", "jobs", "share (95 %)", "before", "change", "GPU-hours", "change in GPU-hours", "paper"),
-            (False, True, True, True, False, True, False, True),
-            tuple(rows),
-        ),
-        texts["empty"],
     )
 
 
@@ -310,6 +278,10 @@ def _figures(facts: Facts, this: WeekCounts) -> dict[str, float | int | None]:
         "finished": this.finished,
         "failed": this.failed,
         "failure_rate": this.failed / this.finished if this.finished else None,
+        "jobs_finished": this.jobs.finished,
+        "jobs_failed": this.jobs.failed,
+        "job_failure_rate": this.jobs.failed / this.jobs.finished if this.jobs.finished else None,
+        "lineages": this.jobs.lineages,
         "gpu_hours_lost": round(this.lost.gpu_hours, 4),
         **{f"failed_{side}": amount.failures for side, amount in sorted(this.by_side.items())},
         **{f"gpu_hours_lost_{side}": round(amount.gpu_hours, 4) for side, amount in sorted(this.by_side.items())},

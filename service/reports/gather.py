@@ -6,13 +6,16 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
 from service.formatting import escape_invisible, strip_colour
-from service.reports.repository.weekly_counts import GroupCount, PeriodCounts, Sum
+from service.reports.comparison import COMPARED
+from service.reports.repository.weekly_counts import GroupCount, Sum
 from service.reports.weekly_facts import (
     Amount,
     AutomationFacts,
+    Cluster,
     Facts,
     GroupFacts,
     IncidentFacts,
+    JobCounts,
     NodeFacts,
     Quality,
     WeekCounts,
@@ -20,6 +23,7 @@ from service.reports.weekly_facts import (
 from service.weeks import Week
 
 WEEKS = 12  # of the chart, including the week of the report
+AMOUNTS = 20_000  # failed attempts of a week whose GPU-hours are read one by one
 GROUPS = 40  # read by cost and by number; the report selects from them
 ENVIRONMENT = ("EE.1", "EE.2", "EE.3")  # Zhang et al.: path, library, permission
 DIFFERENCES = 10
@@ -38,7 +42,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
         weeks = []
         for back in range(WEEKS - 1, -1, -1):
             one = week.earlier(back)
-            weeks.append(_week(one, weekly.counts(*one.span(zone))))
+            weeks.append(_week(reading, one, zone, compared=back <= COMPARED))
         return Facts(
             week=str(week),
             zone=zone.key,
@@ -65,13 +69,30 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
         )
 
 
-def _week(week: Week, counts: PeriodCounts) -> WeekCounts:
+def _week(reading: ReadSession, week: Week, zone: ZoneInfo, *, compared: bool) -> WeekCounts:
+    span = week.span(zone)
+    counts = reading.weekly_counts.counts(*span)
     return WeekCounts(
         str(week),
         counts.finished,
         counts.failed.jobs,
         _amount(counts.failed),
         {side: _amount(one) for side, one in counts.by_side.items()},
+        reading.weekly_counts.amounts(*span) if counts.failed.jobs <= AMOUNTS else (),
+        _jobs(reading, week, zone) if compared else JobCounts(),
+    )
+
+
+def _jobs(reading: ReadSession, week: Week, zone: ZoneInfo) -> JobCounts:
+    found = reading.weekly_job_counts.counts(week.days(zone))
+    return JobCounts(
+        found.finished,
+        found.failed,
+        reading.weekly_job_counts.lineages(*week.span(zone)),
+        found.by_day,
+        tuple(
+            Cluster(one.fingerprint, one.side, one.day, one.jobs, one.attempts, one.gpu_hours) for one in found.clusters
+        ),
     )
 
 

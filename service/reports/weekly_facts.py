@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Failed jobs and the GPU-hours they lost; `squares` is the sum of the squared GPU-hours of each."""
+    """Failed attempts and the GPU-hours they lost; `squares` is the sum of the squared GPU-hours of each."""
 
     failures: int = 0
     gpu_hours: float = 0.0
@@ -15,14 +15,50 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """The failures of one group and side on one day of a week: `day` 0 is Monday in the report's time zone.
+
+    `jobs` counts jobs whose last attempt of the week failed then; `attempts` and `gpu_hours` are of all failed
+    attempts of the day. `group` is None for failures without a verdict.
+    """
+
+    group: str | None
+    side: str
+    day: int
+    jobs: int
+    attempts: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """One week's jobs by their last attempt in the week. `lineages` counts a job and its resubmissions as one.
+
+    `by_day`: finished jobs of each of the seven days, by the end of their last attempt.
+    """
+
+    finished: int = 0
+    failed: int = 0
+    lineages: int = 0
+    by_day: tuple[int, ...] = (0,) * 7
+    clusters: tuple[Cluster, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WeekCounts:
-    """One week's counts. `finished` = succeeded + failed. `by_side` has "unknown" where no verdict is settled."""
+    """One week's counts of attempts. `finished` = succeeded + failed; `by_side` has "unknown" too.
+
+    `amounts`: the GPU-hours that each failed attempt lost; empty where they are too many to read one by one.
+    `jobs` counts jobs; it is empty for weeks that are not compared.
+    """
 
     name: str
     finished: int
     failed: int
     lost: Amount
     by_side: Mapping[str, Amount] = field(default_factory=dict)
+    amounts: tuple[float, ...] = ()
+    jobs: JobCounts = field(default_factory=JobCounts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,20 @@ class WeeklyCountReader:
             )
         return PeriodCounts(finished, failed, sides)
 
+    def amounts(self, since: datetime, until: datetime) -> tuple[float, ...]:
+        """The GPU-hours that each failed attempt of a period lost, without those that lost none."""
+        return tuple(
+            self._connection.execute(
+                select(jobs.c.gpu_hours_lost).where(
+                    jobs.c.ended_at >= utc(since),
+                    jobs.c.ended_at < utc(until),
+                    jobs.c.counted,
+                    jobs.c.status.in_(_FAILED),
+                    jobs.c.gpu_hours_lost > 0,
+                )
+            ).scalars()
+        )
+
     def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Sum]:
         """The failed jobs of a period by a column's code; abstained ones count under "unknown" for the cause."""
         column: ColumnElement[Any] = failures.c[by]

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 from service.reports.weekly_facts import (
     Amount,
     AutomationFacts,
+    Cluster,
     Facts,
     GroupFacts,
     IncidentFacts,
+    JobCounts,
     NodeFacts,
     Quality,
     WeekCounts,
@@ -27,7 +29,20 @@ def week(number: int, *, finished: int = 1000, user: int = 60, hardware: int = 1
         sum(one.gpu_hours for one in sides.values()),
         sum(one.squares for one in sides.values()),
     )
-    return WeekCounts(f"2026-W{number:02d}", finished, user + hardware, lost, sides)
+    amounts = [("user", 1.0)] * user + [("hardware", hours)] * hardware
+    clusters = tuple(
+        Cluster(f"{number}:{place}", side, place % 7, 1, 1, amount) for place, (side, amount) in enumerate(amounts)
+    )
+    by_day = tuple(finished // 7 + (day < finished % 7) for day in range(7))
+    return WeekCounts(
+        f"2026-W{number:02d}",
+        finished,
+        user + hardware,
+        lost,
+        sides,
+        tuple(amount for _, amount in amounts),
+        JobCounts(finished, user + hardware, finished, by_day, clusters),
+    )
 
 
 def group(number: int, *, hours: float, side: str = "user", last_before: datetime | None = None) -> GroupFacts:

@@ -32,7 +32,7 @@ def test_a_significant_rise_is_reported_and_a_small_one_is_not() -> None:
 def test_the_first_week_has_no_comparison() -> None:
     report = build(facts(week(47)))
     assert "no earlier week" in " ".join(report.sentences)
-    assert all(not row[4] for row in rows(report, "sides"))
+    assert all(not row[5] and not row[7] for row in rows(report, "sides"))
 
 
 def test_an_empty_week_says_so_and_claims_nothing() -> None:
