@@ -39,6 +39,7 @@ from service.nodes.event_intake import NodeEventIntake
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.people import build as people
+from service.people.audit_heads import AuditHeadExport, AuditHeads
 from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask
@@ -81,7 +82,14 @@ class Services:
     @cached_property
     def store(self) -> Store:
         """The database; its schema is not checked yet."""
-        return Store(self.settings.database_url.get_secret_value(), clock=self.clock)
+        return Store(
+            self.settings.database_url.get_secret_value(), clock=self.clock, audit_key=self.settings.audit_key_bytes()
+        )
+
+    @property
+    def audit_heads(self) -> AuditHeads:
+        """Heads of the audit log, kept outside the database."""
+        return AuditHeads(self.settings.audit_head_file, self.settings.audit_key_bytes())
 
     @cached_property
     def policy(self) -> policy.Policy:
@@ -212,6 +220,7 @@ class Services:
             PeriodicTask(self.automation.tick),
             PeriodicTask(self.retention.run_if_due, RETENTION_EVERY_S),
             PeriodicTask(self.sealing.seal_due, SEALS_EVERY_S),
+            PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), SEALS_EVERY_S),
             PeriodicTask(self.fold, FOLD_EVERY_S),
             PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
             PeriodicTask(self._expire_undeliverable, SILENT_EVERY_S),
@@ -305,10 +314,10 @@ class Services:
 
     def _fold_hourly_counts(self) -> None:
         """Fold completed hours into counts, so that long periods are read quickly."""
-        counted = 1
-        while counted:
+        while True:
             with self.store.unit_of_work() as work:
-                counted = work.rollups.recount(self.clock.now())
+                if not work.rollups.recount(self.clock.now()):
+                    return
 
     def _expire_undeliverable(self) -> None:
         """Without a delivery file, drop messages after a day; a file set until then still gets them."""
@@ -318,8 +327,7 @@ class Services:
             work.outbox.pass_over(self.clock.now() - UNDELIVERED_FOR)
 
     def _topic(self, topic: str) -> TopicChannel:
-        config = self.kafka
-        return TopicChannel(topic, Producer(config), lambda: ensure_topic(config, topic))
+        return TopicChannel(topic, Producer(self.kafka), lambda: ensure_topic(self.kafka, topic))
 
     def consumer(self, member: str | None = None) -> Consumer:
         """Create the consumer of the worker on Kafka; `member` is the static member name in the group."""
@@ -383,12 +391,9 @@ class Services:
 
     def close(self) -> None:
         """Release the resources of all created services."""
-        if "logs" in self.__dict__:
-            self.logs.close()
-        if "_lag_reader" in self.__dict__:
-            self._lag_reader.close()
-        if "producer" in self.__dict__:
-            self.producer.close()
+        for name in ("logs", "_lag_reader", "producer"):
+            if name in self.__dict__:
+                getattr(self, name).close()
         if "store" in self.__dict__:
             with suppress(FaultlineError):
                 self.store.close()

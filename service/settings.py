@@ -20,14 +20,21 @@ PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
 OTHERS = ("FAULTLINE_HOOK_", "FAULTLINE_WATCH_")
 # Settings that may be given as NAME_FILE, the path of a file with the value.
-SECRETS = ("database_url", "kafka_sasl_password", "kafka_ssl_password", "oidc_client_secret", "proxy_secret")
+SECRETS = (
+    "database_url",
+    "kafka_sasl_password",
+    "kafka_ssl_password",
+    "oidc_client_secret",
+    "proxy_secret",
+    "audit_key",
+)
 # Empty values of these settings would weaken or widen access; an unset variable is the way to leave them out.
 NEVER_EMPTY = (
     *SECRETS,
     *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
 )
 LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
-SHORTEST_PROXY_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
+SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
 
 CommaSeparated = tuple[str, ...]
 
@@ -96,6 +103,8 @@ class Settings(BaseModel):
     oidc_client_secret: SecretStr | None = None
     public_url: str | None = Field(default=None, description="address of the service for browsers, https://...")
     proxy_secret: SecretStr | None = Field(default=None, description="shared secret of an authenticating proxy")
+    audit_key: SecretStr | None = Field(default=None, description="key of the hashes of the audit log")
+    audit_head_file: Path | None = Field(default=None, description="file for the heads of the audit log")
     trusted_proxies: CommaSeparated = Field(
         default=("127.0.0.1", "::1"), description="addresses of reverse proxies whose X-Forwarded-For is believed"
     )
@@ -140,11 +149,11 @@ class Settings(BaseModel):
             raise ValueError("an address for browsers, such as https://faultline.example")
         return value
 
-    @field_validator("proxy_secret")
+    @field_validator("proxy_secret", "audit_key")
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and len(value.get_secret_value().encode()) < SHORTEST_PROXY_SECRET:
-            raise ValueError(f"a random secret of at least {SHORTEST_PROXY_SECRET} bytes (openssl rand -base64 32)")
+        if value is not None and len(value.get_secret_value().encode()) < SHORTEST_SECRET:
+            raise ValueError(f"a random secret of at least {SHORTEST_SECRET} bytes (openssl rand -base64 32)")
         return value
 
     @field_validator("trusted_proxies")
@@ -167,6 +176,10 @@ class Settings(BaseModel):
         except (KeyError, ValueError, OSError):
             raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
         return value
+
+    def audit_key_bytes(self) -> bytes | None:
+        """The key of the audit log; None if there is none."""
+        return None if self.audit_key is None else self.audit_key.get_secret_value().encode()
 
     def shown(self) -> dict[str, str]:
         """Return every setting as text, with secrets hidden and credentials removed from URLs."""

@@ -46,6 +46,12 @@ class Telemetry:
             ["endpoint", "outcome"],  # sent, retry, refused, gone
             registry=self.registry,
         )
+        self.security_events = Counter(
+            "faultline_security_events",
+            "Log-ins, failed log-ins, refused requests, exports and other events of security, by kind",
+            ["event"],
+            registry=self.registry,
+        )
         self.database_up = Gauge(
             "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
         )

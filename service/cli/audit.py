@@ -1,4 +1,4 @@
-"""`faultline audit list|verify`: list recorded changes, or verify that the records are unaltered."""
+"""`faultline audit list|verify|export-head`: list recorded changes, or verify that the records are unaltered."""
 
 import argparse
 import sys
@@ -8,6 +8,8 @@ from service import compose, settings
 from service.cli import exit_codes
 from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
+from service.errors import ConfigurationError
+from service.people.audit_heads import AuditHeadExport, AuditHeads, summary
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -21,6 +23,7 @@ def add_parser(commands: "Subparsers") -> None:
     shown.add_argument("--subject", help="only changes of this subject, such as failure/12 or account/ana")
     shown.add_argument("--limit", type=int, default=50)
     verify = actions.add_parser("verify", help="check the hash chain and every sealed verdict; exit code 1: altered")
+    actions.add_parser("export-head", help="append the head of the log to FAULTLINE_AUDIT_HEAD_FILE now")
     for action in (shown, verify):
         add_json_option(action)
 
@@ -34,8 +37,13 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
+        if args.action == "export-head":
+            if services.settings.audit_head_file is None:
+                raise ConfigurationError("FAULTLINE_AUDIT_HEAD_FILE: expected a file for the heads of the audit log")
+            AuditHeadExport(services.store, services.audit_heads, services.clock)()
+            return exit_codes.OK
         if args.action == "verify":
-            return _verify(services.store, as_json=args.format == "json")
+            return _verify(services.store, services.audit_heads, as_json=args.format == "json")
         with services.store.reading() as reading:
             found = reading.audit_log.page(limit=max(1, min(args.limit, 1_000)), subject=args.subject)
         if args.format == "json":
@@ -50,17 +58,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(store: Store, *, as_json: bool) -> int:
+def _verify(store: Store, heads: AuditHeads, *, as_json: bool) -> int:
     with store.reading() as reading:
         count, broken = reading.audit_log.verify()
         seals = reading.verdict_seals.check()
-    code = exit_codes.FAILED if broken is not None or seals.changed or seals.broken else exit_codes.OK
+        checked, differing = heads.problems(reading.audit_log)
+    altered = broken is not None or seals.changed or seals.broken or differing
+    code = exit_codes.FAILED if altered else exit_codes.OK
     if as_json:
         print_json(
             {
                 "intact": code == exit_codes.OK,
                 "entries": count,
                 "broken_entry": None if broken is None else {"id": broken.id, "detail": broken.detail},
+                "heads": {"checked": checked, "problems": summary(differing)},
                 "verdicts": {"intact": seals.intact, "removed": seals.removed},
                 "changed_verdicts": [{"failure": failure, "version": version} for failure, version in seals.changed],
                 "broken_seals": list(seals.broken),
@@ -68,9 +79,12 @@ def _verify(store: Store, *, as_json: bool) -> int:
         )
         return code
     print(f"audit log: {count} entries intact")
+    print(f"exported heads: {checked - len(differing)} of {checked} agree")
     print(f"verdicts: {seals.intact} intact, {seals.removed} removed by retention")
     if broken is not None:
         print(f"audit log: entry {broken.id}: {broken.detail}", file=sys.stderr)
+    for problem in summary(differing):
+        print(f"audit log: {problem}", file=sys.stderr)
     for failure_id, version in seals.changed:
         print(f"failure {failure_id}, version {version}: altered after it was sealed", file=sys.stderr)
     for seal in seals.broken:

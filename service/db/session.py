@@ -54,7 +54,7 @@ from service.statistics.repository.statistics import StatisticsReader
 class ReadSession:
     """The readers of all domains over one connection: one consistent snapshot, no method that writes."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
         self.jobs = JobReader(connection)
         self.failures = FailureReader(connection, clock)
         self.groups = GroupReader(connection, clock)
@@ -67,7 +67,7 @@ class ReadSession:
         self.digests = DigestReader(connection, clock)
         self.tokens = TokenReader(connection, clock)
         self.accounts = AccountReader(connection, clock)
-        self.audit_log = AuditLogReader(connection, clock)
+        self.audit_log = AuditLogReader(connection, clock, audit_key)
         self.verdict_seals = VerdictSealReader(connection)
         self.signature_hits = SignatureHitReader(connection)
         self.statistics = StatisticsReader(connection)
@@ -127,8 +127,8 @@ class UnitOfWork(ReadSession):
     storms: StormRepository
     kill_switch: KillSwitchRepository
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        super().__init__(connection, clock)
+    def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
+        super().__init__(connection, clock, audit_key)
         self.jobs = JobRepository(connection)
         self.failures = FailureRepository(connection, clock)
         self.groups = GroupRepository(connection, clock)
@@ -141,7 +141,7 @@ class UnitOfWork(ReadSession):
         self.digests = DigestRepository(connection, clock)
         self.tokens = TokenRepository(connection, clock)
         self.accounts = AccountRepository(connection, clock)
-        self.audit_log = AuditLogRepository(connection, clock)
+        self.audit_log = AuditLogRepository(connection, clock, audit_key)
         self.verdict_seals = VerdictSealRepository(connection)
         self.pending_logs = PendingLogRepository(connection, clock)
         self.rollups = RollupRepository(connection)
@@ -169,14 +169,18 @@ class Store:
     Args:
         url: `sqlite:///file` (relative) or `sqlite:////file`, or `postgresql://user:password@host:port/name`.
         clock: the source of the times in new rows.
+        audit_key: the key of the audit log's hashes; None: they need no key.
         pool_size: connections kept open; at most twice as many are used. Waiting over 20 s raises `Unavailable`.
 
     Raises:
         ConfigurationError: the URL is invalid; the message never shows credentials.
     """
 
-    def __init__(self, url: str, *, clock: Clock | None = None, pool_size: int = 5) -> None:
+    def __init__(
+        self, url: str, *, clock: Clock | None = None, pool_size: int = 5, audit_key: bytes | None = None
+    ) -> None:
         self._clock = clock or SystemClock()
+        self._audit_key = audit_key
         self._engine = connect(url, pool_size=pool_size)
         self._writing = self._engine
         self._reading = self._engine.execution_options(
@@ -202,7 +206,7 @@ class Store:
                 commit was lost, rows may be stored: submit the same events again; they are recognised.
         """
         with self._connection(self._writing) as connection:
-            yield UnitOfWork(connection, self._clock)
+            yield UnitOfWork(connection, self._clock, self._audit_key)
 
     @contextmanager
     def reading(self) -> Iterator[ReadSession]:
@@ -212,7 +216,7 @@ class Store:
             Unavailable: the database does not answer.
         """
         with self._connection(self._reading) as connection:
-            yield ReadSession(connection, self._clock)
+            yield ReadSession(connection, self._clock, self._audit_key)
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Create the database file (SQLite) and upgrade the schema; returns the revisions before and after.

@@ -140,7 +140,7 @@ def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, A
     return Imported(taken, tuple(elsewhere), tuple(wrong))
 
 
-def protect(store: Store, failure_id: int, *, golden: bool) -> None:
+def protect(store: Store, failure_id: int, *, golden: bool, who: str) -> None:
     """Add a label to the protected set, or remove it.
 
     Raises:
@@ -152,6 +152,9 @@ def protect(store: Store, failure_id: int, *, golden: bool) -> None:
             expected = "a label that nobody disputes"
             raise Conflict(f"failure {failure_id}: expected {expected}", (FieldError("failure", expected),))
         work.feedback.protect(failure_id, golden=golden)
+        work.audit_log.append(
+            who, "label.golden", f"failure/{failure_id}", before={"golden": label.golden}, after={"golden": golden}
+        )
 
 
 def _failure_of(store: Store, raw: Mapping[str, Any]) -> int | None:

@@ -125,7 +125,7 @@ def create_app(services: Services) -> FastAPI:
     for kind in (FaultlineError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, respond)
     app.add_middleware(RequestGate, services=services)
-    app.add_middleware(SecurityMiddleware, loopback=services.loopback)
+    app.add_middleware(SecurityMiddleware, services=services)
     return app
 
 

@@ -17,6 +17,7 @@ from service.people.repository.accounts import Account
 from service.people.roles import scopes_of, sees, visible_to
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
+from service.web.security_events import record_token_address
 from service.web.services import InjectedServices, Services
 from service.web.sessions import COOKIE, FORM_COOKIE
 
@@ -109,6 +110,7 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
             raise Unauthorized(
                 "the token is unknown or has been revoked", (FieldError("Authorization", "Bearer and a valid token"),)
             )
+        record_token_address(services, request, token.name)
         return Principal(token.name, token.scopes, "bearer")
     proxied = proxy_account(request, services)
     if proxied is not None:

@@ -11,6 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.errors import Forbidden
 from service.web.error_responses import respond
 from service.web.same_origin import check_host
+from service.web.security_events import notice
+from service.web.services import Services
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; script-src 'self'; "
@@ -25,6 +27,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+# Refused requests that are security events.
+REFUSALS = {401: "request.unauthenticated", 403: "request.denied", 429: "request.limited"}
 _log = logging.getLogger(__name__)
 
 
@@ -33,12 +37,12 @@ class SecurityMiddleware:
 
     Args:
         app: the wrapped application.
-        loopback: accept only requests whose Host names this machine.
+        services: the services of the application. On loopback, the Host of a request must name this machine.
     """
 
-    def __init__(self, app: ASGIApp, *, loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, *, services: Services) -> None:
         self._app = app
-        self._loopback = loopback
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection."""
@@ -51,12 +55,15 @@ class SecurityMiddleware:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                refused = REFUSALS.get(message["status"])
+                if refused is not None:
+                    notice(self._services, refused, request)
                 _add(message)
             await send(message)
 
         request = Request(scope, receive)
         try:
-            if self._loopback:
+            if self._services.loopback:
                 check_host(Headers(scope=scope).get("host"))
             await self._app(scope, receive, send_secured)
         except Forbidden as error:

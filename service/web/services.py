@@ -97,6 +97,7 @@ class Services:
         outcome_tallies: cache of outcomes of resubmissions.
         signatures: the signatures in use; None: the packaged ones.
         signature_hits: cache of the hits of signatures.
+        token_addresses: tokens and the addresses that they were used from, as this process knows.
         session: the snapshot that all reads share; None: each read has its own. Set by `snapshot`.
     """
 
@@ -120,6 +121,7 @@ class Services:
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)
+    token_addresses: set[tuple[str, str]] = field(default_factory=set)
     session: ReadSession | None = None
 
     @contextmanager

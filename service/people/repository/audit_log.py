@@ -1,5 +1,10 @@
-"""The audit log: who changed what, chained by hashes, so that changed, removed or inserted rows are detected."""
+"""The audit log: who changed what, chained by hashes, so that changed, removed or inserted rows are detected.
 
+With a key, which is kept outside the database, the hashes are HMAC-SHA256 (RFC 2104): rows cannot be chained again
+without the key. Entries from before there was a key keep their plain SHA-256; none follows a keyed one.
+"""
+
+import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,9 +50,22 @@ class BrokenChain:
 class AuditLogReader:
     """Reads audit log entries."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, key: bytes | None = None) -> None:
         self._connection = connection
         self._clock = clock
+        self._key = key
+
+    def head(self) -> tuple[int, bytes]:
+        """The number of entries and the hash of the last one; (0, start) if there is none."""
+        row = self._connection.execute(
+            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
+        ).first()
+        return (0, START) if row is None else (row.id, bytes(row.hash))
+
+    def hash_at(self, number: int) -> bytes | None:
+        """The hash of an entry; None if there is none."""
+        row = self._connection.execute(select(audit_log.c.hash).where(audit_log.c.id == number)).first()
+        return None if row is None else bytes(row.hash)
 
     def page(self, *, limit: int, cursor: str | None = None, subject: str | None = None) -> Page[AuditEntry]:
         """Entries, newest first."""
@@ -62,13 +80,16 @@ class AuditLogReader:
 
     def verify(self) -> tuple[int, BrokenChain | None]:
         """Verify the chain; returns the number of valid entries and the first invalid one."""
-        before, number = START, 0
+        before, number, keyed = START, 0, False
         for row in self._rows():
             if row.id != number + 1:
                 return number, BrokenChain(row.id, f"expected entry {number + 1}: one was removed")
             values = row._mapping  # noqa: SLF001 - SQLAlchemy's documented name
-            if chained(before, values) != row.hash:
-                return number, BrokenChain(row.id, "its content, or the entry before it, was changed")
+            if self._key is not None and hmac.compare_digest(chained(before, values, self._key), bytes(row.hash)):
+                keyed = True
+            elif keyed or chained(before, values) != row.hash:
+                without = "" if self._key is not None else ", or it was written with a key (FAULTLINE_AUDIT_KEY)"
+                return number, BrokenChain(row.id, f"its content, or the entry before it, was changed{without}")
             before, number = row.hash, row.id
         return number, None
 
@@ -90,10 +111,8 @@ class AuditLogRepository(AuditLogReader):
     def append(self, who: str, what: str, subject: str, *, before: Any = None, after: Any = None) -> None:
         """Add an entry in the transaction of the change it records."""
         bulk.lock(self._connection, [LOCK])
-        last = self._connection.execute(
-            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
-        ).first()
-        number = 1 if last is None else last.id + 1
+        last, before_hash = self.head()
+        number = last + 1
         at = utc(self._clock.now())
         row = {
             "id": number,
@@ -104,12 +123,12 @@ class AuditLogRepository(AuditLogReader):
             "before": dump(before),
             "after": dump(after),
         }
-        digest = chained(START if last is None else last.hash, row)
+        digest = chained(before_hash, row, self._key)
         self._connection.execute(insert(audit_log).values(**row, hash=digest))
 
 
-def chained(before: bytes, row: RowMapping | Mapping[str, Any]) -> bytes:
-    """SHA-256 over the previous hash and the values of the row."""
+def chained(before: bytes, row: RowMapping | Mapping[str, Any], key: bytes | None = None) -> bytes:
+    """SHA-256 over the previous hash and the values of the row; with a key, HMAC-SHA256."""
     values = [
         row["id"],
         utc(row["at"]).isoformat(),
@@ -119,7 +138,8 @@ def chained(before: bytes, row: RowMapping | Mapping[str, Any]) -> bytes:
         bytes(row["before"]).hex(),
         bytes(row["after"]).hex(),
     ]
-    return sha256(before + orjson.dumps(values)).digest()
+    text = before + orjson.dumps(values)
+    return sha256(text).digest() if key is None else hmac.new(key, text, sha256).digest()
 
 
 def _entry(row: Row[Any]) -> AuditEntry:

@@ -81,10 +81,12 @@ def get_feedback_queue(services: InjectedServices, limit: Limit = 50, cursor: Cu
     return QueuePage(items=list(page.items), next_cursor=page.next_cursor)
 
 
-@router.put("/failures/{failure_id}/golden", dependencies=[ADMIN], responses=answers(401, 403, 409, 422, 503))
-def put_golden(services: InjectedServices, failure_id: FailureId, wanted: Protected) -> Protected:
+@router.put("/failures/{failure_id}/golden", responses=answers(401, 403, 409, 422, 503))
+def put_golden(
+    services: InjectedServices, principal: Annotated[Principal, ADMIN], failure_id: FailureId, wanted: Protected
+) -> Protected:
     """Add the label of a failure to the golden set, which later feedback does not change, or remove it."""
-    label_export.protect(services.store, failure_id, golden=wanted.golden)
+    label_export.protect(services.store, failure_id, golden=wanted.golden, who=principal.name)
     return wanted
 
 

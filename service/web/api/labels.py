@@ -13,6 +13,7 @@ from service.web import request_body
 from service.web.api.group_models import ImportAnswer
 from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
+from service.web.security_events import record
 from service.web.services import InjectedServices
 
 router = APIRouter(tags=["feedback"])
@@ -33,12 +34,15 @@ _BODY = {
 }
 
 
-@router.get("/labels", dependencies=[READ], response_class=Lines, responses=answers(401, 403, 422, 503))
+@router.get("/labels", response_class=Lines, responses=answers(401, 403, 422, 503))
 def get_labels(
+    request: Request,
     services: InjectedServices,
+    principal: Annotated[Principal, READ],
     golden: Annotated[bool | None, Query(description="true: only the golden set; false: only other labels")] = None,
 ) -> Lines:
     """All labels of stored failures, redacted, newest first; disputed and contested labels are omitted."""
+    record(services, "export", request, principal.name, "labels")
     found = label_export.cases(services.store, golden=golden)
     return Lines(
         (orjson.dumps(case) + b"\n" for case in found),

@@ -8,9 +8,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from service.people import passwords
 from service.people.attempts import RETRY_AFTER_S
-from service.web.auth import check_form, find_token, tokens_required
+from service.people.repository.accounts import Account
+from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect
 from service.web.pages.templating import render, set_cookie
+from service.web.security_events import notice, record
 from service.web.services import InjectedServices, Services
 from service.web.sessions import COOKIE, LIFETIME
 
@@ -39,10 +41,12 @@ def log_in(
     address, name = request.client.host if request.client else "", name.strip()
     attempts = services.people.attempts
     if not attempts.allowed(address, name):
+        notice(services, "login.limited", request, name=name)
         return _form(request, services, local_path(next), "too_many", 429)
     session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name, password)
     if session is None:
         attempts.failed(address, name)
+        notice(services, "login.failed", request, name=name, by="token" if token.strip() else "password")
         return _form(request, services, local_path(next), "token" if token.strip() else "password", 401)
     return start_session(request, services, session, redirect(local_path(next)))
 
@@ -64,6 +68,10 @@ def start_session(request: Request, services: Services, session: str, response: 
     if old:
         with services.store.unit_of_work() as work:
             work.accounts.log_out(old)
+    owner = session_owner(services, session)
+    if owner is not None:
+        kind = "account" if isinstance(owner, Account) else "token"
+        record(services, "login", request, owner.name, f"{kind}/{owner.name}")
     set_cookie(request, response, COOKIE, session, seconds=int(LIFETIME.total_seconds()))
     return response
 

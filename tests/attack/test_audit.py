@@ -1,0 +1,41 @@
+"""A changed audit log is found by `faultline audit verify`."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from service.clock import SystemClock
+from service.db.session import Store
+from service.people.audit_heads import AuditHeadExport, AuditHeads
+from tests.attack.server import faultline
+
+KEY = "k" * 40
+
+
+@pytest.mark.parametrize(
+    ("statement", "key"),
+    [
+        ("DELETE FROM audit_log WHERE id > 1", None),
+        ("DELETE FROM audit_log", KEY),
+        ("UPDATE audit_log SET who = 'nobody' WHERE id = 2", KEY),
+        ("SELECT 1", None),
+    ],
+)
+def test_a_changed_audit_log_is_found(tmp_path: Path, statement: str, key: str | None) -> None:
+    file, heads = tmp_path / "attacked.sqlite3", tmp_path / "heads"
+    secret = None if key is None else key.encode()
+    with closing(Store(f"sqlite:///{file}", audit_key=secret)) as store:
+        store.upgrade()
+        for name in ("a", "b", "c"):
+            with store.unit_of_work() as work:
+                work.audit_log.append("ana", "token.made", f"token/{name}")
+        AuditHeadExport(store, AuditHeads(heads, secret), SystemClock())()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(statement)
+    verified = faultline(
+        tmp_path, "audit", "verify", AUDIT_HEAD_FILE=str(heads), **({} if key is None else {"AUDIT_KEY": key})
+    )
+    assert verified.returncode == (0 if statement == "SELECT 1" else 1), verified.stdout + verified.stderr
+    assert ("audit log: " in verified.stderr) == (statement != "SELECT 1")
