@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from classifiers.model import artifact
@@ -377,7 +376,9 @@ class Services:
             host=self.settings.host,
             timezone=self.settings.timezone,
             settings=self.settings.shown(),
-            model=ModelInfo(found.model, found.rules, self._manifest(), lambda: found.rules),
+            model=ModelInfo(
+                found.model, found.rules, artifact.manifest_of(self.settings.model_dir), lambda: found.rules
+            ),
             signatures=self.signatures,
             lag=lag,
             automation=self.automation,
@@ -385,9 +386,6 @@ class Services:
             people=self.people,
             feedback_service=self.feedback,
         )
-
-    def _manifest(self) -> Mapping[str, Any]:
-        return artifact.manifest_of(self.settings.model_dir)
 
     def close(self) -> None:
         """Release the resources of all created services."""

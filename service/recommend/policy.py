@@ -197,6 +197,8 @@ def _read(text: str, name: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{name}: nested too deeply") from None
 
 
 def parse(text: str, name: str = "policy.toml") -> Policy:

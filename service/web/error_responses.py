@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from service.errors import FaultlineError, FieldError, Unauthorized
+from service.sql.types import clean
 from service.web.pages.templating import render
 
 MEDIA_TYPE = "application/problem+json"
@@ -94,9 +95,12 @@ def respond(request: Request, error: Exception) -> Response:
     problem = Problem(
         title=title,
         status=status,
-        detail=detail,
-        instance=request.url.path,
-        errors=[ProblemField(field=e.field, expected=e.expected, got=e.got) for e in errors],
+        detail=clean(detail),
+        instance=clean(request.url.path),
+        errors=[
+            ProblemField(field=clean(e.field), expected=clean(e.expected), got=None if e.got is None else clean(e.got))
+            for e in errors
+        ],
     )
     body = orjson.dumps(problem.model_dump(), default=str)
     return Response(b"" if request.method == "HEAD" else body, status, headers, MEDIA_TYPE)

@@ -9,6 +9,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
 
 # IPv6 prefixes that embed an IPv4 address, by RFC 6052 (NAT64).
+_COMPATIBLE = ipaddress.ip_network("::/96")  # the deprecated form ::a.b.c.d of RFC 4291
+# Assigned for protocols (RFC 6890); Python regards some of these addresses as public.
+_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -58,7 +61,7 @@ def inside(address: Address, network: Network) -> bool:
 
 def is_public(address: Address) -> bool:
     """Whether an address, and each address that it embeds, is public."""
-    return all(one.is_global and not one.is_multicast for one in _meanings(address))
+    return all(one.is_global and not one.is_multicast and not inside(one, _PROTOCOLS) for one in _meanings(address))
 
 
 def _meanings(address: Address) -> list[Address]:
@@ -73,6 +76,6 @@ def _meanings(address: Address) -> list[Address]:
         inner.append(address.sixtofour)
     if address.teredo is not None:
         inner.extend(address.teredo)
-    if address in _NAT64:
+    if address in _NAT64 or address in _COMPATIBLE:
         inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return inner

@@ -1,0 +1,25 @@
+"""Input that once caused an internal error is refused with a reason."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.service.web.world import event, lines
+
+
+@pytest.mark.parametrize("field", ["cause", "side", "note", "category"])
+def test_a_lone_surrogate_has_an_answer(client: TestClient, field: str) -> None:
+    client.post("/api/v1/events", content=lines(event("1")))
+    body = b'{"kind": "correct", "side": "user", "' + field.encode() + b'": "\\ud800"}'
+    answer = client.post("/api/v1/failures/1/feedback", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize("nested", ["a = " + "[" * 90_000, "a = " + "{a=" * 40_000, "[" + "a." * 50_000 + "a]\nb=1"])
+def test_a_nested_policy_is_refused(client: TestClient, nested: str) -> None:
+    answer = client.post("/api/v1/policy:replay", json={"policy": nested})
+    assert answer.status_code == 422, answer.text[:300]
+
+
+def test_a_lone_surrogate_in_an_address_has_an_answer(client: TestClient) -> None:
+    for path in ("/api/v1/failures?cause=%ED%A0%80", "/failures?cause=%ED%A0%80", "/api/v1/nothing/%ED%A0%80"):
+        assert client.get(path).status_code < 500
