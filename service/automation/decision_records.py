@@ -83,6 +83,7 @@ def past_decisions(rows: Iterable[StoredDecision]) -> Iterator[PastDecision]:
             made=row.made,
             outcome=row.outcome,  # type: ignore[arg-type] # as stored
             gpu_hours=row.gpu_hours,
+            rescued=row.rescued,
         )
 
 

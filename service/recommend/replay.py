@@ -28,7 +28,7 @@ class PastDecision:
     """One stored decision.
 
     `outcome` is the result of its resubmit, None if there was none or its end is not known; `gpu_hours` are those of
-    the resubmitted run, None if not known. `made`: the resubmit happened.
+    the resubmitted run, None if not known. `rescued`: the GPU-hours that it rescued. `made`: the resubmit happened.
     """
 
     failure_id: int
@@ -44,6 +44,7 @@ class PastDecision:
     made: bool = False
     outcome: Outcome | None = None
     gpu_hours: float | None = None
+    rescued: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ class ChangedDecision:
 class ReplayComparison:
     """The changes. `more` and `fewer` count resubmits; GPU-hours are those of runs with a recorded end.
 
-    `saved`: of resubmits that failed and would not happen. `lost`: of resubmits that helped and would not happen.
+    `saved`: of resubmits that failed and would not happen. `lost`: rescued by resubmits that would not
+    happen.
     `unknown_more`: additional resubmits, whose outcome is unknown. `unknown_fewer`: dropped resubmits with unknown end
     or size.
     """
@@ -157,7 +159,7 @@ def _fewer(found: ReplayComparison, past: PastDecision) -> None:
         found.saved_gpu_hours += past.gpu_hours
     elif past.outcome in HELPED:
         found.helped_lost += 1
-        found.lost_gpu_hours += past.gpu_hours
+        found.lost_gpu_hours += past.rescued
 
 
 def merged(parts: Iterable[ReplayComparison], *, shown: int = SHOWN) -> ReplayComparison:

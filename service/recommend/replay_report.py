@@ -21,7 +21,7 @@ def rows(found: ReplayComparison) -> list[tuple[str, str]]:
         ("resubmits more", f"{found.more:,} (how they would have ended is not known)"),
         ("resubmits fewer", f"{found.fewer:,}"),
         ("… of them failed in fact", f"{found.failed_avoided:,}: {found.saved_gpu_hours:,.1f} GPU-hours saved"),
-        ("… of them helped in fact", f"{found.helped_lost:,}: {found.lost_gpu_hours:,.1f} GPU-hours of work lost"),
+        ("… of them helped in fact", f"{found.helped_lost:,}: {found.lost_gpu_hours:,.1f} GPU-hours not rescued"),
         ("… of them end not known", f"{found.unknown_fewer:,}"),
     ]
 

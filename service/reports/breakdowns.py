@@ -13,6 +13,9 @@ from service.reports.weekly_facts import Amount, Facts
 # Zhang et al., ICSE 2020, abstract: shares of 4,960 failures.
 INTERACTION, INTERACTION_SHARE = "Execution Environment", 0.480
 SPECIFIC, SPECIFIC_SHARE = "Deep Learning Specific", 0.135
+# The numbers of cases that the papers' shares are of: Gao et al. 2023, Zhang et al. 2020, Liu et al. 2023.
+CASES = {"cause": 360, "category": 4_960, "symptom": 637}
+_CHANCE = 0.05
 _COLUMNS = ("jobs", "share (95 %)", "GPU-hours", "paper", "note")
 _NUMERIC = (True, True, True, True, False)
 DIFFERS = {1: "more here than in the paper", -1: "less here than in the paper", 0: ""}
@@ -27,12 +30,11 @@ def title(code: str) -> str:
     return code
 
 
-def compare_share(count: int, of: int, published: float | None) -> int:
-    """1 if the share's 95 % interval lies above the published share, -1 if below, 0 if it contains it."""
-    part = intervals.share(count, of)
-    if part is None or published is None:
+def compare_share(count: int, of: int, published: float | None, cases: int) -> int:
+    """1 if the share is significantly larger than the published share of `cases`, -1 if smaller, 0 otherwise."""
+    if published is None:
         return 0
-    return 1 if part.low > published else -1 if part.high < published else 0
+    return intervals.differs(intervals.share(count, of), intervals.share_of(published, cases))
 
 
 def causes(facts: Facts, failed: int, texts: Mapping[str, str]) -> Section:
@@ -55,9 +57,9 @@ def categories(facts: Facts, texts: Mapping[str, str]) -> Section:
     ):
         count = _of_dimension(facts.categories, dimension)
         notes[name] = percent(count / of)
-        note = DIFFERS[compare_share(count, of, published)]
+        note = DIFFERS[compare_share(count, of, published, CASES["category"])]
         notes[f"{name}_note"] = f"; {note}" if note else ""
-    return Section(made.key, made.title, (texts["intro"].format(**notes),), made.table, made.empty)
+    return Section(made.key, made.title, (made.paragraphs[0].format(**notes),), made.table, made.empty)
 
 
 def symptoms(facts: Facts, texts: Mapping[str, str]) -> Section:
@@ -145,8 +147,10 @@ def _section(
                 Cell("–" if part is None else f"{percent(part.value)} ({percent(part.low)} to {percent(part.high)})"),
                 Cell(gpu_hours(amount.gpu_hours)),
                 Cell(percent(published)),
-                Cell(DIFFERS[compare_share(amount.failures, of, published)]),
+                Cell(DIFFERS[compare_share(amount.failures, of, published, CASES[name])]),
             )
         )
     table = Table((name, *_COLUMNS), (False, *_NUMERIC), tuple(rows))
-    return Section(key, texts["title"], (texts["intro"],), table, texts["empty"])
+    made = sum(entry.share is not None for entry in axis.values()) + (2 if name == "category" else 0)
+    compared = texts["compared"].format(made=made, chance=number(made * _CHANCE, 1))
+    return Section(key, texts["title"], (texts["intro"].replace("{compared}", compared),), table, texts["empty"])

@@ -25,6 +25,10 @@ def wording() -> Mapping[str, Any]:
     return tomllib.loads(files("service.reports").joinpath("wording.toml").read_text(encoding="utf-8"))
 
 
+def _axis_texts(key: str) -> Mapping[str, str]:
+    return {**wording()["section"][key], **wording()["papers"]}
+
+
 def build(facts: Facts) -> Report:
     """The report of a week. The same facts give the same report."""
     this = facts.weeks[-1]
@@ -47,17 +51,17 @@ def build(facts: Facts) -> Report:
         trust=tuple(_trust(facts)),
         sections=(
             sides(this, changes, wording()["section"]["sides"]),
-            breakdowns.causes(facts, this.failed, wording()["section"]["causes"]),
-            breakdowns.categories(facts, wording()["section"]["categories"]),
-            breakdowns.symptoms(facts, wording()["section"]["symptoms"]),
+            breakdowns.causes(facts, this.failed, _axis_texts("causes")),
+            breakdowns.categories(facts, _axis_texts("categories")),
+            breakdowns.symptoms(facts, _axis_texts("symptoms")),
             breakdowns.mitigations(facts, wording()["section"]["mitigations"]),
-            _group_section("new", [one for one in facts.groups if one.last_before is None]),
-            _group_section("regressed", [one for one in facts.groups if _came_back(one, facts)]),
-            _group_section("costliest", [one for one in facts.groups if one.amount.gpu_hours > 0]),
+            _group_section("new", [one for one in facts.groups if one.last_before is None], facts),
+            _group_section("regressed", [one for one in facts.groups if _came_back(one, facts)], facts),
+            _group_section("costliest", [one for one in facts.groups if one.amount.gpu_hours > 0], facts),
             _nodes(facts),
             _incidents(facts, zone),
             _automation(facts),
-            _group_section("environment", facts.environment),
+            _group_section("environment", facts.environment, facts),
         ),
         figures=_figures(facts, this),
     )
@@ -155,7 +159,8 @@ def _came_back(group: GroupFacts, facts: Facts) -> bool:
     return group.last_before is not None and (facts.since - group.last_before).days >= QUIET_DAYS
 
 
-def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
+def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Section:
+    zone = ZoneInfo(facts.zone)
     texts = wording()["section"][key]
     rows = tuple(
         (
@@ -165,15 +170,15 @@ def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
             Cell(number(one.amount.failures)),
             Cell(number(one.users)),
             Cell(gpu_hours(one.amount.gpu_hours)),
-            Cell(f"{one.first_seen:%Y-%m-%d}"),
+            Cell(f"{one.first_seen.astimezone(zone):%Y-%m-%d}"),
         )
-        for one in list(groups)[:LISTED]
+        for one in groups[:LISTED]
     )
     intro = texts.get("intro", "").format(quiet=QUIET_DAYS)
     return Section(
         key,
         texts["title"],
-        (intro,) if intro else (),
+        tuple(filter(None, (intro, _more(len(groups), cut=facts.groups_cut)))),
         Table(
             ("first evidence line", "side", "cause", "jobs", "users", "GPU-hours", "first seen"),
             (False, False, False, True, True, True, False),
@@ -181,6 +186,14 @@ def _group_section(key: str, groups: Iterable[GroupFacts]) -> Section:
         ),
         texts["empty"],
     )
+
+
+def _more(found: int, *, cut: bool = False) -> str:
+    """How many entries a list leaves out; `cut`: there may be others that were not read."""
+    if found <= LISTED:
+        return ""
+    text: str = wording()["list"]["at_least" if cut else "more"]
+    return text.format(listed=LISTED, more=number(found - LISTED))
 
 
 def _nodes(facts: Facts) -> Section:
@@ -197,8 +210,8 @@ def _nodes(facts: Facts) -> Section:
     return Section(
         "nodes",
         texts["title"],
-        (texts["intro"],),
-        Table(("node", "times the fleet's rate (95 %)", "failures", "hours of work"), (False, True, True, True), rows),
+        tuple(filter(None, (texts["intro"], _more(len(facts.nodes))))),
+        Table(("node", "times the fleet's rate (90 %)", "failures", "hours of work"), (False, True, True, True), rows),
         texts["empty"],
     )
 

@@ -12,6 +12,7 @@ from service.reports.weekly_facts import (
     Amount,
     AutomationFacts,
     Cluster,
+    CostCell,
     Facts,
     GroupFacts,
     IncidentFacts,
@@ -53,7 +54,19 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             causes=_amounts(weekly.breakdown(since, until, "cause")),
             categories=_amounts(weekly.breakdown(since, until, "category")),
             symptoms=_amounts(weekly.breakdown(since, until, "symptom")),
-            groups=tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS)),
+            groups=(groups := tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS))),
+            cells=tuple(
+                CostCell(
+                    row.fingerprint,
+                    row.cluster,
+                    row.suspect_node,
+                    (row.category or "").startswith("EE."),
+                    row.jobs,
+                    row.lost,
+                )
+                for row in weekly.cells(since, until)
+            ),
+            groups_cut=len(groups) >= GROUPS,
             environment=tuple(
                 _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)
             ),

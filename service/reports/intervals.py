@@ -28,10 +28,11 @@ class Interval:
 
 def share(count: int, of: int, design_effect: float = 1.0) -> Interval | None:
     """Wilson's interval of a share; None if `of` is 0. Clustered counts have a `design_effect` above 1 (Kish 1965)."""
-    if of <= 0:
-        return None
-    p = count / of
-    size = of / design_effect
+    return None if of <= 0 else share_of(count / of, of / design_effect)
+
+
+def share_of(p: float, size: float) -> Interval:
+    """Wilson's interval of a share `p` of `size` > 0 cases."""
     middle = (p + Z * Z / (2 * size)) / (1 + Z * Z / size)
     half = Z * sqrt(p * (1 - p) / size + Z * Z / (4 * size * size)) / (1 + Z * Z / size)
     # Rounding must not put a share of 0 or 1 outside its own interval.

@@ -1,68 +1,92 @@
-"""The three actions for next week that would save most."""
+"""The three actions for next week that would save most; no failure counts for two of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from service.formatting import gpu_hours, number
 from service.reports.document import Todo
-from service.reports.weekly_facts import Facts
+from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 
 MOST = 3
 _HEADLINE = 120  # characters
 
 
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """An action, the failures that it prevents, and the share of them that it prevents."""
+
+    title: str
+    href: str
+    covers: Callable[[CostCell], bool]
+    reckoned: Callable[[int, float], str]  # of the failures and GPU-hours that are left
+    share: float = 1.0
+
+    def left(self, cells: list[CostCell]) -> tuple[float, float, int]:
+        """GPU-hours saved, and the GPU-hours and failures they are a share of."""
+        own = [cell for cell in cells if self.covers(cell)]
+        hours, failures = sum(cell.gpu_hours for cell in own), sum(cell.failures for cell in own)
+        return hours * self.share, hours, failures
+
+
 def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
-    """The three actions that would save most GPU-hours (then most failed jobs) in a week like this."""
-    found: list[tuple[float, int, Todo]] = []
+    """The actions that would save most GPU-hours (then most failed jobs) in a week like this, one after the other.
 
-    def add(title: str, hours: float, failures: int, reckoned: str, href: str) -> None:
-        gain = (
-            texts["gain"].format(gain=gpu_hours(hours))
-            if hours > 0
-            else texts["jobs"].format(failures=number(failures))
-        )
-        found.append((hours, failures, Todo(title, round(hours, 2), gain, reckoned, href)))
+    Each counts only the failures that no action before it covers, so that the savings can be added up.
+    """
+    actions, cells, made = list(_actions(facts, texts)), list(facts.cells), list[Todo]()
+    while actions and len(made) < MOST:
+        best = min(actions, key=lambda one: (*(-value for value in one.left(cells)), one.title))
+        saved, hours, failures = best.left(cells)
+        if not failures:
+            break
+        jobs = texts["jobs"].format(failures=number(failures))
+        gain = texts["gain"].format(gain=gpu_hours(saved)) if saved > 0 else jobs
+        made.append(Todo(best.title, round(saved, 2), gain, best.reckoned(failures, hours), best.href))
+        cells = [cell for cell in cells if not best.covers(cell)]
+        actions.remove(best)
+    return tuple(made)
 
-    environment = {group.fingerprint for group in facts.environment}
+
+def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
     for group in facts.groups:
-        if group.fingerprint in environment:
-            continue
-        headline = group.headline[:_HEADLINE] or group.fingerprint
-        add(
-            texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
-            group.amount.gpu_hours,
-            group.amount.failures,
-            texts["group_reckoned"].format(
-                failures=_many(group.amount.failures, "failure"), users=_many(group.users, "user")
-            ),
-            f"/failures?group={quote(group.fingerprint, safe='')}",
-        )
+        if not group.resolved:
+            yield _of_group(group, texts)
     for node in facts.nodes:
-        add(
-            texts["node"].format(node=node.node),
-            node.gpu_hours * (1 - 1 / node.ratio) if node.ratio > 1 else 0.0,
-            round(node.failures),
-            texts["node_reckoned"].format(
-                lost=gpu_hours(node.gpu_hours),
-                ratio=number(node.ratio, 1),
-                low=number(node.low, 1),
-                high=number(node.high, 1),
-            ),
-            f"/nodes/{quote(node.cluster, safe='')}/{quote(node.node, safe='')}",
-        )
-    missing = [amount for code, amount in facts.categories.items() if code.startswith("EE.")]
-    failures = sum(amount.failures for amount in missing)
-    if failures:
-        add(
-            texts["environment"],
-            sum(amount.gpu_hours for amount in missing),
-            failures,
-            texts["environment_reckoned"].format(failures=number(failures)),
-            "/failures?category=EE.1",
-        )
-    found.sort(key=lambda one: (-one[0], -one[1], one[2].title))
-    return tuple(one for _, _, one in found[:MOST])
+        if node.ratio > 1:
+            yield _of_node(node, texts)
+    yield _Action(
+        texts["environment"],
+        "/failures?category=EE.1",
+        lambda cell: cell.environment,
+        lambda failures, _hours: texts["environment_reckoned"].format(failures=number(failures)),
+    )
+
+
+def _of_group(group: GroupFacts, texts: Mapping[str, Any]) -> _Action:
+    headline = group.headline[:_HEADLINE] or group.fingerprint
+    members = {group.fingerprint, *group.merged}
+    return _Action(
+        texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
+        f"/failures?group={quote(group.fingerprint, safe='')}",
+        lambda cell: cell.group in members and not cell.environment,
+        lambda failures, _hours: texts["group_reckoned"].format(
+            failures=_many(failures, "failure"), users=_many(group.users, "user")
+        ),
+    )
+
+
+def _of_node(node: NodeFacts, texts: Mapping[str, Any]) -> _Action:
+    return _Action(
+        texts["node"].format(node=node.node),
+        f"/nodes/{quote(node.cluster, safe='')}/{quote(node.node, safe='')}",
+        lambda cell: (cell.cluster, cell.node) == (node.cluster, node.node) and not cell.environment,
+        lambda _failures, hours: texts["node_reckoned"].format(
+            lost=gpu_hours(hours), ratio=number(node.ratio, 1), low=number(node.low, 1), high=number(node.high, 1)
+        ),
+        1 - 1 / node.ratio,
+    )
 
 
 def _many(count: int, what: str) -> str:

@@ -63,7 +63,10 @@ class WeekCounts:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """One group (fingerprint) in the week. `first_seen` and `last_before` are over all time; the latter None: new."""
+    """One group in the week. `first_seen` and `last_before` are over all time; the latter None: new.
+
+    `merged`: further fingerprints that people merged into it. `resolved`: a person resolved it, and it did not return.
+    """
 
     fingerprint: str
     failure_id: int
@@ -74,6 +77,8 @@ class GroupFacts:
     users: int
     first_seen: datetime
     last_before: datetime | None
+    merged: tuple[str, ...] = ()
+    resolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,18 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CostCell:
+    """Failures that share a group, a suspect node (with its cluster) and whether the environment differed."""
+
+    group: str
+    cluster: str
+    node: str | None
+    environment: bool
+    failures: int
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentFacts:
     """An incident that was open in the week."""
 
@@ -108,8 +125,8 @@ class IncidentFacts:
 class AutomationFacts:
     """What automatic resubmission did: requests by state, outcomes by kind, and the GPU-hours behind them.
 
-    `rescued_gpu_hours` is what the failed attempts of the jobs that then succeeded had held; `wasted_gpu_hours` what
-    the resubmitted jobs that failed again lost.
+    `rescued_gpu_hours` is defined in `service.requests.rescued`; `wasted_gpu_hours` is what the resubmitted jobs that
+    failed again lost.
     """
 
     by_state: Mapping[str, int] = field(default_factory=dict)
@@ -146,6 +163,8 @@ class Facts:
 
     The breakdowns are of the week's failed jobs by code; what has none is left out. `resubmitted_by_people`: jobs that
     ended in the week and say themselves that they repeat an earlier one, without a request of this service.
+    `cells` split the week's failures, so that the savings of two actions never count a failure twice.
+    `groups_cut`: the week has more groups than were read.
     `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
 
@@ -159,6 +178,8 @@ class Facts:
     categories: Mapping[str, Amount] = field(default_factory=dict)
     symptoms: Mapping[str, Amount] = field(default_factory=dict)
     groups: tuple[GroupFacts, ...] = ()
+    groups_cut: bool = False
+    cells: tuple[CostCell, ...] = ()
     environment: tuple[GroupFacts, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()

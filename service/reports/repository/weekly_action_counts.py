@@ -10,6 +10,7 @@ from service.failures.tables import failures
 from service.feedback.tables import audits, feedback
 from service.incidents.tables import incidents
 from service.jobs.tables import jobs
+from service.requests.rescued import gpu_hours_rescued
 from service.requests.tables import requests
 from service.sql.types import utc
 
@@ -18,7 +19,7 @@ from service.sql.types import utc
 class Automated:
     """Automatic requests made in a period by state, outcomes known in it by kind, and the GPU-hours behind these.
 
-    `rescued`: what the failed attempts of jobs had held that then went well; `wasted`: lost by those that failed again.
+    `rescued`: see `service.requests.rescued`; `wasted`: lost by the resubmitted jobs that failed again.
     `retracted`: carried out on a verdict that was later retracted.
     """
 
@@ -64,7 +65,6 @@ class WeeklyActionCountReader:
             select(
                 requests.c.outcome,
                 func.count().label("many"),
-                func.coalesce(func.sum(requests.c.gpu_hours), 0.0).label("held"),
                 func.coalesce(func.sum(again.c.gpu_hours_lost), 0.0).label("lost"),
             )
             .select_from(requests.outerjoin(again, again.c.id == requests.c.outcome_attempt_id))
@@ -74,9 +74,26 @@ class WeeklyActionCountReader:
         return Automated(
             {row.state: row.many for row in states},
             {row.outcome: row.many for row in ended},
-            sum(row.held for row in ended if row.outcome == "succeeded"),
+            self._rescued(since, until),
             sum(row.lost for row in ended if row.outcome in FAILED),
             sum(int(row.retracted) for row in states if row.state == "done"),
+        )
+
+    def _rescued(self, since: datetime, until: datetime) -> float:
+        rows = self._connection.execute(
+            select(requests.c.outcome, jobs.c.gpus, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpu_hours_lost)
+            .select_from(requests.join(jobs, jobs.c.id == requests.c.attempt_id))
+            .where(requests.c.outcome_at >= since, requests.c.outcome_at < until, requests.c.outcome == "succeeded")
+        )
+        return sum(
+            gpu_hours_rescued(
+                row.outcome,
+                gpus=row.gpus,
+                started_at=row.started_at,
+                ended_at=row.ended_at,
+                gpu_hours_lost=row.gpu_hours_lost,
+            )
+            for row in rows
         )
 
     def incidents(self, since: datetime, until: datetime) -> tuple[WeekIncident, ...]:

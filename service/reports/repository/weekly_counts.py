@@ -1,6 +1,6 @@
 """Counts of the weekly report, derived from rows. Every query reads one period by the index on `ended_at`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -174,6 +174,12 @@ class WeeklyCountReader:
             self._group(row, since)
             for row in sorted(found.values(), key=lambda row: (-row.lost, -row.jobs, row.newest))
         )
+
+    def cells(self, since: datetime, until: datetime) -> Iterator[Row[Any]]:
+        """The failures of a period by fingerprint, cluster, suspect node and category, with `jobs` and `lost`."""
+        keys = (failures.c.fingerprint, failures.c.cluster, failures.c.suspect_node, failures.c.category)
+        counted = select(*keys, *_sums(_LOST)).where(*_failed(utc(since), utc(until)))
+        yield from self._connection.execute(counted.group_by(*keys))
 
     def silent_hours(self, since: datetime, until: datetime) -> tuple[datetime, ...]:
         """The hours of a period in which no job ended."""

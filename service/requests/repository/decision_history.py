@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, select
 from service.failures.tables import failures, logs, verdicts
 from service.jobs.repository.row_mapping import nodes_of
 from service.jobs.tables import jobs
+from service.requests.rescued import gpu_hours_rescued
 from service.requests.tables import advices, requests
 from service.sql.packing import unpack
 from service.sql.types import utc
@@ -24,8 +25,8 @@ class StoredDecision:
     """One decision, with the attempt that opened the failure.
 
     `body` is the verdict/1 of that version, None if retention removed it; `event` is the stored part of the event;
-    `made`:
-    the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run.
+    `made`: the resubmit was carried out; `outcome` and `gpu_hours` are those of the resubmitted run; `rescued`: see
+    `service.requests.rescued`.
     """
 
     failure_id: int
@@ -46,6 +47,7 @@ class StoredDecision:
     made: bool
     outcome: str | None
     gpu_hours: float | None
+    rescued: float
 
 
 class DecisionReader:
@@ -81,6 +83,7 @@ class DecisionReader:
                 jobs.c.nodes,
                 jobs.c.started_at,
                 jobs.c.ended_at,
+                jobs.c.gpu_hours_lost,
                 requests.c.result,
                 requests.c.outcome,
                 requests.c.outcome_attempt_id,
@@ -142,4 +145,11 @@ def _stored_decision(row: Row[Any], spent: Mapping[int, float]) -> StoredDecisio
         made=row.result in _MADE,
         outcome=row.outcome,
         gpu_hours=spent.get(row.outcome_attempt_id),
+        rescued=gpu_hours_rescued(
+            row.outcome,
+            gpus=row.gpus,
+            started_at=row.started_at,
+            ended_at=row.ended_at,
+            gpu_hours_lost=row.gpu_hours_lost,
+        ),
     )

@@ -39,7 +39,7 @@ class More(BaseModel):
 
 
 class GpuHours(BaseModel):
-    """GPU-hours of omitted resubmissions with a known outcome: saved if they failed, lost if they helped."""
+    """GPU-hours of omitted resubmissions with a known outcome: saved if they failed, lost if they had rescued any."""
 
     saved: float
     lost: float

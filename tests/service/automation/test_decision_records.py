@@ -53,7 +53,13 @@ def test_the_current_policy_changes_nothing_and_a_stricter_one_does(here: World,
 
 
 def test_the_outcome_of_a_resubmit_gives_its_gain_or_loss(here: World, store: Store) -> None:
-    [failure_id] = [one.failure_id for one in here.tell(job("1", XID)).events]
+    failed = here.clock.at
+    run = {
+        "gpus": 8,
+        "started_at": (failed - timedelta(hours=3)).isoformat(),
+        "checkpoint": {"at": (failed - timedelta(hours=1)).isoformat(), "step": 100},
+    }
+    [failure_id] = [one.failure_id for one in here.tell(job("1", XID, at=failed, **run)).events]
     [lease] = here.lease()
     here.done(lease, new_job_id="1-again")
     here.wait(hours=3)
@@ -62,8 +68,12 @@ def test_the_outcome_of_a_resubmit_gives_its_gain_or_loss(here: World, store: St
     with store.reading() as reading:
         [past] = decision_records.past_decisions(reading.decision_history.read(failure_id or 0, failure_id or 0))
     assert (past.made, past.outcome, past.gpu_hours) == (True, "succeeded", 16.0)
+    before_checkpoint = 8 * 2.0  # GPUs x hours that a start from the beginning would repeat
     found = compare([past], rules(SHY))
-    assert (found.helped_lost, found.lost_gpu_hours) == (1, 16.0)
+    assert (found.helped_lost, found.lost_gpu_hours) == (1, before_checkpoint)
+    with store.reading() as reading:
+        done = reading.weekly_action_counts.automated(failed, here.clock.at + timedelta(days=1))
+    assert (done.by_outcome, done.rescued) == ({"succeeded": 1}, before_checkpoint)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

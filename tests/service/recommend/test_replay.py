@@ -36,6 +36,7 @@ def past(number: int = 1, facts: Facts = ONE_RESUBMIT, outcome: Outcome | None =
         made=outcome is not None,
         outcome=outcome,
         gpu_hours=8.0 if outcome else None,
+        rescued=5.0 if outcome == "succeeded" else 0.0,
         **more,
     )
 
@@ -50,7 +51,7 @@ def test_recorded_outcomes_give_gain_and_loss_of_dropped_resubmits() -> None:
     found = replay.compare([*history, past(5, verdict=TYPO)], STRICT)
     assert (found.changed, found.fewer, found.more) == (4, 4, 0)
     assert (found.failed_avoided, found.saved_gpu_hours) == (1, 8.0)
-    assert (found.helped_lost, found.lost_gpu_hours) == (1, 8.0)
+    assert (found.helped_lost, found.lost_gpu_hours) == (1, 5.0)
     assert found.unknown_fewer == 2
     assert found.kinds == {("resubmit_after (act)", "stop"): 4}
     assert "resubmits of this job" in found.shown[0].reasons[-1]

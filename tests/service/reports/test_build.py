@@ -1,9 +1,10 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+from service.reports.breakdowns import compare_share
 from service.reports.build import build
 from service.reports.document import Report, Section, from_wire
-from service.reports.weekly_facts import Amount, WeekCounts
+from service.reports.weekly_facts import Amount, CostCell, WeekCounts
 from tests.service.reports.sample_facts import SINCE, facts, group, week
 
 
@@ -37,7 +38,9 @@ def test_the_first_week_has_no_comparison() -> None:
 
 def test_an_empty_week_says_so_and_claims_nothing() -> None:
     empty = WeekCounts("2026-W47", 0, 0, Amount())
-    report = build(replace(facts(empty), causes={}, categories={}, symptoms={}, groups=(), nodes=(), incidents=()))
+    report = build(
+        replace(facts(empty), causes={}, categories={}, symptoms={}, groups=(), nodes=(), incidents=(), cells=())
+    )
     assert report.sentences == ("No job ended in this week.",)
     assert report.todo == ()
     assert rows(report, "sides") == rows(report, "causes") == []
@@ -71,7 +74,14 @@ def test_the_three_actions_that_save_most_are_listed() -> None:
 
 
 def test_without_known_gpu_hours_actions_are_ordered_by_jobs() -> None:
-    report = build(replace(facts(), groups=(group(1, hours=0),), nodes=(), categories={}))
+    report = build(
+        replace(
+            facts(),
+            groups=(group(1, hours=0),),
+            nodes=(),
+            cells=(CostCell("1:1", "orion", None, False, 4, 0.0),),
+        )
+    )
     assert "4 failed jobs" in report.todo[0].gain
 
 
@@ -87,3 +97,51 @@ def test_a_report_round_trips_through_its_wire_format() -> None:
     report = build(facts())
     assert from_wire(report.to_wire()) == report
     assert build(facts()) == report
+
+
+def test_no_failure_counts_for_two_actions() -> None:
+    cells = (
+        CostCell("1:1", "orion", "gpu018", False, 6, 90.0),  # of group 1, on the suspect node
+        CostCell("1:1", "orion", None, False, 2, 10.0),
+        CostCell("1:2", "orion", "gpu018", False, 3, 40.0),
+        CostCell("1:2", "orion", None, True, 1, 5.0),  # of group 2, a missing file
+    )
+    todo = build(replace(facts(), cells=cells)).todo
+    assert [one.gpu_hours for one in todo] == [100.0, 40.0, 5.0]
+    assert sum(one.gpu_hours for one in todo) <= sum(one.gpu_hours for one in cells)
+
+
+def test_resolved_groups_are_no_actions_and_merged_ones_are_one_action() -> None:
+    cells = tuple(CostCell(f"1:{number}", "orion", None, False, 1, 10.0) for number in (1, 2, 3))
+    groups = (replace(group(1, hours=20), merged=("1:2",)), replace(group(3, hours=10), resolved=True))
+    todo = build(replace(facts(), cells=cells, groups=groups, nodes=())).todo
+    assert [one.gpu_hours for one in todo] == [20.0]
+
+
+def test_a_list_says_how_many_entries_it_leaves_out() -> None:
+    many = tuple(group(number, hours=20 - number) for number in range(13))
+    report = build(replace(facts(), groups=many))
+    assert len(rows(report, "new")) == 10
+    assert "there are 3 more" in " ".join(section(report, "new").paragraphs)
+    assert "at least 3 more" in " ".join(
+        section(build(replace(facts(), groups=many, groups_cut=True)), "new").paragraphs
+    )
+
+
+def test_dates_are_in_the_time_zone_of_the_report() -> None:
+    late = replace(group(1, hours=5), first_seen=datetime(2026, 11, 19, 23, 30, tzinfo=UTC))
+    assert rows(build(replace(facts(), groups=(late,))), "new")[0][6] == "2026-11-20"
+
+
+def test_comparisons_with_the_papers_use_both_intervals_and_are_counted() -> None:
+    report = build(replace(facts(), causes={"HW.GPU.1": Amount(3, 1, 1)}))
+    compared = sum(row[4] != "–" for row in rows(report, "causes"))
+    assert f"{compared} shares are compared" in section(report, "causes").paragraphs[0]
+    assert compare_share(30, 100, 0.2, cases=10_000) == 1
+    assert compare_share(30, 100, 0.2, cases=50) == 0
+
+
+def test_the_interval_of_a_node_is_labelled_90_percent() -> None:
+    table = section(build(facts()), "nodes").table
+    assert table is not None
+    assert "(90 %)" in table.columns[1]
