@@ -209,6 +209,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         ),
         f"{API}/resubmissions/{{request_id}}": (f"{API}/resubmissions/{at.request}",),
         "/model": ("/model",),
+        "/signatures": ("/signatures",),
         f"{API}/models": (f"{API}/models",),
         "/feedback": ("/feedback",),
         f"{API}/feedback": (f"{API}/feedback",),

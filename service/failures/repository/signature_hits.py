@@ -11,7 +11,7 @@ from service.failures.tables import failures, verdicts
 from service.sql.packing import unpack
 from service.sql.types import utc
 
-MOST: Final = 20_000  # failures that are read: about two seconds (judgement)
+MOST = 10_000  # failures that are read: about a second, and the result is cached (judgement)
 _PORTION: Final = 500
 
 
@@ -40,8 +40,9 @@ class SignatureHitReader:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def count(self, since: datetime, most: int = MOST) -> HitCounts:
-        """Count the hits in the newest `most` failures that ended since a time, by their current verdicts."""
+    def count(self, since: datetime, most: int | None = None) -> HitCounts:
+        """Count the hits in the newest `most` (default: `MOST`) failures since a time, by their current verdicts."""
+        most = MOST if most is None else most
         hits: dict[str, SignatureHits] = {}
         read = 0
         ids = self._newest(since, most + 1)

@@ -21,7 +21,18 @@ from tests.service.sample_rows import job, put
 from tests.service.web.world import make_world
 
 API = "/api/v1"
-PAGES = ("/", "/failures", "/groups", "/incidents", "/nodes", "/automation", "/model", "/dead-letters", "/deliveries")
+PAGES = (
+    "/",
+    "/failures",
+    "/groups",
+    "/incidents",
+    "/nodes",
+    "/automation",
+    "/model",
+    "/signatures",
+    "/dead-letters",
+    "/deliveries",
+)
 LISTS = ("failures", "groups", "incidents", "nodes", "dead-letters", "resubmissions", "reports")
 EARLIER = sorted(
     script.revision

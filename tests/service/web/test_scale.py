@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, event
 from service.clock import SystemClock
 from service.db.all_tables import metadata
 from service.db.session import Store
-from service.failures.repository import facets
+from service.failures.repository import facets, signature_hits
 from service.failures.repository import listing as failure_listing
 from service.groups.repository import listing as group_listing
 from service.sql import bounded_count
@@ -82,6 +82,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (group_listing, "WINDOW", 10),
         (group_listing, "FEW", 5),
         (bounded_count, "COUNT_LIMIT", 100),
+        (signature_hits, "MOST", 200),
     ):
         monkeypatch.setattr(module, name, value)
     monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
