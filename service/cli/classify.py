@@ -57,12 +57,12 @@ def _read(number: int, line: bytes, cluster: str | None) -> JobCompletion | _Ans
         event = parse(line, cluster=cluster)
     except UnreadableRecord as error:
         first = error.errors[0] if error.errors else None
-        told = {
+        details = {
             "field": first.field if first else "(whole object)",
             "expected": first.expected if first else error.reason,
             "got": first.got if first else None,
         }
-        return _Answer({"line": number, "error": told}, bad=True)
+        return _Answer({"line": number, "error": details}, bad=True)
     if isinstance(event, Skipped):
         return _Answer({"line": number, "skipped": event.reason})
     if event.status is Status.SUCCEEDED:

@@ -112,7 +112,7 @@ class Drain:
         limit = self._sending.give_up_after_s
         with self._store.unit_of_work() as work:
             return work.deliveries.give_up_older(
-                self._clock.now() - timedelta(seconds=limit), f"not told within {limit / 3600:g} hours"
+                self._clock.now() - timedelta(seconds=limit), f"not delivered within {limit / 3600:g} hours"
             )
 
     def deliver(self, name: str, stop: threading.Event | None = None) -> int:
@@ -185,7 +185,7 @@ class Drain:
             if outcome.kind == "sent":
                 work.deliveries.sent(self._owner, name, ids)
                 if target.digest_s:
-                    work.digests.told(name, together(part[0]))
+                    work.digests.record_sent(name, together(part[0]))
                 self._well(work.endpoints.put, state)
                 return True
             if outcome.kind == "refused":

@@ -95,7 +95,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     rng = fleet.rng
     by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
     for case in training_cases.packaged():
-        if len(said(case)) < LONGEST:
+        if len(log_text(case)) < LONGEST:
             by_cause[case.labels.best["cause"] or ""].append(case)
     causes = {code: entry.share or 0.1 for code, entry in taxonomy.load().causes.items() if by_cause[code]}
     # Failures recur on a platform: each cause uses only a few of its cases.
@@ -117,7 +117,7 @@ def compose(seed: int = 7) -> list[dict[str, Any]]:
     return [*fleet.contents, *jobs]
 
 
-def said(case: LabelledCase) -> str:
+def log_text(case: LabelledCase) -> str:
     """Return a case's logs as one text."""
     return "\n".join(str(log.get("tail", "")) for log in case.event.get("logs", ()))
 
@@ -125,24 +125,26 @@ def said(case: LabelledCase) -> str:
 def _stories(fleet: Fleet, by_cause: dict[str, list[LabelledCase]]) -> list[dict[str, Any]]:
     rng = fleet.rng
     hour = 3600
-    lemon = rng.choice([case for case in by_cause["HW.GPU.2"] if "Xid" in said(case) and "79" in said(case)])
+    lemon = rng.choice([case for case in by_cause["HW.GPU.2"] if "Xid" in log_text(case) and "79" in log_text(case)])
     outage = rng.choice(
-        [case for case in by_cause["SYS.5"] if "Stale file handle" in said(case) or "503" in said(case)]
+        [case for case in by_cause["SYS.5"] if "Stale file handle" in log_text(case) or "503" in log_text(case)]
     )
-    bug = rng.choice([case for case in by_cause["USER.1"] if "Traceback" in said(case) and "KeyError" in said(case)])
+    bug = rng.choice(
+        [case for case in by_cause["USER.1"] if "Traceback" in log_text(case) and "KeyError" in log_text(case)]
+    )
     # The faulty node: rare failures at first, then daily; long jobs, so that it has the highest cost.
     lost = [25, 21, 17, 13, 11, 9, 7, 6, 5, 4, 3.2, 2.4, 1.3, 0.8, 0.4, 0.1]
-    told = [fleet.failed(lemon, int(days * DAY_S) + 600, [LEMON], 10.0) for days in lost]
+    events = [fleet.failed(lemon, int(days * DAY_S) + 600, [LEMON], 10.0) for days in lost]
     # Last week's outage: failures of all teams within half an hour.
-    told += [fleet.failed(outage, 8 * DAY_S + rng.randint(0, 1800), (), 9.0) for _ in range(38)]
+    events += [fleet.failed(outage, 8 * DAY_S + rng.randint(0, 1800), (), 9.0) for _ in range(38)]
     # A bug of one user today.
     again = [fleet.failed(bug, 7 * hour - 900 * number) for number in range(6)]
     for one in again:
         one["job"] |= {"user": "hugo", "team": "language", "name": "llm-7b-sft"}
     # A failure group that reappears after more than two weeks.
     back = rng.choice(by_cause["SYS.1"])
-    told += [fleet.failed(back, int(days * DAY_S)) for days in (27, 26.5, 26, 25.8, 1.1, 0.6, 0.3)]
-    return told + again
+    events += [fleet.failed(back, int(days * DAY_S)) for days in (27, 26.5, 26, 25.8, 1.1, 0.6, 0.3)]
+    return events + again
 
 
 def main() -> None:

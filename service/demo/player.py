@@ -24,13 +24,13 @@ def stream() -> list[dict[str, Any]]:
     cases: list[tuple[bytes, list[str]]] = []
     jobs: list[dict[str, Any]] = []
     for line in zstandard.ZstdDecompressor().decompress(packed).splitlines():
-        told = orjson.loads(line)
-        if "job" not in told:
-            cases.append((orjson.dumps(told["case"]), told["nodes"]))
-        elif told["case"] is None:
-            jobs.append(told["job"])
+        entry = orjson.loads(line)
+        if "job" not in entry:
+            cases.append((orjson.dumps(entry["case"]), entry["nodes"]))
+        elif entry["case"] is None:
+            jobs.append(entry["job"])
         else:
-            jobs.append(_on(told["job"], *cases[told["case"]]))
+            jobs.append(_on(entry["job"], *cases[entry["case"]]))
     return jobs
 
 

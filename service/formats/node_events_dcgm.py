@@ -50,15 +50,15 @@ def read(obj: Mapping[str, Any], cluster: str | None) -> list[Mapping[str, Any]]
         text = f"Xid {number}: {field_reading.text(obj, 'err_msg') or ''}".rstrip(": ")
         return [{**common, "kind": of_xid(number or 0), "text": text, "gpu": _index(obj.get("gpu"))}]
     violation = obj.get("policy_violation", obj.get("violation"))
-    told: Mapping[str, Any] = violation if isinstance(violation, dict) else {"condition": violation}
-    condition = str(told.get("condition") or told.get("type") or "").lower().removeprefix("dcgm_policy_cond_")
-    message = told.get("message") or obj.get("message") or obj.get("text")
+    details: Mapping[str, Any] = violation if isinstance(violation, dict) else {"condition": violation}
+    condition = str(details.get("condition") or details.get("type") or "").lower().removeprefix("dcgm_policy_cond_")
+    message = details.get("message") or obj.get("message") or obj.get("text")
     text = f"DCGM policy violation: {condition[:60]}" + (f": {message}" if message else "")
     if condition.startswith("xid"):
-        number = field_reading.whole(told, "errnum") or field_reading.whole(told, "value")
-        return [{**common, "kind": of_xid(number or 0), "text": f"{text} (Xid {number})", "gpu": _gpu(told, obj)}]
+        number = field_reading.whole(details, "errnum") or field_reading.whole(details, "value")
+        return [{**common, "kind": of_xid(number or 0), "text": f"{text} (Xid {number})", "gpu": _gpu(details, obj)}]
     kind = rules().policy.get(condition.split(" ")[0]) or of_text(text)
-    return [{**common, "kind": kind, "text": text, "gpu": _gpu(told, obj)}]
+    return [{**common, "kind": kind, "text": text, "gpu": _gpu(details, obj)}]
 
 
 def _from_health(body: Mapping[str, Any], common: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -99,8 +99,8 @@ def _walk(part: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], s
             yield here, inner, ""
 
 
-def _gpu(told: Mapping[str, Any], obj: Mapping[str, Any]) -> int | None:
-    return _index(told.get("gpu", told.get("gpu_id", obj.get("gpu", obj.get("gpu_id")))))
+def _gpu(details: Mapping[str, Any], obj: Mapping[str, Any]) -> int | None:
+    return _index(details.get("gpu", details.get("gpu_id", obj.get("gpu", obj.get("gpu_id")))))
 
 
 def _index(value: Any) -> int | None:

@@ -66,7 +66,7 @@ def parse(
 def parse_object(obj: Any, *, cluster: str | None = None) -> JobCompletion | Skipped:
     """Parse a record of decoded JSON; see `parse`."""
     _check_depth(obj)
-    return _read(_mended(obj), cluster, 0)
+    return _read(_repaired(obj), cluster, 0)
 
 
 def _decode(value: bytes) -> Any:
@@ -83,7 +83,7 @@ def _decode(value: bytes) -> Any:
     if value.count(b"{") + value.count(b"[") > _DEEPEST:
         _check_depth(obj)
     if b"\\u0000" in value:
-        return _mended(obj)
+        return _repaired(obj)
     return obj
 
 
@@ -102,7 +102,7 @@ def _check_depth(value: Any) -> None:
     raise field_reading.unreadable("(whole object)", f"JSON nested at most {_DEEPEST} levels deep")
 
 
-def _mended(value: Any) -> Any:
+def _repaired(value: Any) -> Any:
     """Replace null characters (invalid in PostgreSQL) and lone surrogates (invalid in UTF-8) by U+FFFD."""
     if isinstance(value, str):
         if "\x00" in value:
@@ -111,9 +111,9 @@ def _mended(value: Any) -> Any:
             value = _without_surrogates(value)
         return value
     if isinstance(value, dict):
-        return {_mended(key) if isinstance(key, str) else str(key): _mended(item) for key, item in value.items()}
+        return {_repaired(key) if isinstance(key, str) else str(key): _repaired(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_mended(item) for item in value]
+        return [_repaired(item) for item in value]
     return value
 
 

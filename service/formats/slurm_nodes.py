@@ -13,6 +13,7 @@ _LONGEST = 256 * 1024
 _BRACKETS_MOST = 8
 _NAME_LONGEST = 255  # a DNS name
 _BRACKET = re.compile(r"\[[^\[\]]*\]")
+_BROKEN_BRACKET = re.compile(r"\[[^\]]*\n")  # the library does not end on a line break between brackets
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
@@ -36,6 +37,8 @@ def expand_nodes(expression: str | None, field: str) -> tuple[str, ...]:
         raise wrong
     for part in _PART.findall(expression):
         if part.count("[") > _BRACKETS_MOST or len(_BRACKET.sub("", part)) > _NAME_LONGEST:
+            raise wrong
+        if _BROKEN_BRACKET.search(part):
             raise wrong
         if sum(int(high) - int(low) for low, high in _RANGE.findall(part)) > NODES_MOST:
             raise too_many

@@ -19,7 +19,7 @@ _NOWHERE = frozenset({"/dev/null", "(null)"})
 _BATCH_SCRIPT_STEP = "batch"
 _NO_TASK = 2**32 - 2
 # No record contains the restart count or the SLUID (from 25.11 on); job name, user and node may be absent.
-_NOT_TOLD = frozenset({"r", "S", "x", "u", "N"})
+_UNKNOWN_LETTERS = frozenset({"r", "S", "x", "u", "N"})
 
 
 def log_refs(record: Mapping[str, Any], *, job: int, user: str | None, nodes: Sequence[str]) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def expand(template: str, known: Mapping[str, str]) -> tuple[str, str | None]:
             return "%"
         value = known.get(letter)
         if value is None:
-            unknown = unknown or (f"%{letter}" if letter in _NOT_TOLD else None)
+            unknown = unknown or (f"%{letter}" if letter in _UNKNOWN_LETTERS else None)
             return hit[0]
         return value.rjust(min(int(width), _WIDEST), "0") if width and value.isdecimal() else value
 

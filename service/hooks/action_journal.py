@@ -62,19 +62,19 @@ class Journal:
     def __init__(self, folder: Path, kind: str, clock: Clock, *, patience_s: float = 0.0) -> None:
         self._folder = folder
         self._aside = folder / "set-aside"
-        self._told = folder / "told"
+        self._reported = folder / "told"
         self._prune_at = clock.monotonic()
         self._kind = kind
         self._clock = clock
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for below in (self._aside, self._told):
+            for below in (self._aside, self._reported):
                 below.mkdir(mode=0o700, exist_ok=True)
             self._lock = (folder / "lock").open("w")
             self._take(patience_s)
         except OSError as error:
             raise ConfigurationError(f"{folder} can't be used for the journal: {error.strerror}") from None
-        for leftover in (*folder.glob("*.tmp"), *self._told.glob("*.tmp")):  # never renamed: nothing was started
+        for leftover in (*folder.glob("*.tmp"), *self._reported.glob("*.tmp")):  # never renamed: nothing was started
             leftover.unlink()
 
     def fileno(self) -> int:
@@ -83,7 +83,7 @@ class Journal:
 
     def get(self, request_id: str) -> Intent | None:
         """Return the entry of a request, if any."""
-        return self._read(self._path(request_id)) or self._read(self._path(request_id, told=True))
+        return self._read(self._path(request_id)) or self._read(self._path(request_id, is_reported=True))
 
     def tainted(self, request_id: str) -> bool:
         """Return whether the file of the request was set aside: it was started, and its outcome is not known."""
@@ -100,7 +100,7 @@ class Journal:
         Raises:
             OSError: it could not be written; the previous entry is unchanged.
         """
-        path = self._path(intent.request_id, told=intent.state == "told")
+        path = self._path(intent.request_id, is_reported=intent.state == "told")
         content = _encode(intent)
         fresh = path.with_suffix(".tmp")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -115,8 +115,8 @@ class Journal:
 
     def forget(self, request_id: str) -> None:
         """Delete the entry of a request, so that it may start again."""
-        for told in (False, True):
-            self._path(request_id, told=told).unlink(missing_ok=True)
+        for is_reported in (False, True):
+            self._path(request_id, is_reported=is_reported).unlink(missing_ok=True)
         self._sync()
 
     def prune(self) -> None:
@@ -125,7 +125,7 @@ class Journal:
             return
         self._prune_at = self._clock.monotonic() + PRUNE_EVERY_S
         oldest = (self._clock.now() - RETENTION).timestamp()
-        for path in self._told.glob("*.json"):
+        for path in self._reported.glob("*.json"):
             if path.stat().st_mtime < oldest:
                 path.unlink(missing_ok=True)
 
@@ -148,8 +148,8 @@ class Journal:
             else:
                 return
 
-    def _path(self, request_id: str, *, told: bool = False) -> Path:
-        return (self._told if told else self._folder) / f"{request_id}.json"
+    def _path(self, request_id: str, *, is_reported: bool = False) -> Path:
+        return (self._reported if is_reported else self._folder) / f"{request_id}.json"
 
     def _read(self, path: Path) -> Intent | None:
         try:
@@ -175,7 +175,7 @@ class Journal:
         log.error("%s is damaged (%s); it was moved to %s", path.name, why, place)
 
     def _sync(self) -> None:
-        for folder in (self._folder, self._told, self._aside):
+        for folder in (self._folder, self._reported, self._aside):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(descriptor)

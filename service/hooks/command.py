@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 TRY_LATER = 75
 RETRY_S = 60.0
-SAID_BYTES = 64 * 1024
+OUTPUT_BYTES = 64 * 1024
 SHOWN = 500
 KILL_WAIT_S = 5.0
 RESULTS = ("done", "already_done", "refused", "unknown")
@@ -55,14 +55,14 @@ class CommandScheduler:
         given = json.dumps(request_to_json(request)).encode() + b"\n"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FAULTLINE_")}
         lease.check()
-        with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as stdin:
+        with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as stdin:
             stdin.write(given)
             stdin.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 - the administrator's own program, no shell
                     self._program,
                     stdin=stdin,
-                    stdout=said,
+                    stdout=printed,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     env=environment | {"FAULTLINE_REQUEST_ID": request.request_id},
@@ -73,11 +73,11 @@ class CommandScheduler:
                 code = process.wait(self._timeout_s)
             except subprocess.TimeoutExpired:
                 _end(process)
-                return Settled("unknown", f"it was ended after {self._timeout_s:g} s; {_shown(said)}")
+                return Settled("unknown", f"it was ended after {self._timeout_s:g} s; {_shown(printed)}")
             except BaseException:
                 _end(process)
                 raise
-            return _outcome(code, said)
+            return _outcome(code, printed)
 
     def maintain(self) -> None:
         """Do nothing."""
@@ -86,26 +86,26 @@ class CommandScheduler:
         """Do nothing; no resources are held."""
 
 
-def _outcome(code: int, said: IO[bytes]) -> Settled | Failed:
+def _outcome(code: int, printed: IO[bytes]) -> Settled | Failed:
     if code == 0:
-        answer = _last_line(said)
+        answer = _last_line(printed)
         result = answer.get("result", "done")
         new_job_id = answer.get("new_job_id")
         detail = answer.get("detail")
         return Settled(
             result if result in RESULTS else "done",
-            detail if isinstance(detail, str) else f"exit code 0; {_shown(said)}",
+            detail if isinstance(detail, str) else f"exit code 0; {_shown(printed)}",
             str(new_job_id) if isinstance(new_job_id, str | int) and str(new_job_id) else None,
         )
     if code == TRY_LATER:
-        return Failed(f"exit code 75, try later; {_shown(said)}", RETRY_S)
+        return Failed(f"exit code 75, try later; {_shown(printed)}", RETRY_S)
     if code < 0:
-        return Settled("unknown", f"ended by signal {-code}; {_shown(said)}")
-    return Failed(f"exit code {code}; {_shown(said)}")
+        return Settled("unknown", f"ended by signal {-code}; {_shown(printed)}")
+    return Failed(f"exit code {code}; {_shown(printed)}")
 
 
-def _last_line(said: IO[bytes]) -> dict[str, Any]:
-    lines = _tail(said).strip().splitlines()
+def _last_line(printed: IO[bytes]) -> dict[str, Any]:
+    lines = _tail(printed).strip().splitlines()
     with suppress(ValueError):
         answer = json.loads(lines[-1]) if lines else None
         if isinstance(answer, dict):
@@ -113,15 +113,15 @@ def _last_line(said: IO[bytes]) -> dict[str, Any]:
     return {}
 
 
-def _tail(said: IO[bytes]) -> str:
-    size = said.seek(0, os.SEEK_END)
-    said.seek(max(0, size - SAID_BYTES))
-    return said.read().decode("utf-8", "replace")
+def _tail(printed: IO[bytes]) -> str:
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(max(0, size - OUTPUT_BYTES))
+    return printed.read().decode("utf-8", "replace")
 
 
-def _shown(said: IO[bytes]) -> str:
-    text = " ".join("".join(char if char.isprintable() else " " for char in _tail(said)).split())
-    return f"it said: {text[-SHOWN:]}" if text else "it said nothing"
+def _shown(printed: IO[bytes]) -> str:
+    text = " ".join("".join(char if char.isprintable() else " " for char in _tail(printed)).split())
+    return f"output: {text[-SHOWN:]}" if text else "no output"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -94,7 +94,7 @@ class KubernetesScheduler:
         except ObjectNotFound:
             return _gone(begun_at)
         except (FaultlineError, ManifestError) as error:
-            return _said_no(error)
+            return _as_refusal(error)
 
     def execute(self, request: Request, lease: Lease) -> Settled | Failed:
         """See `Scheduler`."""
@@ -103,7 +103,7 @@ class KubernetesScheduler:
         try:
             return self._act(place, request, lease)
         except (FaultlineError, ManifestError) as error:  # forbidden, over a quota, rejected by an admission webhook
-            return _said_no(error)
+            return _as_refusal(error)
 
     def _look(self, place: _Place, request: Request, begun_at: datetime | None) -> Ready | Settled | Failed:
         if (settled := self._made(place, request)) is not None:
@@ -245,11 +245,11 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Kubern
 
 def _gone(begun_at: datetime | None) -> Settled:
     if begun_at is not None:
-        return Settled("unknown", "the Job was deleted, and whether a new one was created can't be told any more")
+        return Settled("unknown", "the Job was deleted, and whether a new one was created is unknown")
     return Settled("refused", "the Job was deleted: there is no spec left to start anew")
 
 
-def _said_no(error: FaultlineError | ManifestError) -> Settled:
+def _as_refusal(error: FaultlineError | ManifestError) -> Settled:
     """Return a permanent rejection.
 
     Raises:
@@ -305,8 +305,10 @@ def _wish(meta: kubernetes_meta.Meta, spec: Mapping[str, Any]) -> str | None:
     pods = [
         field_reading.mapping(template, key, "spec.template.metadata.").get(OPT_IN) for key in ("labels", "annotations")
     ]
-    said = [meta.labels.get(OPT_IN), *pods]
-    return next((word for word in ("never", "advise") if word in said), meta.labels.get(OPT_IN) or pods[0] or pods[1])
+    opt_ins = [meta.labels.get(OPT_IN), *pods]
+    return next(
+        (word for word in ("never", "advise") if word in opt_ins), meta.labels.get(OPT_IN) or pods[0] or pods[1]
+    )
 
 
 def _uncounted(status: Mapping[str, Any]) -> bool:

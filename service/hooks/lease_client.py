@@ -131,14 +131,14 @@ class LeaseClient:
 
     def lease(self, most: int, seconds: int) -> Sequence[Request]:
         """See `LeaseService`. An invalid request is refused at once and left out."""
-        asked_at = self._clock.now()
+        requested_at = self._clock.now()
         wanted = {"hook": self._hook, "cluster": self._cluster, "max": most, "seconds": seconds}
         answer = self._send("POST", ":lease", wanted)
         found = []
         for item in self._items(answer):
             try:
-                request = read_request(item, self._good_until(item, asked_at, answer.at, seconds))
-                _refuse_expired(item, request, answer.at or asked_at)
+                request = read_request(item, self._good_until(item, requested_at, answer.at, seconds))
+                _refuse_expired(item, request, answer.at or requested_at)
                 found.append(request)
             except InvalidRequest as error:
                 log.error("invalid request: %s", error)  # noqa: TRY400 - the text says it all
@@ -148,36 +148,36 @@ class LeaseClient:
     def waiting(self, most: int) -> Sequence[Request]:
         """See `LeaseService`."""
         now = self._clock.now()
-        asked = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
+        query = urlencode({"state": "waiting", "cluster": self._cluster, "limit": most})
         found = []
-        for item in self._items(self._send("GET", f"?{asked}", None)):
+        for item in self._items(self._send("GET", f"?{query}", None)):
             with suppress(InvalidRequest):
                 found.append(read_request({**item, "lease_token": "none"}, now))
         return [one for one in found if one.not_before is None or one.not_before <= now]
 
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
         """See `LeaseService`."""
-        said = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
-        self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **said})
+        fields = {"result": settled.result, "new_job_id": settled.new_job_id, "detail": settled.detail[:LONGEST]}
+        self._send("POST", f"/{request_id}:ack", {"lease_token": lease_token, **fields})
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
         """See `LeaseService`."""
         longest = RETRY_LONGEST_S if retry_after_s is None else min(retry_after_s, RETRY_LONGEST_S)
-        said = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
-        self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **said})
+        fields = {"error": error[:LONGEST], "retry_after_s": None if retry_after_s is None else longest}
+        self._send("POST", f"/{request_id}:fail", {"lease_token": lease_token, **fields})
 
     def close(self) -> None:
         """Close the connection."""
         self._api.close()
 
-    def _good_until(self, item: Any, asked_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
+    def _good_until(self, item: Any, requested_at: datetime, service_now: datetime | None, seconds: int) -> datetime:
         """Return the end of lease and request by this machine's clock, minus the safety margin."""
         granted = timedelta(seconds=seconds)
         for name in ("expires_at", "valid_until"):
             until = expiry_of(item, name)
             if until is not None:
-                granted = min(granted, until - (service_now or asked_at))
-        return asked_at + granted - timedelta(seconds=self._margin_s)
+                granted = min(granted, until - (service_now or requested_at))
+        return requested_at + granted - timedelta(seconds=self._margin_s)
 
     def _refuse(self, error: InvalidRequest) -> None:
         if error.request_id is None or error.lease_token is None:

@@ -262,8 +262,8 @@ class HookRunner:
                     seen = self._scheduler.inspect(request, begun_at=None)
                 except SchedulerUnavailable as away:
                     seen = away
-            said = seen.action_text if isinstance(seen, Ready) else seen
-            log.info("dry run: %s: job %s: %s", request.request_id, request.job_id, said)
+            shown = seen.action_text if isinstance(seen, Ready) else seen
+            log.info("dry run: %s: job %s: %s", request.request_id, request.job_id, shown)
         return len(fresh)
 
 

@@ -270,13 +270,13 @@ class SlurmScheduler:
 
     def _submit(self, request: Request, saved: SavedScript, lease: Lease) -> Settled | Failed:
         job = saved.job
-        asked = slurm_submit.options(job, request, as_root=self._options.as_root)
+        submit_options = slurm_submit.options(job, request, as_root=self._options.as_root)
         if saved.environment is None:
-            asked.append("--export=NONE")
+            submit_options.append("--export=NONE")
         folder = text(job.raw, "current_working_directory")
         lease.check()
         try:
-            new = self._tools.submit(saved.script, asked, folder=folder, environment=saved.environment)
+            new = self._tools.submit(saved.script, submit_options, folder=folder, environment=saved.environment)
         except SlurmRefused as error:
             return Failed(str(error))
         if "_" in job.job_id:

@@ -49,7 +49,7 @@ class SlurmRest:
         self._commands = commands
         self._clock = clock
         self._version: str | None = None
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def job(self, job_id: str) -> SlurmJob | None:
         """See `Slurm`."""
@@ -85,12 +85,12 @@ class SlurmRest:
 
     def memory_s(self) -> int:
         """See `Slurm`."""
-        self._instead("the configuration is asked of scontrol: this API does not tell it")
+        self._instead("the configuration is read with scontrol: this API does not return it")
         return self._commands.memory_s()
 
     def script(self, job_id: str) -> str:
         """See `Slurm`."""
-        self._instead("scripts are asked of scontrol: this API does not give them")
+        self._instead("scripts are read with scontrol: this API does not return them")
         return self._commands.script(job_id)
 
     def requeue_on_hold(self, job_id: str) -> None:
@@ -137,12 +137,12 @@ class SlurmRest:
         try:
             wanted = described(script, options, environment, folder=folder)
         except UnsupportedOption as error:
-            self._instead(f"sbatch submits what this API can't be told: {error}")
+            self._instead(f"the job is submitted with sbatch, because this API does not support it: {error}")
             return self._commands.submit(script, options, folder=folder, environment=environment)
         answer = self._ask("POST", "job/submit", {"script": script, "job": wanted})
         job = "" if answer is None else str(answer.get("job_id") or "")
         if JOB_ID.fullmatch(job) is None:
-            raise SchedulerUnavailable(f"{self._shown} said no job's number")
+            raise SchedulerUnavailable(f"{self._shown} returned no job id")
         for words in _ignored(answer):
             log.warning("job %s: %s", job, words)
         return job
@@ -155,8 +155,8 @@ class SlurmRest:
             raise SlurmRefused(f"{self._shown}: {'; '.join(ignored)}")
 
     def _instead(self, reason: str) -> None:
-        if reason not in self._told:
-            self._told.add(reason)
+        if reason not in self._warned:
+            self._warned.add(reason)
             log.info("%s: %s", self._shown, reason)
 
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
@@ -192,13 +192,13 @@ class SlurmRest:
             raise SchedulerUnavailable(f"{self._shown} answered {status}")
         if all(one.get("error_number") == UNKNOWN_JOB for one in errors):
             return None
-        said = "; ".join(f"{one.get('error')} ({one.get('description')})" for one in errors)[:500]
-        away = any(words in said.lower() for words in AWAY)
+        message = "; ".join(f"{one.get('error')} ({one.get('description')})" for one in errors)[:500]
+        away = any(words in message.lower() for words in AWAY)
         if away or not all(any(one.get("error_number") in span for span in _NO) for one in errors):
-            raise SchedulerUnavailable(f"{self._shown}: {said}")
-        if any(words in said.lower() for words in _NOT_THE_TOKENS):
-            raise _NotAllowed(f"{self._shown}: {said}")
-        raise SlurmRefused(f"{self._shown}: {said}")
+            raise SchedulerUnavailable(f"{self._shown}: {message}")
+        if any(words in message.lower() for words in _NOT_THE_TOKENS):
+            raise _NotAllowed(f"{self._shown}: {message}")
+        raise SlurmRefused(f"{self._shown}: {message}")
 
 
 def _ids(raw: Mapping[str, Any]) -> list[str]:
@@ -214,5 +214,5 @@ def _ids(raw: Mapping[str, Any]) -> list[str]:
 
 def _ignored(answer: Mapping[str, Any] | None) -> list[str]:
     """Return the ignored parts of a request, although the answer reports success."""
-    told = [one for one in (answer or {}).get("warnings") or () if isinstance(one, dict)]
-    return [words for one in told if (words := str(one.get("description"))).startswith(_IGNORED)]
+    notices = [one for one in (answer or {}).get("warnings") or () if isinstance(one, dict)]
+    return [words for one in notices if (words := str(one.get("description"))).startswith(_IGNORED)]

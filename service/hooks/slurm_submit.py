@@ -47,11 +47,11 @@ def options(job: SlurmJob, request: Request, *, as_root: bool) -> list[str]:
     raw = job.raw
     out = [f"--uid={job.user}", f"--gid={text(raw, 'group_name') or job.user}"] if as_root else []
     out += [f"{name}={value}" for name, key in _PLAIN.items() if (value := _plain(raw, name, key))]
-    asked = {name: number for name, key in _NUMBERS.items() if (number := whole(raw, key))}
+    resources = {name: number for name, key in _NUMBERS.items() if (number := whole(raw, key))}
     changed = numbers(request.changes)
     if "--mem" in changed:
-        asked.pop("--mem-per-cpu", None)
-    out += [f"{name}={number}" for name, number in (asked | changed).items()]
+        resources.pop("--mem-per-cpu", None)
+    out += [f"{name}={number}" for name, number in (resources | changed).items()]
     out.append(f"--nodes={job.node_count}")
     if tasks := whole(raw, "tasks"):
         out.append(f"--ntasks={tasks}")

@@ -83,8 +83,8 @@ class SlurmCommands:
         Raises:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
-        said = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
-        rows = (line.partition("|") for line in said.splitlines())
+        output = self._run("squeue", "--noheader", "--array", "--states=all", "--format=%i|%k")
+        rows = (line.partition("|") for line in output.splitlines())
         return [job for job, _, comment in rows if JOB_ID.fullmatch(job) and comment.split()[-1:] == [word]]
 
     def ended_badly(self) -> list[tuple[str, int]]:
@@ -94,8 +94,8 @@ class SlurmCommands:
             SchedulerUnavailable, SlurmRefused: see `Slurm`.
         """
         wanted = "--Format=JobArrayID:64,RestartCnt:16"
-        said = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
-        rows = (line.split() for line in said.splitlines())
+        output = self._run("squeue", "--noheader", "--array", f"--states={FAILED}", wanted)
+        rows = (line.split() for line in output.splitlines())
         return [
             (row[0], int(row[1])) for row in rows if len(row) == ROW and JOB_ID.fullmatch(row[0]) and row[1].isdigit()
         ]
@@ -168,27 +168,29 @@ class SlurmCommands:
         """
         arguments = [argument(option) for option in options]
         if environment is None:
-            said = self._run("sbatch", "--parsable", *arguments, given=script, folder=folder)
+            output = self._run("sbatch", "--parsable", *arguments, given=script, folder=folder)
         else:
             # Only these variables: any other, including PATH, would be passed to the job.
             with tempfile.TemporaryFile() as file:
                 file.write(environment)
                 file.seek(0)
                 handed = f"--export-file={file.fileno()}"
-                said = self._run(
+                output = self._run(
                     "sbatch", "--parsable", *arguments, handed, given=script, folder=folder, fd=file.fileno()
                 )
-        job = said.strip().splitlines()[-1].partition(";")[0] if said.strip() else ""
+        job = output.strip().splitlines()[-1].partition(";")[0] if output.strip() else ""
         if JOB_ID.fullmatch(job) is None:
-            raise SchedulerUnavailable(f"sbatch said no job's number: {said.strip()[:200]}")
+            raise SchedulerUnavailable(f"sbatch printed no job id: {output.strip()[:200]}")
         return job
 
     def _json(self, *command: str) -> Mapping[str, Any]:
-        said = self._run(*command)
+        output = self._run(*command)
         try:
-            answer = json.loads(said)
+            answer = json.loads(output)
         except ValueError:
-            raise SlurmRefused(f"{' '.join(command)}: expected JSON (Slurm 23.02 or later), got {said[:100]}") from None
+            raise SlurmRefused(
+                f"{' '.join(command)}: expected JSON (Slurm 23.02 or later), got {output[:100]}"
+            ) from None
         return answer if isinstance(answer, dict) else {}
 
     def _run(
@@ -216,10 +218,10 @@ class SlurmCommands:
             raise SchedulerUnavailable(f"{program}: {error.strerror}") from None
         if done.returncode == 0:
             return done.stdout
-        said = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())[:500]
-        if any(words in said.lower() for words in AWAY) or done.returncode < 0:
-            raise SchedulerUnavailable(f"{tool}: {said}")
-        raise SlurmRefused(f"{tool}: {said}")
+        output = " ".join((done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").split())[:500]
+        if any(words in output.lower() for words in AWAY) or done.returncode < 0:
+            raise SchedulerUnavailable(f"{tool}: {output}")
+        raise SlurmRefused(f"{tool}: {output}")
 
 
 def number(job_id: str) -> str:
@@ -229,7 +231,7 @@ def number(job_id: str) -> str:
         SlurmRefused: it is not a job number.
     """
     if JOB_ID.fullmatch(job_id) is None:
-        raise SlurmRefused(f"{job_id[:50]!r} is no job's number")
+        raise SlurmRefused(f"{job_id[:50]!r} is not a job id")
     return job_id
 
 

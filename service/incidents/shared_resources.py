@@ -72,7 +72,7 @@ def shared_resources_of(event: JobCompletion, verdict: Verdict) -> tuple[SharedR
     if verdict.side == "user" or event.status in {"preempted", "cancelled"}:
         return ()
     found: dict[tuple[IncidentKind, str], None] = {}
-    for kind, value in _told(verdict):
+    for kind, value in _named(verdict):
         found.setdefault((kind, value))
     if event.image and any(kind == "registry" for kind, _ in found):
         found.setdefault(("image", event.image[:_NAME]))
@@ -94,7 +94,7 @@ def storm_resource(things: Sequence[SharedResource]) -> str:
     return "" if first is None or first.kind == "fingerprint" else f"{first.kind}:{first.value}"
 
 
-def _told(verdict: Verdict) -> Iterator[tuple[IncidentKind, str]]:
+def _named(verdict: Verdict) -> Iterator[tuple[IncidentKind, str]]:
     lines = [line.text for line in verdict.evidence if line.role == "initiating" or line.stream == "node"][:_LINES]
     data = _data()
     for text in lines:

@@ -152,10 +152,10 @@ class KubernetesApi:
             return response
         with closing(response):
             try:
-                told = orjson.loads(_read(response, path, _PIECE))
+                problem = orjson.loads(_read(response, path, _PIECE))
             except orjson.JSONDecodeError:
-                told = {}
-        raise _refusal(told, response, path)
+                problem = {}
+        raise _refusal(problem, response, path)
 
 
 def _read(response: urllib3.HTTPResponse, path: str, most: int) -> bytes:
@@ -199,10 +199,10 @@ def _decoded(text: bytes, path: str) -> Object:
 
 
 def _refusal(
-    told: Any, response: urllib3.HTTPResponse | None, path: str
+    problem: Any, response: urllib3.HTTPResponse | None, path: str
 ) -> ClusterUnavailable | VersionExpired | RequestRefused:
     """Return the error for a `Status` object or an HTTP status."""
-    status = told if isinstance(told, dict) else {}
+    status = problem if isinstance(problem, dict) else {}
     code = response.status if response is not None else status.get("code")
     code = code if isinstance(code, int) else _SERVER
     reason = status.get("reason") if isinstance(status.get("reason"), str) else None

@@ -37,9 +37,9 @@ def connect(kubeconfig: Path | None = None, context: str | None = None) -> Kuber
                 None if kubeconfig is None else str(kubeconfig), context, client_configuration=settings
             )
     except (ConfigException, OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"no Kubernetes cluster to talk to: {' '.join(str(error).split())[:300]}") from None
+        raise ConfigurationError(f"no usable Kubernetes configuration: {' '.join(str(error).split())[:300]}") from None
     if not settings.verify_ssl:
-        log.warning("the kubeconfig says that the cluster's certificate is not to be checked: %s", settings.host)
+        log.warning("the kubeconfig disables the verification of the cluster's certificate: %s", settings.host)
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the service warns once, not per request
     client = ApiClient(settings)
     client.user_agent = "faultline"

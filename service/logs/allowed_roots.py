@@ -66,12 +66,12 @@ class AllowedRoots:
             LogRefused: it is not, or its spelling is ambiguous.
         """
         self._check_any()
-        asked = remote_root(split(url))
-        if asked.scheme not in {root.scheme for root in self.remote}:
-            raise LogRefused(f"scheme {asked.scheme!r} is not among those that logs may be read by")
+        requested = remote_root(split(url))
+        if requested.scheme not in {root.scheme for root in self.remote}:
+            raise LogRefused(f"scheme {requested.scheme!r} is not among those that logs may be read by")
         for root in self.remote:
-            same_place = (root.scheme, root.host, root.port) == (asked.scheme, asked.host, asked.port)
-            if same_place and asked.path[: len(root.path)] == root.path and len(asked.path) > len(root.path):
+            same_place = (root.scheme, root.host, root.port) == (requested.scheme, requested.host, requested.port)
+            if same_place and requested.path[: len(root.path)] == root.path and len(requested.path) > len(root.path):
                 return
         raise LogRefused("outside the places that logs may be read from")
 

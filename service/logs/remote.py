@@ -82,7 +82,7 @@ class Remote:
         try:
             return fsspec.filesystem(scheme, skip_instance_cache=True, **options)
         except (ValueError, ImportError) as error:
-            raise LogRefused(f"no driver for {scheme}: {_said(error)}") from None
+            raise LogRefused(f"no driver for {scheme}: {_described(error)}") from None
 
     async def _web_client(self, **options: Any) -> Any:
         """Create a session that follows a redirect only if the allow-list allows the target."""
@@ -114,16 +114,16 @@ def _refusal(error: BaseException) -> LogRefused:
     for one in chain:
         if isinstance(one, LogRefused):
             return one
-    told = [one for one in chain if isinstance(getattr(one, "status", None), int)]
-    status = told[0].status if told else None  # type: ignore[attr-defined]  # checked above
+    with_status = [one for one in chain if isinstance(getattr(one, "status", None), int)]
+    status = with_status[0].status if with_status else None  # type: ignore[attr-defined]  # checked above
     if status in _GONE or (isinstance(error, FileNotFoundError) and len(chain) == 1):
         return LogNotFound("no such log")
     if isinstance(error, PermissionError) or status in _DENIED:
         return LogRefused("permission denied")
-    return LogRefused(f"could not be read ({_said(chain[1] if isinstance(error, FileNotFoundError) else error)})")
+    return LogRefused(f"could not be read ({_described(chain[1] if isinstance(error, FileNotFoundError) else error)})")
 
 
-def _said(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """Return the type of an error without its text, which may contain the URL with its signature."""
     status = getattr(error, "status", None)
     return type(error).__name__ + (f" {status}" if isinstance(status, int) else "")

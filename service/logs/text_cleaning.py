@@ -73,8 +73,8 @@ def _overwritten(line: str) -> str:
     parts = [part for part in line.split("\r") if part.strip()]
     if not parts:
         return ""
-    told = [part for part in parts[:-1] if not _PROGRESS.search(part)]
-    return " ".join([*dict.fromkeys(told), parts[-1]])
+    shown = [part for part in parts[:-1] if not _PROGRESS.search(part)]
+    return " ".join([*dict.fromkeys(shown), parts[-1]])
 
 
 def _is_utf16(data: bytes) -> bool:

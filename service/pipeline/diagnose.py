@@ -208,9 +208,9 @@ class Diagnose:
                 first_advice = [(advised[new.outcome.id], 1) for new in added if new.outcome.id in advised]
                 self._automation.store_advice(work, first_advice)
         for outcome, item, wire in joined:
-            told = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
-            if told is not None:
-                messages.append(of_verdict("failure.revised", outcome.failure_id, told))
+            revised_wire = self._join(work, outcome, item, wire, advised.get(outcome.id or 0))
+            if revised_wire is not None:
+                messages.append(of_verdict("failure.revised", outcome.failure_id, revised_wire))
         if pending:
             work.pending_logs.add(pending)
         if messages:
@@ -250,11 +250,13 @@ class Diagnose:
         now = standing.row
         better = (not wire["abstained"], wire["confidence"]) > (not now.abstained, now.confidence)
         if not better and self._automation is not None and item.event.pod is None and standing.verdict is not None:
-            said = stored_verdict(standing.verdict)
-            advised = self._automation.advise_revised(work, EndedAttempt(outcome.id, item.event, said, failure_id))
-            told = self._wire(item, said, advised)
-            better = any(told[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
-            wire = told
+            old_verdict = stored_verdict(standing.verdict)
+            advised = self._automation.advise_revised(
+                work, EndedAttempt(outcome.id, item.event, old_verdict, failure_id)
+            )
+            revised_wire = self._wire(item, old_verdict, advised)
+            better = any(revised_wire[name] != standing.verdict.get(name) for name in ("decision", "mode", "action"))
+            wire = revised_wire
         if not better:
             work.failures.attach(failure_id, outcome.id, streams, kept(item.event))
             return None

@@ -58,8 +58,8 @@ class Reassessment:
             now = update_verdict(verdict, known)
             if _is_news(verdict, now):
                 changed.append(ReassessedFailure(number, judged[number].version, str(bodies[number]["event_id"]), now))
-        told = {one.failure_id for one in changed}
-        self._finish([number for number in ids if number not in told], judged)
+        changed_ids = {one.failure_id for one in changed}
+        self._finish([number for number in ids if number not in changed_ids], judged)
         return changed
 
     def done(self, failures: Collection[int]) -> None:

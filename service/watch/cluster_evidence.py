@@ -67,9 +67,9 @@ class EvidenceCollector:
             except UnreadableRecord as error:
                 log.warning("the Job %s/%s can't be read: %s", meta.namespace, name, error.reason)
         node = event.nodes[0] if event.nodes else None
-        lines = self._said("Pod", meta.name, meta.namespace, node, uid=meta.uid)
+        lines = self._event_lines("Pod", meta.name, meta.namespace, node, uid=meta.uid)
         if node is not None:
-            lines += self._nodes.lines(node) + self._said("Node", node, None, node)
+            lines += self._nodes.lines(node) + self._event_lines("Node", node, None, node)
         tails: tuple[LogRef, ...] = ()
         if self._logs is not None:
             containers = kubernetes_containers.read(field_reading.mapping(pod, "status"))
@@ -90,8 +90,8 @@ class EvidenceCollector:
             return
         for one in kubernetes_containers.read(field_reading.mapping(pod, "status")):
             if one.waiting is not None and one.waiting not in STARTING:
-                said = [one.name, one.waiting, one.waiting_message]
-                self._pods.wait(job, ": ".join(part for part in said if part))
+                texts = [one.name, one.waiting, one.waiting_message]
+                self._pods.wait(job, ": ".join(part for part in texts if part))
 
     def complete_job(self, event: JobCompletion, job: Mapping[str, Any], cluster: str) -> JobCompletion:
         """Return the completion of a failed Job with the evidence of its decisive pod.
@@ -112,12 +112,12 @@ class EvidenceCollector:
         unread = {}
         for pod in found:
             try:
-                told = job_end_mapper.read("Pod", {"kind": "Pod", **pod}, cluster)
+                pod_end = job_end_mapper.read("Pod", {"kind": "Pod", **pod}, cluster)
             except UnreadableRecord:
                 continue
             uid, created = pod["metadata"].get("uid"), kubernetes_meta.read_meta(pod).created_at
-            if isinstance(told, JobCompletion) and told.status is not Status.SUCCEEDED and uid not in known:
-                known[uid] = PodEnd(uid, created or told.ended_at, told)
+            if isinstance(pod_end, JobCompletion) and pod_end.status is not Status.SUCCEEDED and uid not in known:
+                known[uid] = PodEnd(uid, created or pod_end.ended_at, pod_end)
                 unread[uid] = pod
         decisive = root(list(known.values()))
         if decisive is not None and decisive.uid in unread:
@@ -138,7 +138,7 @@ class EvidenceCollector:
             log.warning("%s", error.detail)
             return None
 
-    def _said(
+    def _event_lines(
         self, kind: str, name: str, namespace: str | None, node: str | None, uid: str | None = None
     ) -> list[NodeEventIn]:
         """Return the cluster's Events about an object; empty if unavailable, since they are optional evidence."""

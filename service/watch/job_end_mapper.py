@@ -91,12 +91,12 @@ def with_evidence(
     status = event.status
     if lost and status is Status.EVICTED and event.reason == TAINTED:
         status = Status.NODE_FAIL
-    told = {(ref.stream, ref.tail) for ref in event.logs}
+    present = {(ref.stream, ref.tail) for ref in event.logs}
     return event.model_copy(
         update={
             "status": status,
             "node_events": (*event.node_events, *lines[-LINES_MOST:]),
-            "logs": (*event.logs, *(ref for ref in logs if (ref.stream, ref.tail) not in told)),
+            "logs": (*event.logs, *(ref for ref in logs if (ref.stream, ref.tail) not in present)),
         }
     )
 

@@ -128,7 +128,7 @@ def line(node: str, one: Complaint) -> NodeEventIn:
     return NodeEventIn(at=one.at, node=node, source="kubernetes", text=f"{reason}: {one.message}")
 
 
-def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
+def observed(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     """Return a Node or an Event in the form that the service accepts, reduced to the fields about the node's state."""
     meta, status = field_reading.mapping(obj, "metadata"), field_reading.mapping(obj, "status")
     kept = {name: meta.get(name) for name in ("name", "namespace", "uid", "creationTimestamp") if name in meta}
@@ -138,7 +138,7 @@ def told(obj: Mapping[str, Any], cluster: str) -> dict[str, Any]:
     return {**obj, "kind": "Event", "clusterName": cluster, "metadata": kept}
 
 
-def told_gone(name: str, cluster: str, at: datetime) -> dict[str, Any]:
+def removed(name: str, cluster: str, at: datetime) -> dict[str, Any]:
     """Return a node's deletion in the form that the service accepts."""
     text = "the node was deleted from the cluster"
     return {"cluster": cluster, "node": name, "at": at.isoformat(), "source": "kubernetes", "text": text}

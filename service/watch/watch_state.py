@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = "faultline-watch/1"
 # Limit for finished objects that still exist; older ones are sent again after a new list, which is harmless.
-TOLD_MOST = 100_000
+SENT_MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,22 @@ class State:
         cluster: the name of the cluster.
         versions: the position (resourceVersion) reached in each collection, by the collection's name.
         running: objects that had not ended, by uid.
-        told: ids of sent events whose objects may still exist, oldest first.
+        sent_ids: ids of sent events whose objects may still exist, oldest first.
         at: time of the last write.
     """
 
     cluster: str
     versions: dict[str, str] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
-    told: dict[str, None] = field(default_factory=dict)
+    sent_ids: dict[str, None] = field(default_factory=dict)
     at: datetime | None = None
 
     def remember(self, event_ids: Iterable[str]) -> None:
         """Record that these events have been delivered."""
         for event_id in event_ids:
-            self.told[event_id] = None
-        while len(self.told) > TOLD_MOST:
-            del self.told[next(iter(self.told))]
+            self.sent_ids[event_id] = None
+        while len(self.sent_ids) > SENT_MOST:
+            del self.sent_ids[next(iter(self.sent_ids))]
 
 
 def load(path: Path, cluster: str) -> State:
@@ -101,7 +101,7 @@ def save(path: Path, state: State, now: datetime) -> None:
             "at": now.isoformat(),
             "versions": state.versions,
             "running": {uid: [one.kind, one.namespace, one.name, one.of] for uid, one in state.running.items()},
-            "told": list(state.told),
+            "told": list(state.sent_ids),
         }
     )
     fresh = path.with_suffix(path.suffix + ".tmp")
@@ -123,13 +123,13 @@ def save(path: Path, state: State, now: datetime) -> None:
 def _decoded(found: Any) -> State:
     if found["format"] != FORMAT:
         raise ValueError(f"format {found['format']!r}, expected {FORMAT!r}")
-    versions, running, told = found["versions"], found["running"], found["told"]
-    if not all(isinstance(one, str) for one in (found["cluster"], *versions.values(), *told)):
+    versions, running, sent_ids = found["versions"], found["running"], found["told"]
+    if not all(isinstance(one, str) for one in (found["cluster"], *versions.values(), *sent_ids)):
         raise TypeError("a string is missing")
     return State(
         cluster=found["cluster"],
         versions=dict(versions),
         running={uid: Running(*map(str, one)) for uid, one in running.items()},
-        told=dict.fromkeys(told),
+        sent_ids=dict.fromkeys(sent_ids),
         at=datetime.fromisoformat(found["at"]).astimezone(UTC),
     )

@@ -137,14 +137,14 @@ class Watcher:
         """
         if (found := self._understood(batch, stop)) is None:
             return
-        if found.events and not self._told(found.events, stop):
+        if found.events and not self._send_events(found.events, stop):
             return
         self._note(found.notes)
         for event in found.events:
             self._measures.ends.labels(event.job_id.split("/")[1] if not event.pod else "Pod", event.status.value).inc()
         self._state.remember(event.key() for event in found.events)
         for event_id in found.forget:
-            self._state.told.pop(event_id, None)
+            self._state.sent_ids.pop(event_id, None)
         self._state.versions.update(found.versions)
         if found.events or self._clock.monotonic() - self._saved_at >= SAVE_EVERY_S:
             self._save()
@@ -182,11 +182,11 @@ class Watcher:
         """Interpret a batch; None if shutdown was requested before the cluster answered."""
         backoff = Backoff(longest=30.0)
         found = _Batch()
-        told: set[str] = set()
+        sent_ids: set[str] = set()
         for seen in batch:
             while True:
                 try:
-                    self._one(seen, found, told)
+                    self._one(seen, found, sent_ids)
                     break
                 except UnreadableRecord as error:
                     self._measures.unreadable.labels(seen.of.kind).inc()
@@ -202,7 +202,7 @@ class Watcher:
                 found.versions[seen.of.name] = seen.version
         return found
 
-    def _one(self, seen: Observation, found: _Batch, told: set[str]) -> None:
+    def _one(self, seen: Observation, found: _Batch, sent_ids: set[str]) -> None:
         of = seen.of
         if seen.what == "list_begins":
             self._listing[of.name] = set()
@@ -214,11 +214,11 @@ class Watcher:
             self._node(seen, found)
         elif of.kind == _EVENT:
             if seen.what == "changed":
-                found.notes.append(node_watch.told(seen.object, self._cluster))
+                found.notes.append(node_watch.observed(seen.object, self._cluster))
         else:
-            self._end(seen, found, told)
+            self._end(seen, found, sent_ids)
 
-    def _end(self, seen: Observation, found: _Batch, told: set[str]) -> None:
+    def _end(self, seen: Observation, found: _Batch, sent_ids: set[str]) -> None:
         kind, obj, deleted = seen.of.kind, seen.object, seen.what == "deleted"
         meta = kubernetes_meta.read_meta(obj)
         if kind == "Pod" and meta.owner is not None and meta.owner[0] in SERVICES:
@@ -232,13 +232,13 @@ class Watcher:
                 self._evidence.gone(obj)
         elif isinstance(event, Skipped) and kind == "Pod":
             self._evidence.observe_pod(obj)
-        if isinstance(event, Skipped) or event.key() in self._state.told or event.key() in told:
+        if isinstance(event, Skipped) or event.key() in self._state.sent_ids or event.key() in sent_ids:
             return
         failed = event.status not in {Status.SUCCEEDED, Status.CANCELLED}
         if failed or (kind == "Pod" and event.status is Status.CANCELLED):
             event = self._completed(kind, event, obj)
             self._measures.logs_missing.inc(sum(ref.missing is not None for ref in event.logs))
-        told.add(event.key())
+        sent_ids.add(event.key())
         found.events.append(event)
 
     def _completed(self, kind: str, event: JobCompletion, obj: Object) -> JobCompletion:
@@ -269,7 +269,7 @@ class Watcher:
                 one.kind, one.namespace, one.name, uid, self._cluster, since=since, now=now.isoformat()
             )
             del self._state.running[uid]
-            if event.key() not in self._state.told:
+            if event.key() not in self._state.sent_ids:
                 found.events.append(event)
 
     def _node(self, seen: Observation, found: _Batch) -> None:
@@ -278,14 +278,14 @@ class Watcher:
             name = field_reading.text(field_reading.mapping(seen.object, "metadata"), "name")
             if name is not None:
                 self._nodes.gone(name, now)
-                found.notes.append(node_watch.told_gone(name, self._cluster, now))
+                found.notes.append(node_watch.removed(name, self._cluster, now))
             return
         before, after = self._nodes.put(seen.object, now)
         known = () if before is None else before.complaints
         if after is not None and after.complaints != known:
-            found.notes.append(node_watch.told(seen.object, self._cluster))
+            found.notes.append(node_watch.observed(seen.object, self._cluster))
 
-    def _told(self, events: Sequence[JobCompletion], stop: ShutdownFlag) -> bool:
+    def _send_events(self, events: Sequence[JobCompletion], stop: ShutdownFlag) -> bool:
         """Send until the events have arrived; False if shutdown was requested before."""
         backoff = Backoff(longest=30.0)
         left: list[Sequence[JobCompletion]] = [events]

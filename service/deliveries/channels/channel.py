@@ -70,6 +70,6 @@ def summary(message: DueDelivery) -> str:
     if not message.type.startswith("failure."):
         why = next((message.payload[name] for name in ("why", "headline", "title") if message.payload.get(name)), "")
         return f"{message.key}: {message.type}{f': {why}' if why else ''}"[:1000]
-    said = message.payload.get("headline") or verdict.get("explanation") or message.type
+    description = message.payload.get("headline") or verdict.get("explanation") or message.type
     cause = f" ({verdict['side']}, {verdict['cause']})" if "cause" in verdict and "side" in verdict else ""
-    return f"{message.key} failed{cause}: {said}"[:1000]
+    return f"{message.key} failed{cause}: {description}"[:1000]

@@ -43,17 +43,17 @@ def of_service(answer: Answer, now: datetime) -> Outcome:
     if 200 <= answer.status < 300:  # noqa: PLR2004 - as above
         return SENT
     if answer.status in {400, 413, 422}:
-        return Outcome("refused", _told(answer))
+        return Outcome("refused", _detail(answer))
     return _again(answer, now)
 
 
 def _again(answer: Answer, now: datetime) -> Outcome:
     wait = retry_after_s(answer.retry_after, now)
-    return Outcome("retry", _told(answer), wait, throttled=answer.status in THROTTLING)
+    return Outcome("retry", _detail(answer), wait, throttled=answer.status in THROTTLING)
 
 
-def _told(answer: Answer) -> str:
+def _detail(answer: Answer) -> str:
     if 300 <= answer.status < 400:  # noqa: PLR2004 - the statuses of redirection
         return f"{answer.status}: redirects are not followed"
-    said = " ".join(answer.text[:400].split())
-    return redact(f"{answer.status}: {said}" if said else str(answer.status))[:300]
+    body = " ".join(answer.text[:400].split())
+    return redact(f"{answer.status}: {body}" if body else str(answer.status))[:300]

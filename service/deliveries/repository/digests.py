@@ -33,7 +33,7 @@ class DigestReader:
 class DigestRepository(DigestReader):
     """Reads and writes digests."""
 
-    def told(self, endpoint: str, key: str) -> None:
+    def record_sent(self, endpoint: str, key: str) -> None:
         """Store that a message was sent now."""
         row = {"endpoint": endpoint, "key_hash": _hash(key)}
         same = (digests.c.endpoint == row["endpoint"], digests.c.key_hash == row["key_hash"])

@@ -17,7 +17,7 @@ from service.sql.types import clean
 
 MOST_WORDS = 300  # distinct words of a failure; evidence is a few dozen lines
 LONGEST_WORD = 40  # characters; longer words are digests or noise and are found by their prefix
-MOST_ASKED = 12
+WORDS_MOST = 12
 PREFIX_FROM = 3  # characters; shorter words are matched whole
 _WORD = re.compile(r"[^\W_]+")
 _CHARACTERS = 20_000  # of the evidence that are indexed
@@ -33,7 +33,7 @@ def split_words(texts: str) -> list[str]:
 
 def query_words(q: str) -> tuple[str, ...]:
     """The words of a search query."""
-    return tuple(split_words(q))[:MOST_ASKED]
+    return tuple(split_words(q))[:WORDS_MOST]
 
 
 def searchable_text(verdict: Mapping[str, Any]) -> str:

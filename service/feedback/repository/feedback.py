@@ -33,7 +33,7 @@ class FeedbackReader:
         found = self._connection.execute(
             select(feedback).where(feedback.c.failure_id == failure_id).order_by(feedback.c.id).limit(_WORDS)
         )
-        return tuple(_said(row) for row in found)
+        return tuple(_stored_feedback(row) for row in found)
 
     def label(self, failure_id: int) -> Label | None:
         """The label of a failure."""
@@ -229,7 +229,7 @@ def _labels_of(row: Row[Any]) -> Labels:
     return Labels(row.side, row.cause, row.category, row.symptom, row.retry)
 
 
-def _said(row: Row[Any]) -> StoredFeedback:
+def _stored_feedback(row: Row[Any]) -> StoredFeedback:
     return StoredFeedback(
         row.id,
         row.failure_id,

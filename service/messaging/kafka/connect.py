@@ -33,7 +33,7 @@ FOR_GOOD = (
 class Fenced(ConfigurationError):
     """Another member of the group uses this member's name."""
 
-    title = "Another member has this name"
+    title = "Member name in use"
 
 
 def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
@@ -58,8 +58,8 @@ def connected(make: Callable[..., Any], *args: Any, **config: Any) -> Any:
         if isinstance(error, Unavailable) and protocol != "PLAINTEXT":
             # A broker that rejects a password or certificate closes the connection; the client cannot distinguish this
             # from an outage.
-            hint = f"is {protocol} right there, and do user, password and certificates suit"
-            raise Unavailable(f"{error.detail}; if the broker is up: {hint}?") from error
+            hint = f"check that the port uses {protocol}, and check user, password and certificates"
+            raise Unavailable(f"{error.detail}; if the broker is up, {hint}") from error
         raise
 
 
@@ -80,7 +80,7 @@ def translated(doing: str) -> Iterator[None]:
         raise
     except errors.FencedInstanceIdError as error:
         raise Fenced(
-            "another worker with this member's name has taken over; on one host give each its own --name"
+            "another worker with the same member name has replaced this one; give each worker on a host its own --name"
         ) from error
     except FOR_GOOD as error:
         raise ConfigurationError(f"Kafka: could not {doing}: {describe(error)}") from error

@@ -308,7 +308,7 @@ def test_what_nobody_can_be_told_is_given_up_after_a_while(store: Store, clock: 
     assert work.expire() == 0
     clock.sleep(2)
     assert work.expire() == 1
-    assert [one.detail for one in given_up(store)] == ["not told within 100 hours"]
+    assert [one.detail for one in given_up(store)] == ["not delivered within 100 hours"]
 
 
 def test_stopping_puts_back_what_was_not_tried(store: Store, clock: FrozenClock) -> None:

@@ -29,7 +29,7 @@ def test_the_program_reads_the_request_and_its_exit_code_is_the_answer(
     monkeypatch.setenv("FAULTLINE_HOOK_TOKEN_FILE", "/secret")
     kept = tmp_path / "kept.json"
     text = f"open({str(kept)!r}, 'w').write(json.dumps([json.load(sys.stdin), dict(os.environ)]))"
-    assert outcome(tmp_path, text) == Settled("done", "exit code 0; it said nothing")
+    assert outcome(tmp_path, text) == Settled("done", "exit code 0; no output")
     given, environment = json.loads(kept.read_text())
     assert (given["request_id"], given["job_id"], given["exclude_nodes"]) == ("r1", "7", ["gpu1"])
     assert "lease_token" not in given
@@ -53,9 +53,9 @@ def test_what_it_may_say(tmp_path: Path, text: str, expected: tuple[str, str | N
 
 
 def test_75_is_later_and_anything_else_has_failed_with_its_last_words(tmp_path: Path) -> None:
-    assert outcome(tmp_path, "sys.exit(75)") == Failed("exit code 75, try later; it said nothing", 60.0)
+    assert outcome(tmp_path, "sys.exit(75)") == Failed("exit code 75, try later; no output", 60.0)
     failed = outcome(tmp_path, "print('no such job', file=sys.stderr); sys.exit(3)")
-    assert failed == Failed("exit code 3; it said: no such job")
+    assert failed == Failed("exit code 3; output: no such job")
     assert isinstance(CommandScheduler(["/nonexistent"], timeout_s=1).execute(request(), Lasting()), Failed)
 
 

@@ -209,7 +209,7 @@ def test_what_the_api_can_not_do_is_done_by_the_commands_and_said_once(
 
 def test_a_submission_whose_number_is_not_told_may_have_happened(stub: Stub, rest: SlurmRest) -> None:
     stub.answers["/slurm/v0.0.42/job/submit"] = (200, GOOD)
-    with pytest.raises(SchedulerUnavailable, match="number"):
+    with pytest.raises(SchedulerUnavailable, match="job id"):
         rest.submit("#!/bin/sh\n", ["--export=NONE"])
 
 
@@ -232,9 +232,9 @@ def test_a_waiting_task_of_an_array_is_found_by_its_comment(stub: Stub, rest: Sl
 
 @pytest.mark.parametrize("job", ["12+1", "all", "1/../../nodes", "-1", "5\n"])
 def test_what_is_no_number_is_never_part_of_an_address(stub: Stub, rest: SlurmRest, job: str) -> None:
-    with pytest.raises(SlurmRefused, match="no job's number"):
+    with pytest.raises(SlurmRefused, match="not a job id"):
         rest.job(job)
-    with pytest.raises(SlurmRefused, match="no job's number"):
+    with pytest.raises(SlurmRefused, match="not a job id"):
         rest.release(job)
     assert stub.asked == []
 

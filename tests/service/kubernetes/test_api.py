@@ -191,7 +191,7 @@ def test_a_kubeconfig_that_is_none_is_said(tmp_path: Path, content: str | None) 
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ConfigurationError, match="no Kubernetes cluster"):
+    with pytest.raises(ConfigurationError, match="no usable Kubernetes configuration"):
         connect(path)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.formats import node_events_kubernetes
 from service.formats.read_outcome import Skipped
 from service.watch import node_watch
-from service.watch.node_watch import NodeStates, event_line, told
+from service.watch.node_watch import NodeStates, event_line, observed
 from tests.service.watch.objects import NOW, node
 
 
@@ -65,7 +65,7 @@ def only(found: list[Mapping[str, Any]] | Skipped) -> Mapping[str, Any]:
 
 
 def test_nodes_and_events_are_told_as_the_service_reads_them() -> None:
-    small = told(node(ready="Unknown"), "lab")
+    small = observed(node(ready="Unknown"), "lab")
     assert "images" not in small["status"]
     assert "labels" not in small["metadata"]
     read = only(node_events_kubernetes.read(small, None))
@@ -77,7 +77,7 @@ def test_nodes_and_events_are_told_as_the_service_reads_them() -> None:
         "message": "boot id",
         "lastTimestamp": "2026-11-21T11:00:00Z",
     }
-    read = only(node_events_kubernetes.read(told(event, "lab"), None))
+    read = only(node_events_kubernetes.read(observed(event, "lab"), None))
     assert (read["cluster"], read["node"], read["text"]) == ("lab", "gpu1", "Rebooted: boot id")
 
 

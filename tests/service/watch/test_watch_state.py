@@ -37,10 +37,10 @@ def test_a_folder_that_can_t_be_written_is_said(tmp_path: Path) -> None:
 
 
 def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "TOLD_MOST", 3)
+    monkeypatch.setattr(states, "SENT_MOST", 3)
     state = State("lab")
     state.remember("abcde")
-    assert list(state.told) == ["c", "d", "e"]
+    assert list(state.sent_ids) == ["c", "d", "e"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": "other"}', b'{"format": "faultline-watch/1"}'])

@@ -301,7 +301,7 @@ def test_a_wrong_password_is_hinted_at_and_not_told(kafka_broker: Broker, monkey
     """The broker only hangs up, so that it may be an outage as well; a rebuilt client tries again."""
     monkeypatch.setattr("service.messaging.kafka.source.BOOTSTRAP_MS", 1_000)
     source = KafkaSource(guarded(kafka_broker, "wrong-but-long"))
-    with pytest.raises(Unavailable, match="if the broker is up: is SASL_PLAINTEXT right there") as refused:
+    with pytest.raises(Unavailable, match="if the broker is up, check that the port uses SASL_PLAINTEXT") as refused:
         source.poll(1, 0.1)
     assert "wrong-but-long" not in refused.value.detail
     source.close()
