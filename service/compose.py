@@ -367,7 +367,7 @@ class Services:
 
     def web(self, lag: Callable[[], Mapping[str, int] | None] | None = None) -> WebServices:
         """Create the services of API and pages; `lag` is set if another process consumes."""
-        found = self.diagnoser
+        found, manifest = self.diagnoser, artifact.manifest_of(self.settings.model_dir)
         return WebServices(
             store=self.store,
             ingest=self.diagnose,
@@ -376,9 +376,7 @@ class Services:
             host=self.settings.host,
             timezone=self.settings.timezone,
             settings=self.settings.shown(),
-            model=ModelInfo(
-                found.model, found.rules, artifact.manifest_of(self.settings.model_dir), lambda: found.rules
-            ),
+            model=ModelInfo(found.model, found.rules, manifest, lambda: found.rules),
             signatures=self.signatures,
             lag=lag,
             automation=self.automation,
