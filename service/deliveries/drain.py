@@ -144,7 +144,7 @@ class Drain:
 
     def _parts(self, target: Target, leased: list[DueDelivery]) -> list[list[DueDelivery]]:
         """The messages of each request; messages that a digest delays are released until then."""
-        if not target.digest_s:
+        if not target.digest_s and not target.to_owner:
             return [leased] if target.channel.bulk and leased else [[one] for one in leased]
         now, parts = self._clock.now(), dict[str, list[DueDelivery]]()
         with self._store.unit_of_work() as work:

@@ -21,7 +21,7 @@ Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _NAME = 200  # characters
-_MOST = 10_000  # sessions; beyond it the oldest are removed
+_MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,10 @@ class AccountRepository(AccountReader):
         """Create a session; returns its secret for the cookie. Removes expired and surplus sessions."""
         secret, now = secrets.token_urlsafe(32), utc(self._clock.now())
         self._connection.execute(delete(sessions).where(sessions.c.until <= now))
-        over = select(sessions.c.sha256).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
+        own = sessions.c.account_id == account_id if account_id is not None else sessions.c.token_id == token_id
+        over = (
+            select(sessions.c.sha256).where(own).order_by(sessions.c.created_at.desc()).offset(_MOST - 1).limit(1_000)
+        )
         self._connection.execute(delete(sessions).where(sessions.c.sha256.in_(over.scalar_subquery())))
         self._connection.execute(
             insert(sessions).values(

@@ -129,3 +129,19 @@ def test_failures_of_one_owner_and_kind_come_together_once_in_a_while(
     assert len(box.mails) == 2
     assert "3 failures of one kind" in str(box.mails[1]["subject"])
     assert told.due() == set()
+
+
+def test_without_a_digest_each_owner_gets_mail_at_once(
+    store: Store, clock: FrozenClock, inbox: tuple[Inbox, str]
+) -> None:
+    box, url = inbox
+    failures = [
+        outcome.failure_id or 0 for outcome in put_failures(store, [job("1", user="ana"), job("2", user="ana")])
+    ]
+    owners = Target("owners", (), channel(url), url, digest_s=0, to_owner=True)
+    told = drain(store, clock, [owners])
+    for number, failure in enumerate(failures, 1):
+        put(store, failure)
+        told.route()
+        assert told.deliver("owners") == 1
+        assert len(box.mails) == number
