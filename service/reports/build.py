@@ -156,7 +156,9 @@ def _point(week: WeekCounts) -> Point:
 
 
 def _came_back(group: GroupFacts, facts: Facts) -> bool:
-    return group.last_before is not None and (facts.since - group.last_before).days >= QUIET_DAYS
+    if group.last_before is None:
+        return False
+    return group.returned or (facts.since - group.last_before).days >= QUIET_DAYS
 
 
 def _group_section(key: str, groups: Sequence[GroupFacts], facts: Facts) -> Section:

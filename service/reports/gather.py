@@ -6,6 +6,8 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
 from service.formatting import escape_invisible, strip_colour
+from service.nodes.past_suspicion import suspicion_at
+from service.nodes.settings import FleetSettings
 from service.reports.comparison import COMPARED
 from service.reports.repository.weekly_counts import GroupCount, Sum
 from service.reports.weekly_facts import (
@@ -70,7 +72,7 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             environment=tuple(
                 _group(one) for one in weekly.groups(since, until, limit=DIFFERENCES, category=ENVIRONMENT)
             ),
-            nodes=tuple(_nodes(reading, since, until)),
+            nodes=tuple(_nodes(reading, since, until, now)),
             incidents=tuple(
                 IncidentFacts(one.id, escape_invisible(one.title), one.opened_at, one.closed_at, one.jobs)
                 for one in reading.weekly_action_counts.incidents(since, until)
@@ -109,12 +111,13 @@ def _jobs(reading: ReadSession, week: Week, zone: ZoneInfo) -> JobCounts:
     )
 
 
-def _nodes(reading: ReadSession, since: datetime, until: datetime) -> Iterator[NodeFacts]:
-    """The nodes that fail significantly more often than the fleet at present."""
-    for row in reading.suspicion.page(limit=NODES).items:
-        if row.low > 1:
-            lost = reading.weekly_action_counts.lost_on(row.node, row.cluster, since, until)
-            yield NodeFacts(row.cluster, row.node, row.rate_ratio, row.low, row.high, row.blame, row.exposure_h, lost)
+def _nodes(reading: ReadSession, since: datetime, until: datetime, now: datetime) -> Iterator[NodeFacts]:
+    """The nodes that fail significantly more often than the fleet, as of the end of the week or now."""
+    for row in suspicion_at(reading, min(until, now), FleetSettings())[:NODES]:
+        lost = reading.weekly_action_counts.lost_on(row.node, row.cluster, since, until)
+        yield NodeFacts(
+            row.cluster, row.node, row.ratio.mean, row.ratio.low, row.ratio.high, row.blame, row.hours, lost
+        )
 
 
 def _automation(reading: ReadSession, since: datetime, until: datetime) -> AutomationFacts:
@@ -164,4 +167,7 @@ def _group(one: GroupCount) -> GroupFacts:
         one.users,
         one.first_seen,
         one.last_before,
+        one.merged,
+        one.resolved,
+        one.returned,
     )

@@ -65,7 +65,8 @@ class WeekCounts:
 class GroupFacts:
     """One group in the week. `first_seen` and `last_before` are over all time; the latter None: new.
 
-    `merged`: further fingerprints that people merged into it. `resolved`: a person resolved it, and it did not return.
+    `merged`: further fingerprints that people merged into it. `resolved`: a person resolved it, and it did
+    not fail since; `returned`: it did.
     """
 
     fingerprint: str
@@ -79,6 +80,7 @@ class GroupFacts:
     last_before: datetime | None
     merged: tuple[str, ...] = ()
     resolved: bool = False
+    returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,16 @@ class SuspicionReader:
             NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
         ]
 
+    def blamed_days(self, first: int, last: int) -> list[NodeDay]:
+        """The stored days from `first` to before `last` of the nodes with a failure attributed to them."""
+        span = (node_days.c.day >= first, node_days.c.day < last)
+        keys = (node_days.c.cluster, node_days.c.node)
+        blamed = select(*keys).where(*span).group_by(*keys).having(func.sum(node_days.c.blame) > 0)
+        rows = self._connection.execute(select(node_days).where(*span, tuple_(*keys).in_(blamed)))
+        return [
+            NodeDay(row.cluster, row.node, row.day, row.exposure_h, row.jobs, row.failures, row.blame) for row in rows
+        ]
+
     def stalest(self, before: datetime, *, limit: int) -> list[Key]:
         """Nodes whose suspicion was computed before a time, oldest first."""
         found = self._connection.execute(

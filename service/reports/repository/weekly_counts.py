@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Float,
     Row,
+    String,
     and_,
     case,
     cast,
@@ -24,6 +25,7 @@ from sqlalchemy import (
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures, verdicts
 from service.feedback.tables import feedback
+from service.groups.tables import group_fingerprints, groups
 from service.jobs.tables import jobs
 from service.sql import bulk
 from service.sql.types import utc
@@ -57,7 +59,10 @@ class PeriodCounts:
 
 @dataclass(frozen=True, slots=True)
 class GroupCount:
-    """The failures of one fingerprint in a period. `last_before`: its newest failure before the period."""
+    """The failures of one group in a period. `last_before`: its newest failure before the period.
+
+    `merged`: its other fingerprints. `resolved`: a person resolved it, and it did not fail since; `returned`: it did.
+    """
 
     fingerprint: str
     failure_id: int
@@ -68,6 +73,9 @@ class GroupCount:
     users: int
     first_seen: datetime
     last_before: datetime | None
+    merged: tuple[str, ...] = ()
+    resolved: bool = False
+    returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +163,27 @@ class WeeklyCountReader:
         wanted = _failed(since, until)
         if category is not None:
             wanted.append(failures.c.category.in_(tuple(category)))
+        prints = group_fingerprints
+        # Fingerprints that people merged are one group; one that is not in a group yet is a group of its own.
+        key = case((prints.c.group_id.is_(None), failures.c.fingerprint), else_=cast(prints.c.group_id, String))
         counted = (
             select(
-                failures.c.fingerprint,
+                key.label("key"),
                 *_sums(_LOST),
                 func.count(failures.c.user_name.distinct()).label("users"),
                 func.max(failures.c.id).label("newest"),
+                func.max(failures.c.ended_at).label("newest_at"),
+                func.max(prints.c.group_id).label("group_id"),
             )
+            .select_from(failures.outerjoin(prints, prints.c.fingerprint == failures.c.fingerprint))
             .where(*wanted)
-            .group_by(failures.c.fingerprint)
+            .group_by(literal_column("1"))
             .subquery()
         )
         found: dict[str, Row[Any]] = {}
         for order in (counted.c.lost.desc(), counted.c.jobs.desc()):
             for row in self._connection.execute(select(counted).order_by(order, counted.c.newest).limit(limit)):
-                found[row.fingerprint] = row
+                found[row.key] = row
         return tuple(
             self._group(row, since)
             for row in sorted(found.values(), key=lambda row: (-row.lost, -row.jobs, row.newest))
@@ -247,8 +261,11 @@ class WeeklyCountReader:
         )
 
     def _group(self, counted: Row[Any], since: datetime) -> GroupCount:
-        same = failures.c.fingerprint == counted.fingerprint
         newest = self._connection.execute(select(failures).where(failures.c.id == counted.newest)).one()
+        members = {newest.fingerprint, *self._members(counted.group_id)}
+        same = failures.c.fingerprint.in_(sorted(members))
+        state, resolved_at = self._state(counted.group_id)
+        returned = resolved_at is not None and counted.newest_at > resolved_at
         first = self._connection.execute(
             select(failures.c.ended_at).where(same).order_by(failures.c.ended_at, failures.c.id).limit(1)
         ).scalar_one()
@@ -259,7 +276,7 @@ class WeeklyCountReader:
             .limit(1)
         ).scalar_one_or_none()
         return GroupCount(
-            fingerprint=counted.fingerprint,
+            fingerprint=newest.fingerprint,
             failure_id=newest.id,
             headline=newest.headline,
             side=UNKNOWN if newest.abstained else newest.side,
@@ -268,7 +285,21 @@ class WeeklyCountReader:
             users=counted.users,
             first_seen=first,
             last_before=before,
+            merged=tuple(sorted(members - {newest.fingerprint})),
+            resolved=state == "resolved" and not returned,
+            returned=returned and before is not None,
         )
+
+    def _members(self, group_id: int | None) -> list[str]:
+        prints = group_fingerprints
+        found = self._connection.execute(select(prints.c.fingerprint).where(prints.c.group_id == group_id))
+        return list(found.scalars())
+
+    def _state(self, group_id: int | None) -> tuple[str | None, datetime | None]:
+        row = self._connection.execute(
+            select(groups.c.state, groups.c.resolved_at).where(groups.c.id == group_id)
+        ).one_or_none()
+        return (None, None) if row is None else (row.state, row.resolved_at)
 
     def _hour_of(self, at: ColumnElement[datetime]) -> ColumnElement[int]:
         if bulk.is_postgres(self._connection):

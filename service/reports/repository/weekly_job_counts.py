@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, Subquery, and_, case, func, literal_column, select
 
 from service.contracts.event import FAILURE_STATUSES, Status
 from service.failures.tables import failures
@@ -72,8 +72,9 @@ class WeeklyJobReader:
             )
             .select_from(ended.outerjoin(failures, failures.c.id == ended.c.id))
             .where(ended.c.status.in_(_FAILED))
-            .group_by(failures.c.fingerprint, side, ended.c.day)
-            .order_by(failures.c.fingerprint, side, ended.c.day)
+            # By position: an expression with parameters is another one to PostgreSQL.
+            .group_by(literal_column("1"), literal_column("2"), literal_column("3"))
+            .order_by(literal_column("1"), literal_column("2"), literal_column("3"))
         )
         clusters = tuple(
             JobCluster(row.fingerprint, row.side, row.day, int(row.jobs), row.attempts, row.lost) for row in found

@@ -88,3 +88,33 @@ def test_a_published_version_is_stored_once(store: Store) -> None:
         assert latest is not None
         assert (first.body, latest.body, latest.version) == ({"a": 1}, {"a": 3}, 2)
         assert [one[:2] for one in reading.reports.list(limit=5)] == [("2026-W47", 2)]
+
+
+def test_merged_fingerprints_are_one_group_and_resolved_ones_are_marked(store: Store) -> None:
+    put(store, [job("old", ended_at=SINCE - timedelta(days=20))], fingerprint="1:b")
+    put(store, [job("a", user="ana", gpu_hours_lost=5.0)], fingerprint="1:a")
+    put(store, [job("b", user="ana", gpu_hours_lost=2.0), job("c", user="bo")], fingerprint="1:b")
+    put(store, [job("d", gpu_hours_lost=1.0)], fingerprint="1:c")
+    with store.unit_of_work() as work:
+        work.groups.fold()
+        ids = work.groups.of(["1:a", "1:b", "1:c"])
+        work.groups.move(["1:b"], ids["1:a"])
+        work.groups.change(ids["1:c"], state="resolved", resolved_at=NOON + timedelta(hours=1))
+    with store.reading() as reading:
+        merged, resolved = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
+    assert (merged.sum.jobs, merged.sum.gpu_hours, merged.users) == (3, 11.0, 2)
+    assert {merged.fingerprint, *merged.merged} == {"1:a", "1:b"}
+    assert merged.last_before == SINCE - timedelta(days=20)
+    assert (merged.resolved, resolved.resolved, resolved.returned) == (False, True, False)
+
+
+def test_a_resolved_group_that_fails_again_has_returned(store: Store) -> None:
+    put(store, [job("old", ended_at=SINCE - timedelta(days=2))], fingerprint="1:a")
+    put(store, [job("a")], fingerprint="1:a")
+    with store.unit_of_work() as work:
+        work.groups.fold()
+        [group_id] = work.groups.of(["1:a"]).values()
+        work.groups.change(group_id, state="regressed", resolved_at=SINCE - timedelta(days=1))
+    with store.reading() as reading:
+        [found] = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
+    assert (found.resolved, found.returned) == (False, True)
