@@ -73,7 +73,7 @@ test-deps: ## install system packages for the tests (Debian or Ubuntu, as root)
 check: lint ## lint and the unit tests, without servers and without the trained model (two minutes)
 	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) $(PYTEST_ARGS)
 
-coverage: $(DEV_STAMP) ## run the unit tests and report the branches they miss; fails below the floor in pyproject.toml
+coverage: $(DEV_STAMP) ## run the unit tests and report the branches they miss
 	@$(BIN)/python -m pytest -q -n auto $(UNIT_TESTS) --cov --cov-report=term-missing $(PYTEST_ARGS)
 
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules

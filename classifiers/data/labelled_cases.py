@@ -194,15 +194,24 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[LabelledCase
     Raises:
         DatasetError: a line is not JSON or not a labelled case; the text names `name` and the line.
     """
+    for place, raw in json_lines(lines, name):
+        yield parse(raw, place)
+
+
+def json_lines(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[str, Any]]:
+    """The place (`name` and the line) and the value of each line of a JSON-lines text, empty lines left out.
+
+    Raises:
+        DatasetError: a line is not JSON; the text names the place.
+    """
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         place = f"{name}:{number}"
         try:
-            raw = orjson.loads(line)
+            yield place, orjson.loads(line)
         except orjson.JSONDecodeError as error:
             raise DatasetError(place, "line", "JSON", str(error)) from error
-        yield parse(raw, place)
 
 
 def read_file(file: Traversable) -> list[LabelledCase]:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from classifiers.case_builder import build_case
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import AXES, DatasetError, LabelledCase, Labels
@@ -59,14 +57,7 @@ def read_cases(data: bytes, name: str) -> list[LabelledCase]:
         DatasetError: a line is neither; names the place.
     """
     cases = []
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
-        place = f"{name}:{number}"
-        try:
-            raw = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise DatasetError(place, "line", "JSON", str(error)) from error
+    for place, raw in labelled_cases.json_lines(data.splitlines(), name):
         flat = isinstance(raw, dict) and "log" in raw and "labels" not in raw
         cases.append(from_measured(raw, place) if flat else labelled_cases.parse(raw, place))
     return cases
