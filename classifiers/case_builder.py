@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from classifiers.contracts import JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import FLIGHT_RECORDER, LOG_KINDS, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.flight_recorder.streams import collective_evidence, inline_dump
 
 NOT_INLINE = "the log was not given inline"
+_KIND_CHARS = 60
 
 
 def build_case(event: Any, streams: Sequence[LogStream] | None = None) -> RawCase:
@@ -16,10 +18,13 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None) -> RawCas
         event: a decoded job-completion/1 object, or an object with its fields as attributes. A value of the wrong
             type counts as not known.
         streams: the logs as read; None: the inline tails of the event, where a log without one counts as missing.
+            Flight Recorder dumps among them become the case's `collectives`.
     """
+    read = _inline_streams(event) if streams is None else streams
     return RawCase(
         job=job_facts(event),
-        streams=tuple(_inline_streams(event) if streams is None else streams),
+        streams=tuple(one for one in read if one.stream != FLIGHT_RECORDER),
+        collectives=collective_evidence(read),
         node_events=tuple(
             NodeEvent(
                 text=str(_field(entry, "text") or ""),
@@ -59,17 +64,29 @@ def job_facts(event: Any) -> JobFacts:
     )
 
 
+def unknown_kind(kind: str | None) -> str | None:
+    """Return why a log of this kind is not read, None if it is."""
+    if kind is None or kind in LOG_KINDS:
+        return None
+    return f"logs of kind {kind[:_KIND_CHARS]!r} are not read"
+
+
 def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
     for log in _field(event, "logs") or ():
-        tail = _field(log, "tail")
+        tail, kind = _field(log, "tail"), _text(_field(log, "kind"))
+        rank, node = _whole(_field(log, "rank")), _text(_field(log, "node"))
+        if kind == FLIGHT_RECORDER and isinstance(tail, str):
+            streams.append(inline_dump(tail, rank, node))
+            continue
+        unknown = unknown_kind(kind)
         streams.append(
             LogStream(
-                text=tail or "",
-                rank=_whole(_field(log, "rank")),
-                node=_text(_field(log, "node")),
-                stream=_text(_field(log, "stream")) or "stderr",
-                missing=None if tail is not None else NOT_INLINE,
+                text=tail or "" if unknown is None else "",
+                rank=rank,
+                node=node,
+                stream=FLIGHT_RECORDER if kind == FLIGHT_RECORDER else _text(_field(log, "stream")) or "stderr",
+                missing=unknown or (None if tail is not None else NOT_INLINE),
             )
         )
     return streams

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from classifiers.taxonomy import PlatformSymptom, RetryOutlook, Role, Side
 
@@ -11,6 +11,14 @@ from classifiers.taxonomy import PlatformSymptom, RetryOutlook, Role, Side
 STATUSES: Final = (
     "succeeded", "failed", "timeout", "out_of_memory", "node_fail", "preempted", "evicted", "hung", "cancelled",
 )  # fmt: skip
+
+
+# The kinds of `logs[].kind` in the event schema. A dump is a stream of its own, named FLIGHT_RECORDER.
+FLIGHT_RECORDER: Final = "flight_recorder"
+LOG_KINDS: Final = ("log", FLIGHT_RECORDER)
+CollectiveProblem = Literal[
+    "missing_ranks", "mismatched_operations", "mismatched_types", "mismatched_sizes", "no_dump", "incomplete"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +85,47 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveFailure:
+    """A collective that the ranks of a process group did not complete together.
+
+    Attributes:
+        problem: `missing_ranks` did not join it, `no_dump`: ranks left no dump while the others wait, `incomplete`: all
+            joined; else the ranks disagree in what they called.
+        group: the name of the process group.
+        sequence: the number of the collective in its group.
+        operation: the name of the operation.
+        ranks: the ranks that differ from the others; empty if the dumps do not tell.
+        waiting: the ranks that had not completed it.
+        last_rank: the rank that joined last, None if unknown.
+        text: the finding as a sentence.
+    """
+
+    problem: CollectiveProblem
+    group: str
+    sequence: int
+    operation: str
+    ranks: tuple[int, ...]
+    waiting: tuple[int, ...]
+    last_rank: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveEvidence:
+    """The findings of the Flight Recorder dumps of a job, the first failure first; and which dumps can't be read."""
+
+    failures: tuple[CollectiveFailure, ...]
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RawCase:
     """A failed attempt before extraction: facts, redacted logs, node events."""
 
     job: JobFacts
     streams: tuple[LogStream, ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
+    collectives: CollectiveEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ error after which the run went on for several steps is no beginning. The passes 
 from collections.abc import Sequence
 from typing import Final
 
-from classifiers.contracts import Case, Evidence, LogStream, RawCase
+from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import (
     NODE,
@@ -65,6 +65,9 @@ class Extractor:
             text = strip_colors(source.text)
             landmarks: set[str] = set()
             streams.append(StreamText(index, text, source, self._scanner.scan(text, landmarks), landmarks))
+        if raw.collectives is not None and raw.collectives.failures:
+            recorder = LogStream(text="", stream=FLIGHT_RECORDER, first_line=None)
+            streams.append(StreamText(len(streams), "", recorder, []))
         message = scheduler_message(raw)
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
         events = self._scan_events([strip_colors(one.text).replace("\n", " ") for one in raw.node_events])
@@ -166,6 +169,8 @@ def _missing(raw: RawCase, missing_ranks: Sequence[int]) -> tuple[str, ...]:
         elif not stream.text.strip():
             out.append(f"{name} wrote nothing to {stream.stream}")
     out += [f"rank {rank} did not answer the others" for rank in dict.fromkeys(missing_ranks)]
+    if raw.collectives is not None:
+        out += raw.collectives.unreadable
     if not raw.streams:
         out.append("no log was given")
     return tuple(out[:_MOST_MISSING])

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from classifiers.contracts import Progress, RawCase, Suspect
+from classifiers.contracts import FLIGHT_RECORDER, Progress, RawCase, Suspect
 from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
+from classifiers.extraction.onset import Onset
 from classifiers.extraction.rank_inference import demote_stream_rank, infer_likely_ranks
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
@@ -94,6 +95,25 @@ def read_node_events(extraction: Extraction) -> None:
                 time=time_of(event.at.isoformat() if event.at is not None else text),
                 hits=hits,
                 error_words=line.error_words,
+            )
+        )
+
+
+def read_collectives(extraction: Extraction) -> None:
+    """Add what the Flight Recorder dumps show; a failure that names ranks is a beginning."""
+    collectives = extraction.raw.collectives
+    for failure in collectives.failures if collectives is not None else ():
+        named = bool(failure.ranks)
+        extraction.items.append(
+            EvidenceItem(
+                text=failure.text,
+                role="initiating" if named else "cascade",
+                onset=Onset.PROCESS_END if named else Onset.NEUTRAL,
+                stream=next(one.index for one in extraction.streams if one.source.stream == FLIGHT_RECORDER),
+                position=len(extraction.items),
+                offset=0,
+                line_number=None,
+                rank=failure.ranks[0] if named else None,
             )
         )
 
@@ -191,6 +211,7 @@ def read_stage(extraction: Extraction) -> None:
 PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the log streams", read_streams),
     ("read the node events", read_node_events),
+    ("read the Flight Recorder dumps", read_collectives),
     ("add sampled lines", add_sampled_lines),
     ("fold repeats", fold_repeats),
     ("withdraw survived trouble", withdraw_survived_in_logs),

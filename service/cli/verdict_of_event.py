@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from classifiers.case_builder import build_case
-from classifiers.contracts import LogStream, RawCase, Verdict
+from classifiers.case_builder import build_case, unknown_kind
+from classifiers.contracts import FLIGHT_RECORDER, LogStream, RawCase, Verdict
+from classifiers.flight_recorder.streams import inline_dump
 from classifiers.redaction import redact
-from service.contracts.event import JobCompletion
+from service.contracts.event import JobCompletion, LogRef
 from service.contracts.verdict import VerdictBody
 from service.logs.text_cleaning import decode
 from service.pipeline.event_redaction import cleaned
@@ -26,16 +27,21 @@ def case_of(event: JobCompletion, streams: Sequence[LogStream] | None = None) ->
 
 def inline_streams(event: JobCompletion) -> list[LogStream]:
     """Return the inline tails of an event, clean and redacted."""
-    return [
-        LogStream(
-            text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail else "",
-            rank=log.rank,
-            node=log.node,
-            stream=log.stream or "stderr",
-            missing=None if log.tail is not None else "given by its address only, which this command does not read",
-        )
-        for log in event.logs
-    ]
+    return [_inline_stream(log) for log in event.logs]
+
+
+def _inline_stream(log: LogRef) -> LogStream:
+    if log.kind == FLIGHT_RECORDER and log.tail is not None:
+        return inline_dump(log.tail, log.rank, log.node)
+    unknown = unknown_kind(log.kind)
+    missing = None if log.tail is not None else "given by its address only, which this command does not read"
+    return LogStream(
+        text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail and unknown is None else "",
+        rank=log.rank,
+        node=log.node,
+        stream=FLIGHT_RECORDER if log.kind == FLIGHT_RECORDER else log.stream or "stderr",
+        missing=unknown or missing,
+    )
 
 
 def verdict_body(event: JobCompletion, verdict: Verdict, rules: policy.Policy) -> VerdictBody:

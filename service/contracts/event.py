@@ -117,6 +117,11 @@ class Checkpoint(_Open):
 class LogRef(_Open):
     """One log stream: its tail inline, or its location. `rank` null is the launcher."""
 
+    kind: str | None = Field(
+        default=None,
+        description="what the log is: log (default) or flight_recorder, a PyTorch Flight Recorder dump of one rank, "
+        "as JSON or pickled, in `tail` as JSON text or base64; other kinds are kept and not read",
+    )
     rank: Rank | None = None
     node: str | None = None
     stream: str | None = None

@@ -5,10 +5,13 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from classifiers.contracts import LogStream
+from classifiers.case_builder import unknown_kind
+from classifiers.contracts import FLIGHT_RECORDER, LogStream
+from classifiers.flight_recorder.dump import MOST_BYTES as DUMP_BYTES
+from classifiers.flight_recorder.streams import dump_stream, inline_dump
 from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
 from service.logs.allowed_roots import AllowedRoots, LogRefused, parse_roots
@@ -77,7 +80,7 @@ class LogFetcher:
             room = min(TAIL_BYTES, EVENT_BYTES // max(len(event.logs), 1), BATCH_BYTES // max(total, 1))
             plan: list[LogStream | _Read] = []
             for ref in event.logs:
-                if ref.uri is None or ref.tail is not None or ref.missing is not None:
+                if ref.uri is None or ref.tail is not None or ref.missing is not None or unknown_kind(ref.kind):
                     plan.append(_inline(ref, max(room, TAIL_LEAST_BYTES)))
                 else:
                     waiting.append(_Read(ref, JobOwner(event.user, event.uid), max(room, TAIL_LEAST_BYTES)))
@@ -123,9 +126,12 @@ class LogFetcher:
         uri = read.ref.uri or ""
         try:
             with self._opened(uri, read.owner) as (file, size):
-                windows = _excerpt(file, size, read.tail_bytes, cancelled)
+                if read.ref.kind == FLIGHT_RECORDER:
+                    stream = _redacted(dump_stream(_whole(file, cancelled), read.ref.rank, read.ref.node, uri))
+                else:
+                    stream = _stream(read.ref, _excerpt(file, size, read.tail_bytes, cancelled))
             if not cancelled.is_set():
-                read.stream = _stream(read.ref, windows)
+                read.stream = stream
         except LogNotFound as refused:
             read.pending = True
             read.stream = _missing(read.ref, f"{_shown(uri)}: {refused}")
@@ -141,6 +147,10 @@ class LogFetcher:
 
 
 def _inline(ref: LogRef, tail_bytes: int) -> LogStream:
+    if (unknown := unknown_kind(ref.kind)) is not None:
+        return _missing(ref, redact(unknown))
+    if ref.kind == FLIGHT_RECORDER and ref.tail is not None:
+        return _redacted(inline_dump(ref.tail, ref.rank, ref.node))
     if ref.tail is None:
         return _missing(ref, redact(ref.missing) if ref.missing else "neither a tail nor a uri is given")
     data = ref.tail.encode("utf-8", "replace")
@@ -172,6 +182,21 @@ def _excerpt(file: Any, size: int | None, tail_bytes: int, cancelled: threading.
     return excerpt.windows()
 
 
+def _whole(file: Any, cancelled: threading.Event) -> bytes:
+    """Read a dump; of one that is too large, one byte more than the limit."""
+    data = bytearray()
+    while len(data) <= DUMP_BYTES and not cancelled.is_set():
+        piece = file.read(min(PIECE_BYTES, DUMP_BYTES + 1 - len(data)))
+        if not piece:
+            break
+        data += piece
+    return bytes(data)
+
+
+def _redacted(stream: LogStream) -> LogStream:
+    return replace(stream, text=redact(stream.text)) if stream.text else stream
+
+
 def _stream(ref: LogRef, windows: Sequence[Window]) -> LogStream:
     """Join the windows to one text; each is redacted separately so that its position in the text is known."""
     parts: list[str] = []
@@ -196,7 +221,8 @@ def _stream(ref: LogRef, windows: Sequence[Window]) -> LogStream:
 
 
 def _missing(ref: LogRef, reason: str) -> LogStream:
-    return LogStream("", rank=ref.rank, node=ref.node, stream=ref.stream or STREAM, first_line=None, missing=reason)
+    name = FLIGHT_RECORDER if ref.kind == FLIGHT_RECORDER else ref.stream or STREAM
+    return LogStream("", rank=ref.rank, node=ref.node, stream=name, first_line=None, missing=reason)
 
 
 def _fetched(plan: Sequence[LogStream | _Read], deadline_s: float) -> FetchedLogs:

@@ -1,0 +1,1 @@
+"""Reads the PyTorch Flight Recorder dumps of several ranks and finds the collective that failed."""

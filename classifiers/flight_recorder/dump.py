@@ -1,0 +1,171 @@
+"""The Flight Recorder dump of one rank: read from JSON or a pickle, and written as short JSON text.
+
+The fields are those of dumps of version 2 (PyTorch 2.4 and newer): `entries`, `pg_config` and `pg_status`.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from classifiers.flight_recorder.plain_pickle import PickleRefused, load_plain_pickle
+
+MOST_BYTES: Final = 8 * 1024 * 1024  # of one dump; the recorder's ring buffer is smaller with usual settings
+_KEPT_ENTRIES: Final = 300  # the last ones, at most 64 KiB of text (judgement)
+_MOST_RANKS: Final = 100_000
+_MOST_TENSORS: Final = 16  # of one entry
+_NAME_CHARS: Final = 100
+_DEFAULT_GROUPS: Final = frozenset({"", "0", "default_pg"})
+_PICKLE_START: Final = b"\x80"
+
+
+class DumpUnreadable(ValueError):
+    """The data are no Flight Recorder dump; the text gives the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """One collective as one rank recorded it.
+
+    Attributes:
+        group: the name of its process group.
+        sequence: its number in the group, from 1.
+        operation: its name, without the backend.
+        sizes: the number of elements of each input tensor.
+        dtypes: the types of the input tensors.
+        unfinished: whether the rank had not completed it.
+        created_ns: when the rank called it, in nanoseconds since 1970, 0 if unknown.
+    """
+
+    group: str
+    sequence: int
+    operation: str
+    sizes: tuple[int, ...]
+    dtypes: tuple[str, ...]
+    unfinished: bool
+    created_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankDump:
+    """The dump of one rank: its collectives in order, and the ranks of each process group by name."""
+
+    collectives: tuple[Collective, ...]
+    groups: Mapping[str, tuple[int, ...]]
+
+
+def read_dump(data: bytes) -> RankDump:
+    """Read the JSON or the pickled form of a dump.
+
+    Raises:
+        DumpUnreadable: too large, damaged, or not a dump.
+    """
+    if len(data) > MOST_BYTES:
+        raise DumpUnreadable(f"larger than {MOST_BYTES // 1024 // 1024} MiB")
+    try:
+        if data.startswith(_PICKLE_START):
+            return _dump(load_plain_pickle(data))
+        return _dump(json.loads(data))
+    except DumpUnreadable:
+        raise
+    except PickleRefused as refused:
+        raise DumpUnreadable(f"the pickle is refused: {refused}") from None
+    except (ValueError, RecursionError):
+        raise DumpUnreadable("neither JSON nor a pickle of a Flight Recorder dump") from None
+
+
+def to_text(dump: RankDump) -> str:
+    """Return the last collectives of a dump as JSON that `read_dump` reads."""
+    config = {name: {"name": name, "ranks": json.dumps(ranks)} for name, ranks in dump.groups.items()}
+    entries = [
+        {
+            "process_group": [one.group, ""],
+            "collective_seq_id": one.sequence,
+            "profiling_name": one.operation,
+            "input_sizes": [[size] for size in one.sizes],
+            "input_dtypes": one.dtypes,
+            "state": "scheduled" if one.unfinished else "completed",
+            "time_created_ns": one.created_ns,
+        }
+        for one in dump.collectives[-_KEPT_ENTRIES:]
+    ]
+    lines = ",\n".join(json.dumps(entry) for entry in entries)
+    return f'{{"pg_config": {json.dumps(config)},\n"entries": [\n{lines}]}}\n'
+
+
+def _dump(value: Any) -> RankDump:
+    entries = value.get("entries") if isinstance(value, dict) else None
+    if not isinstance(entries, list | tuple):
+        raise DumpUnreadable("not a Flight Recorder dump: it has no list of entries")
+    completed = {
+        str(name): _whole(status.get("last_completed_collective"), -1)
+        for name, status in _items(value.get("pg_status"))
+        if isinstance(status, dict)
+    }
+    found = (_collective(entry, completed) for entry in entries if isinstance(entry, dict))
+    return RankDump(
+        collectives=tuple(one for one in found if one is not None),
+        groups={
+            _group_name(str(name)): ranks
+            for name, config in _items(value.get("pg_config"))
+            if isinstance(config, dict) and (ranks := _ranks(config.get("ranks")))
+        },
+    )
+
+
+def _collective(entry: dict[Any, Any], completed: Mapping[str, int]) -> Collective | None:
+    sequence = _whole(entry.get("collective_seq_id"), 0)
+    if entry.get("is_p2p") is True or sequence <= 0:
+        return None
+    group = entry.get("process_group")
+    name = str(group[0]) if isinstance(group, list | tuple) and group else ""
+    finished = (
+        entry.get("state") == "completed"
+        or entry.get("retired") is True
+        or sequence <= completed.get(str(entry.get("pg_id", name)), -1)
+    )
+    return Collective(
+        group=_group_name(name),
+        sequence=sequence,
+        operation=str(entry.get("profiling_name") or "collective").rpartition(":")[2][:_NAME_CHARS],
+        sizes=tuple(_elements(shape) for shape in _sequence(entry.get("input_sizes"))[:_MOST_TENSORS]),
+        dtypes=tuple(str(one)[:_NAME_CHARS] for one in _sequence(entry.get("input_dtypes"))[:_MOST_TENSORS]),
+        unfinished=not finished,
+        created_ns=_whole(entry.get("time_created_ns"), 0),
+    )
+
+
+def _group_name(name: str) -> str:
+    """The name of a process group; the default one has several."""
+    return "default" if name in _DEFAULT_GROUPS else name[:_NAME_CHARS]
+
+
+def _ranks(value: Any) -> tuple[int, ...]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return ()
+    ranks = _sequence(value)[:_MOST_RANKS]
+    return tuple(rank for rank in ranks if _whole(rank, -1) >= 0)
+
+
+def _elements(shape: Any) -> int:
+    count = 1
+    for size in _sequence(shape)[:_MOST_TENSORS]:
+        count = min(count * max(_whole(size, 0), 0), 1 << 62)
+    return count
+
+
+def _items(value: Any) -> list[tuple[Any, Any]]:
+    return list(value.items())[:_MOST_RANKS] if isinstance(value, dict) else []
+
+
+def _sequence(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
+        return value
+    return otherwise

@@ -1,0 +1,106 @@
+from typing import Any
+
+import orjson
+
+from classifiers.contracts import CollectiveFailure
+from classifiers.flight_recorder.analysis import find_collective_failures
+from classifiers.flight_recorder.dump import RankDump, read_dump, to_text
+
+WORLD = {"": {"name": "", "ranks": "[0, 1, 2, 3]"}}
+
+
+def entry(sequence: int, operation: str = "nccl:all_reduce", **fields: Any) -> dict[str, Any]:
+    basic = {"collective_seq_id": sequence, "profiling_name": operation, "process_group": ["0", "default_pg"]}
+    shape = {"input_sizes": [[2, 3]], "input_dtypes": ["Float"], "state": "completed"}
+    return {**basic, **shape, **fields}
+
+
+def dump(*entries: dict[str, Any], groups: Any = WORLD) -> RankDump:
+    return read_dump(orjson.dumps({"entries": entries, "pg_config": groups}))
+
+
+def only(dumps: dict[int, RankDump]) -> CollectiveFailure:
+    [failure] = find_collective_failures(dumps)
+    return failure
+
+
+def test_ranks_that_completed_everything_show_nothing() -> None:
+    assert find_collective_failures({rank: dump(entry(1), entry(2)) for rank in range(4)}) == ()
+
+
+def test_equal_numbers_of_elements_in_another_shape_are_no_mismatch() -> None:
+    dumps = {rank: dump(entry(1, input_sizes=[[6]] if rank else [[2, 3]])) for rank in range(4)}
+    assert find_collective_failures(dumps) == ()
+
+
+def test_an_uneven_gather_is_no_mismatch() -> None:
+    dumps = {rank: dump(entry(1, "nccl:gather", input_sizes=[[rank + 1]], state="started")) for rank in range(4)}
+    assert only(dumps).problem == "incomplete"
+
+
+def test_another_data_type_is_found() -> None:
+    dumps = {
+        rank: dump(entry(1, input_dtypes=["Half" if rank == 1 else "Float"], state="started")) for rank in range(4)
+    }
+    failure = only(dumps)
+    assert (failure.problem, failure.ranks) == ("mismatched_types", (1,))
+    assert "Half instead of Float" in failure.text
+
+
+def test_two_ranks_that_disagree_name_no_rank() -> None:
+    operations = {0: "nccl:all_reduce", 1: "nccl:broadcast"}
+    groups = {"": {"ranks": "[0, 1]"}}
+    failure = only({rank: dump(entry(1, name, state="started"), groups=groups) for rank, name in operations.items()})
+    assert (failure.problem, failure.ranks) == ("mismatched_operations", ())
+    assert "all_reduce / broadcast" in failure.text
+
+
+def test_a_collective_that_all_joined_names_who_came_last() -> None:
+    second = 1_000_000_000
+    dumps = {
+        rank: dump(entry(5, state="started", time_created_ns=100 * second + (7 * second if rank == 3 else rank)))
+        for rank in range(4)
+    }
+    failure = only(dumps)
+    assert (failure.problem, failure.ranks, failure.last_rank) == ("incomplete", (), 3)
+    assert failure.text.endswith("rank 3 joined last, 7.0 s after the first")
+
+
+def test_few_dumps_do_not_blame_the_ranks_without_one() -> None:
+    assert only({0: dump(entry(1, state="started"))}).problem == "incomplete"
+
+
+def test_a_rank_that_waits_in_another_group_is_not_named_first() -> None:
+    """Rank 1 does not join the group of 0 and 1 because it waits for rank 2 in the group of all."""
+    groups = {"": {"ranks": "[0, 1, 2]"}, "7": {"ranks": "[0, 1]"}}
+    pair = {"process_group": ["7", "pair"]}
+    dumps = {
+        0: dump(entry(1, state="started", **pair), groups=groups),
+        1: dump(entry(1, state="started"), groups=groups),
+        2: dump(groups=groups),
+    }
+    failures = find_collective_failures(dumps)
+    assert [one.ranks for one in failures if one.group == "7"] == [(1,)]
+    assert failures[0].group == "default"
+    assert failures[0].ranks == (2,)
+
+
+def test_point_to_point_operations_are_left_out() -> None:
+    dumps = {rank: dump(entry(1), entry(9, "nccl:send", is_p2p=True, state="started")) for rank in range(4)}
+    assert find_collective_failures(dumps) == ()
+
+
+def test_entries_of_wrong_types_are_left_out() -> None:
+    wrong = {"collective_seq_id": "x", "process_group": 3, "input_sizes": 4, "input_dtypes": None, "state": []}
+    found = dump(wrong, {**wrong, "collective_seq_id": 1}, 5, groups=[1])  # type: ignore[arg-type]
+    assert [one.sequence for one in found.collectives] == [1]
+
+
+def test_the_text_of_a_dump_reads_back() -> None:
+    found = dump(entry(1), entry(2, "nccl:broadcast", state="started", time_created_ns=12), groups=WORLD)
+    assert read_dump(to_text(found).encode()) == found
+
+
+def test_the_text_keeps_the_last_collectives() -> None:
+    found = read_dump(to_text(dump(*(entry(number) for number in range(1, 1001)))).encode())
+    assert [one.sequence for one in found.collectives] == list(range(701, 1001))

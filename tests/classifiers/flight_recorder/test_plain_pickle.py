@@ -1,0 +1,70 @@
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from classifiers.flight_recorder.dump import MOST_BYTES, DumpUnreadable, read_dump
+from classifiers.flight_recorder.plain_pickle import PickleRefused, load_plain_pickle
+
+PLAIN = {"a": [1, 2.5, None, True, "text"], "b": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)), "c": {"d": -(2**40)}}
+
+
+class Command:
+    """Runs a function when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self._path,)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_plain_values_are_read(protocol: int) -> None:
+    assert load_plain_pickle(pickle.dumps(PLAIN, protocol)) == PLAIN
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_that_calls_a_function_is_refused_and_runs_nothing(protocol: int, tmp_path: Path) -> None:
+    hostile = pickle.dumps({"entries": [Command(tmp_path / "made")]}, protocol)
+    with pytest.raises(PickleRefused, match="more than plain values"):
+        load_plain_pickle(hostile)
+    with pytest.raises(DumpUnreadable, match="the pickle is refused"):
+        read_dump(hostile)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_pickle_that_names_a_module_does_not_import_it() -> None:
+    assert "antigravity" not in sys.modules
+    with pytest.raises(PickleRefused):
+        load_plain_pickle(b"\x80\x02cantigravity\ngeohash\n.")
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x80\x02",
+        b"\x80\x02]",
+        b"\x80\x02a.",  # append without a list
+        b"\x80\x02e.",  # appends without a mark
+        b"\x80\x02h\x07.",  # a value that was never stored
+        b"\x80\x02r\xff\xff\xff\xff.",  # stores nothing at a large place
+        b"\x80\x02X\xff\xff\xff\x7fab.",  # a text longer than the data
+        b"\x80\x02]}K\x01s.",  # items of an odd number
+        b"\x80\x02}]K\x01s.",  # a key that is no key
+        b"\xff\xff",
+    ],
+)
+def test_damaged_pickles_are_refused(data: bytes) -> None:
+    with pytest.raises(PickleRefused):
+        load_plain_pickle(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"[" * 100_000, b" " * (MOST_BYTES + 1), b"\x80\x02}."])
+def test_data_that_are_no_dump_are_refused(data: bytes) -> None:
+    with pytest.raises(DumpUnreadable):
+        read_dump(data)
