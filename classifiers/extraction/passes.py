@@ -167,7 +167,9 @@ def infer_ranks(extraction: Extraction) -> None:
     """Infer the ranks of leading lines, and where a single log is of several processes."""
     infer_likely_ranks(extraction.items[:_LEADING], extraction.attributions)
     texts = [one.text for one in extraction.streams]
-    demote_stream_rank(extraction.raw, extraction.items, extraction.findings.exits, texts)
+    dumps = {one.index for one in extraction.streams if one.source.stream == FLIGHT_RECORDER}
+    printed = [item for item in extraction.items if item.stream not in dumps]  # not by a process into a log
+    demote_stream_rank(extraction.raw, printed, extraction.findings.exits, texts)
 
 
 def read_progress(extraction: Extraction) -> None:

@@ -15,6 +15,11 @@ _EQUAL_SIZES: Final = ("all_reduce", "allreduce", "broadcast", "reduce", "all_ga
 _UNEQUAL_TYPES: Final = ("gather", "scatter", "all_to_all", "alltoall", "barrier")  # some ranks may give no input
 _SHOWN_RANKS: Final = 8
 _NS: Final = 1e9
+_DIFFERENCES: Final[Mapping[CollectiveProblem, str]] = {
+    "mismatched_operations": "another operation",
+    "mismatched_types": "other data types",
+    "mismatched_sizes": "other sizes",
+}
 
 _Joined = Mapping[int, Collective]
 
@@ -122,17 +127,19 @@ def _sentence(
         return f"{_list(named)} left no dump, {_list(others)} did not complete {what}"
     if problem == "incomplete":
         return f"{what} was joined by {_list(others)} and not completed"
-    subject = {
-        "mismatched_operations": ("another operation", lambda one: one.operation),
-        "mismatched_types": ("other data types", lambda one: ", ".join(one.dtypes)),
-        "mismatched_sizes": ("other sizes", lambda one: ", ".join(map(str, one.sizes))),
-    }
-    words, value = subject[problem]
+    words = _DIFFERENCES[problem]
     if not named:
-        values = sorted({str(value(one)) for one in joined.values()})
-        return f"the ranks do not agree in {what}: {' / '.join(values)}"
-    values = f"{value(joined[named[0]])} instead of {value(joined[others[0]])}"
-    return f"{_list(named)} called {words} than {_list(others)} in {what}: {values}"
+        values = " / ".join(sorted({_value(problem, one) for one in joined.values()}))
+        return f"the ranks do not agree in {what}: {values}"
+    compared = f"{_value(problem, joined[named[0]])} instead of {_value(problem, joined[others[0]])}"
+    return f"{_list(named)} called {words} than {_list(others)} in {what}: {compared}"
+
+
+def _value(problem: CollectiveProblem, one: Collective) -> str:
+    """What differs between the ranks, of one of them."""
+    if problem == "mismatched_types":
+        return ", ".join(one.dtypes)
+    return ", ".join(map(str, one.sizes)) if problem == "mismatched_sizes" else one.operation
 
 
 def _lateness(problem: CollectiveProblem, last: int | None, times: Mapping[int, int]) -> str:

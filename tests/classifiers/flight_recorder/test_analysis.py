@@ -73,7 +73,7 @@ def test_few_dumps_do_not_blame_the_ranks_without_one() -> None:
 def test_a_rank_that_waits_in_another_group_is_not_named_first() -> None:
     """Rank 1 does not join the group of 0 and 1 because it waits for rank 2 in the group of all."""
     groups = {"": {"ranks": "[0, 1, 2]"}, "7": {"ranks": "[0, 1]"}}
-    pair = {"process_group": ["7", "pair"]}
+    pair: dict[str, Any] = {"process_group": ["7", "pair"]}
     dumps = {
         0: dump(entry(1, state="started", **pair), groups=groups),
         1: dump(entry(1, state="started"), groups=groups),
