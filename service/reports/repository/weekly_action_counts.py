@@ -8,7 +8,7 @@ from sqlalchemy import Connection, case, func, or_, select
 from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
 from service.feedback.tables import audits, feedback
-from service.incidents.tables import incidents
+from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
 from service.requests.rescued import gpu_hours_rescued
 from service.requests.tables import requests
@@ -97,14 +97,23 @@ class WeeklyActionCountReader:
         )
 
     def incidents(self, since: datetime, until: datetime) -> tuple[WeekIncident, ...]:
-        """Incidents that were open in a period, those with most jobs first."""
+        """Incidents that were open in a period, those with most jobs first; a job with many failures counts once."""
+        distinct = (
+            select(incident_jobs.c.incident_id, jobs.c.cluster, jobs.c.job_id, jobs.c.user_name)
+            .join(jobs, jobs.c.id == incident_jobs.c.failure_id)
+            .distinct()
+            .subquery()
+        )
+        counted = select(func.count()).where(distinct.c.incident_id == incidents.c.id).scalar_subquery()
+        # Retention removes the jobs of old incidents; the stored number remains.
+        many = func.coalesce(func.nullif(counted, 0), incidents.c.jobs).label("jobs")
         found = self._connection.execute(
-            select(incidents.c.id, incidents.c.title, incidents.c.opened_at, incidents.c.closed_at, incidents.c.jobs)
+            select(incidents.c.id, incidents.c.title, incidents.c.opened_at, incidents.c.closed_at, many)
             .where(
                 incidents.c.opened_at < utc(until),
                 or_(incidents.c.closed_at.is_(None), incidents.c.closed_at >= utc(since)),
             )
-            .order_by(incidents.c.jobs.desc(), incidents.c.id)
+            .order_by(many.desc(), incidents.c.id)
         )
         return tuple(WeekIncident(row.id, row.title, row.opened_at, row.closed_at, row.jobs) for row in found)
 

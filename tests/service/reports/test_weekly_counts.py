@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from service.db.session import Store
 from service.deliveries.records import OutboxMessage
+from service.incidents.records import NewIncident
 from tests.service.sample_rows import NOON, job, put, succeeded, verdict
 
 SINCE, UNTIL = NOON - timedelta(days=3), NOON + timedelta(days=4)
@@ -118,3 +119,20 @@ def test_a_resolved_group_that_fails_again_has_returned(store: Store) -> None:
     with store.reading() as reading:
         [found] = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
     assert (found.resolved, found.returned) == (False, True)
+
+
+def test_one_job_that_fails_four_times_is_one_job_of_an_incident(store: Store) -> None:
+    four = put(store, [job(f"a{number}", job_id="1", attempt=number) for number in range(4)])
+    [other] = put(store, [job("b", job_id="2")])
+    failed = {one.failure_id: (NOON, "ana") for one in (*four, other) if one.failure_id is not None}
+    with store.unit_of_work() as work:
+        incident, _ = work.incidents.open(
+            NewIncident(
+                "file_system:/scratch", "file_system", "/scratch", "orion", "SYS.1", "/scratch unreachable", "ana", None
+            )
+        )
+        work.incidents.add_failures(incident.id, failed)
+    with store.reading() as reading:
+        [shown] = reading.weekly_action_counts.incidents(SINCE, NOON + timedelta(days=900))
+    assert len(failed) == 5
+    assert shown.jobs == 2
