@@ -77,7 +77,8 @@ def test_the_rank_is_the_suspect_where_logs_show_only_consequences(fault: str, f
 
 def test_an_own_error_in_a_log_names_the_rank_before_the_dumps(extractor: Extractor) -> None:
     traceback = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nIndexError: out of range\n'
-    found = extractor.extract(case("mismatched_sizes", "json", {"rank": 1, "tail": traceback})).case
+    logs = [{"rank": rank, "tail": traceback if rank == 1 else f"step 1\n{TIMEOUT}\n"} for rank in range(4)]
+    found = extractor.extract(case("mismatched_sizes", "json", *logs)).case
     assert found.suspect is not None
     assert found.suspect.rank == 1
 
