@@ -225,6 +225,7 @@ class LogVerdict:
     retry_outlook: RetryOutlook
     explanation: str
     suspect: Suspect | None = None
+    uncorroborated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

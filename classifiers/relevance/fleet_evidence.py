@@ -68,6 +68,7 @@ def update_verdict(verdict: Verdict, evidence: FleetEvidence) -> Verdict:
         if is_changed
         else log.explanation,
         disputed=is_disputed,
+        uncorroborated=_is_uncorroborated(log, side, pulls),
         context=tuple(lines),
         log_verdict=LogVerdict(
             log.side,
@@ -78,8 +79,16 @@ def update_verdict(verdict: Verdict, evidence: FleetEvidence) -> Verdict:
             log.retry_outlook,
             log.explanation,
             log.suspect,
+            log.uncorroborated,
         ),
     )
+
+
+def _is_uncorroborated(log: Verdict, side: Side, pulls: Mapping[Side, float]) -> bool:
+    """Whether the log does not confirm the side: nodes alone never turn a failure of the program into another one."""
+    if side != log.side:
+        return log.side == "user"
+    return log.uncorroborated and pulls[side] <= 0
 
 
 def log_only(verdict: Verdict) -> Verdict:
@@ -98,6 +107,7 @@ def log_only(verdict: Verdict) -> Verdict:
         explanation=log.explanation,
         suspect=log.suspect,
         disputed=False,
+        uncorroborated=log.uncorroborated,
         context=(),
         log_verdict=None,
     )

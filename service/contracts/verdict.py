@@ -134,13 +134,14 @@ class LogVerdictPart(BaseModel):
     retry_outlook: RetryOutlook
     explanation: str
     suspect: SuspectPart | None = None
+    uncorroborated: bool = False
 
     @classmethod
     def from_log_verdict(cls, log: LogVerdict | None) -> Self | None:
         """Convert from the classifiers' dataclass."""
         if log is None:
             return None
-        names = ("side", "cause", "abstained", "retry_outlook", "explanation")
+        names = ("side", "cause", "abstained", "retry_outlook", "explanation", "uncorroborated")
         return cls(
             cause_top=list(log.cause_top),
             confidence=round(log.confidence, 4),
