@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from classifiers.model import constants
 
@@ -60,6 +59,8 @@ def fit_calibration(
     """
     if len(set(right)) == 1 or not right:
         return UNFITTED
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - for training only; a start without is faster
+
     share = np.asarray(weights) / sum(weights)
     solver = LogisticRegression(C=1.0, max_iter=1_000)
     solver.fit(np.asarray(features), np.asarray(right), sample_weight=share * len(share))

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from classifiers.model.estimator import softmax
+from classifiers.model.linear_model import softmax
 
 Floats = NDArray[np.float32]
 
@@ -52,6 +51,8 @@ def fit(
     Raises:
         NotConvergedError: the solver gave up.
     """
+    from scipy.optimize import minimize  # noqa: PLC0415 - for training only; it would double the time of a start
+
     count = len(features)
     share = (np.asarray(weights) / np.sum(weights)).astype(np.float32)[:, np.newaxis]
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from classifiers.model import constants
+from classifiers.model.linear_model import softmax
 
 _TWO_CLASSES: Final = 2
 
@@ -172,9 +173,3 @@ def merge_equal_rows(matrix: Any, codes: Any, weights: Any) -> tuple[Any, Any, A
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     merged = np.bincount(group.ravel(), weights=weights).astype(np.float64)
     return matrix[first], codes[first], merged
-
-
-def softmax(scores: Any) -> Any:
-    """Row-wise softmax in the precision of the scores."""
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)

@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from classifiers.model import constants
-from classifiers.model.estimator import softmax
 
 Floats = NDArray[np.float32]
+
+
+def softmax(scores: Any) -> Any:
+    """Row-wise softmax in the precision of the scores."""
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True, slots=True)
