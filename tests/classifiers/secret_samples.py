@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 # The parser of the standard library has no public name.
-from re import _constants, _parser  # type: ignore[attr-defined]
+from re import _constants, _parser
 from typing import Any
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
