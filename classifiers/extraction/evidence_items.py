@@ -46,6 +46,7 @@ class EvidenceItem:
         rank_from_stream: whether `rank` is only that of the stream.
         raised_at: function and source line where the exception was raised, "" if unknown.
         set_aside: why a node event is not used as evidence, None if it is.
+        derived: whether it sums up other records than a log, so that its words are no words of a log.
         uncorroborated: whether a node event is used although nothing but itself speaks for it.
     """
 
@@ -75,6 +76,7 @@ class EvidenceItem:
     rank_from_stream: bool = False
     raised_at: str = ""
     set_aside: str | None = None
+    derived: bool = False
     uncorroborated: bool = False
 
     @property

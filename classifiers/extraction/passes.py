@@ -114,6 +114,7 @@ def read_collectives(extraction: Extraction) -> None:
                 offset=0,
                 line_number=None,
                 rank=failure.ranks[0] if named else None,
+                derived=True,
             )
         )
 

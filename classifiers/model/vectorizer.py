@@ -32,7 +32,8 @@ _PROCESS_GROUP_CUES: Final = frozenset({"group", "launch", "wrap", "broadcast", 
 def features(extracted: ExtractedCase) -> dict[str, float]:
     """All features of a case by name."""
     out: dict[str, float] = {}
-    initiating = [item for item in extracted.items if item.role == "initiating"][: constants.INITIATING_ITEMS]
+    initiating = [item for item in extracted.items if item.role == "initiating" and not item.derived]
+    initiating = initiating[: constants.INITIATING_ITEMS]
     leading = ((item.message, 1.0 if index == 0 else 0.5) for index, item in enumerate(initiating))
     _add_words(leading, "i:", constants.INITIATING_WORDS_LENGTH, out)
     _add_words(_weighted_lines(extracted, any_initiating=bool(initiating)), "w:", constants.ALL_WORDS_LENGTH, out)
@@ -66,7 +67,7 @@ def is_single_process(extracted: ExtractedCase) -> bool:
 def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterable[tuple[str, float]]:
     """Lines and the weight of their words. The lines of a short log count alike, as none of them was selected."""
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
-        if extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text)):
+        if item.derived or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text))):
             continue  # that a job failed is no word of its log, nor are notices
         if extracted.short_log_lines or extracted.chars == 0 or (not any_initiating and item.role != "initiating"):
             yield item.message, 1.0
