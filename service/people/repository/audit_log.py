@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, RowMapping, insert, select
+from sqlalchemy import Connection, Row, RowMapping, func, insert, select
 
 from service.clock import Clock
 from service.contracts.page import Page
@@ -58,7 +58,9 @@ class AuditLogReader:
     def head(self) -> tuple[int, bytes]:
         """The number of entries and the hash of the last one; (0, start) if there is none."""
         row = self._connection.execute(
-            select(audit_log.c.id, audit_log.c.hash).order_by(audit_log.c.id.desc()).limit(1)
+            select(audit_log.c.id, audit_log.c.hash).where(
+                audit_log.c.id == select(func.max(audit_log.c.id)).scalar_subquery()
+            )
         ).first()
         return (0, START) if row is None else (row.id, bytes(row.hash))
 

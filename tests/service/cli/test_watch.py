@@ -35,7 +35,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["--url", "http://x", "--topic", "t"], "expected one of them"),
         (["--token-file", "/none"], "expected --url with it"),
         (["--url", "http://x", "--token-file", "/none"], "--token-file: /none"),
-        (["--url", "http://x", "--kubeconfig", "/none"], "no Kubernetes cluster"),
+        (["--url", "http://x", "--kubeconfig", "/none"], "no usable Kubernetes configuration"),
     ],
 )
 def test_a_wrong_option_is_named(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
