@@ -226,7 +226,7 @@ class Kubernetes:
             found[:] = [pod for pod in self.pods(job) if pod["status"].get("phase") == "Running"]
             return bool(found)
 
-        self.wait(there, f"a running pod of {job}")
+        self.wait(there, f"a running pod of {job}", seconds=240)  # other labs may share the cores
         return found[0]
 
     def end_pod(self, pod: Mapping[str, Any], code: int = 1, reason: str = "Error", message: str | None = None) -> None:
