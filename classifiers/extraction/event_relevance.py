@@ -14,7 +14,7 @@ from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Support
-from classifiers.relevance.event_questions import CLOCK_BROKEN_S
+from classifiers.relevance.event_questions import CLOCK_BROKEN_S, is_word_in
 from classifiers.relevance.records import short_name
 
 _END_RANGE: Final = 1_500  # characters at the end of a log that are searched for a time (judgement)
@@ -108,7 +108,7 @@ def _job_seen(
         last_progress=max(last_progress, default=None),
         failed=min(times, default=None),
         ended=clock.of(raw.job.ended_at),
-        mentions=lambda name: any(_is_word_in(name, text) for text in texts),
+        mentions=lambda name: any(is_word_in(name, text) for text in texts),
         several=len(raw.job.nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1
@@ -128,16 +128,6 @@ def _is_own_failure(item: EvidenceItem) -> bool:
         and not item.reports_exit
         and item.onset < Onset.LIKELY_CONSEQUENCE
     )
-
-
-def _is_word_in(name: str, text: str) -> bool:
-    """Whether a name is in a text, with no letter or digit after it."""
-    at = text.find(name)
-    while at >= 0:
-        if not text[at + len(name) : at + len(name) + 1].isalnum():
-            return True
-        at = text.find(name, at + 1)
-    return False
 
 
 def _is_failure(item: EvidenceItem) -> bool:

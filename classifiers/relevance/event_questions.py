@@ -104,7 +104,7 @@ def _is_on_job_node(one: Candidate, job: JobSeen) -> bool:
     node = one.event.node
     if node is None or short_name(node) in job.nodes or not one.objects.nodes.isdisjoint(job.nodes):
         return True
-    named = any(_is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
+    named = any(is_word_in(name, one.event.text) for name in job.nodes) or job.mentions(short_name(node))
     return named or any(map(job.knows_process, one.objects.pids))
 
 
@@ -127,9 +127,14 @@ def _hosts_like(names: frozenset[str], text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_word_in(name: str, text: str) -> bool:
+def is_word_in(name: str, text: str) -> bool:
+    """Whether a name is in a text, with no letter or digit after it."""
     at = text.find(name)
-    return at >= 0 and not text[at + len(name) : at + len(name) + 1].isalnum()
+    while at >= 0:
+        if not text[at + len(name) : at + len(name) + 1].isalnum():
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def _are_hosts(names: frozenset[str]) -> bool:

@@ -43,11 +43,6 @@ class EventRule:
     within_s: int
     source: str
 
-    @property
-    def cuts_off(self) -> bool:
-        """Whether the other processes of the job lose one, or wait for it."""
-        return self.effect in {"ends", "stalls"} and self.object not in {"filesystem", "service"}
-
 
 @cache
 def waits() -> frozenset[str]:
