@@ -1,6 +1,7 @@
 """Matches the ends of resubmitted jobs to their requests, and stores the outcome of each request."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from service.automation import incident_probes, notifications
 from service.automation.job_ends import EndedAttempt
@@ -74,8 +75,7 @@ def match_stored_end(work: UnitOfWork, request: Request, *, policy: Policy, cloc
         return
     [awaited] = found
     for attempt in work.lineages.attempts([(request.cluster, job)], except_ids=[awaited.attempt_id]):
-        same_job = job == awaited.job_id
-        if same_job and (attempt.started_at is None or awaited.began is None or attempt.started_at <= awaited.began):
+        if job == awaited.job_id and not _has_run_again(awaited, attempt.started_at, attempt.ended_at):
             continue
         outcome = outcome_of_attempt(awaited, attempt)
         recorded = work.outcomes.record(awaited, outcome, attempt_id=attempt.id, failure_id=attempt.failure_id)
@@ -159,11 +159,22 @@ def _is_same_job(request: AwaitedRequest, end: EndedAttempt, lineages: LineageAs
 
 
 def _is_later(request: AwaitedRequest, end: EndedAttempt) -> bool:
-    """Whether an attempt started after the failed one; if a start is missing, whether it ended after the lease."""
+    """Whether an attempt ran after the failed one; if a start is missing, whether it ended after the lease."""
     event = end.event
-    if event.started_at is not None and request.began is not None:
-        return event.started_at > request.began
-    return event.ended_at >= request.leased_at
+    if event.started_at is None or request.began is None:
+        return event.ended_at >= request.leased_at
+    return _has_run_again(request, event.started_at, event.ended_at)
+
+
+def _has_run_again(request: AwaitedRequest, started_at: datetime | None, ended_at: datetime) -> bool:
+    """Whether a run with these times started after the failed one.
+
+    Slurm's times are whole seconds, so a job that fails at once and is requeued at once starts twice in one second;
+    then the run that ended in the second of the lease or after it is the later one.
+    """
+    if started_at is None or request.began is None or started_at < request.began:
+        return False
+    return started_at > request.began or ended_at >= request.leased_at.replace(microsecond=0)
 
 
 def _withdraw_superseded(work: UnitOfWork, ends: Sequence[EndedAttempt], lineages: LineageAssignment) -> None:

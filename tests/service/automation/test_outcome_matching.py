@@ -72,6 +72,9 @@ def test_the_outcome_compares_the_end_with_the_failure(end: EndedAttempt, said: 
     [
         ({}, ended(), True),
         ({}, ended(started_at=(BEGAN - timedelta(hours=1)).isoformat()), False),  # an earlier run, told late
+        ({}, ended(started_at=BEGAN.isoformat()), True),  # both runs started in one second of Slurm's clock
+        ({"leased_at": NOW + timedelta(seconds=2)}, ended(started_at=BEGAN.isoformat()), False),
+        ({"leased_at": NOW + timedelta(seconds=0.7)}, ended(started_at=BEGAN.isoformat()), True),
         ({}, ended(cluster="vega"), False),
         ({}, ended("2"), False),
         ({}, ended("2", resubmit_of="1"), True),
