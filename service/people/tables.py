@@ -14,6 +14,7 @@ from sqlalchemy import (
 from service.sql.metadata import metadata
 from service.sql.types import BigId, UtcDateTime
 
+# `clusters` and `teams` are JSON lists of names; null: the token is bound to none.
 tokens = Table(
     "tokens",
     metadata,
@@ -24,6 +25,9 @@ tokens = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("revoked_at", UtcDateTime),
     Column("last_used_at", UtcDateTime),
+    Column("clusters", Text),
+    Column("teams", Text),
+    Column("expires_at", UtcDateTime),
     Index(
         "uq_tokens_name_unrevoked",
         "name",
@@ -33,7 +37,9 @@ tokens = Table(
     ),
 )
 
-# `password` is an Argon2 hash, null for externally authenticated people (`source` oidc or proxy).
+# `password` is an Argon2 hash, null for externally authenticated people (`source` oidc or proxy). `issuer` and
+# `external_id` are the claims `iss` and `sub` of an identity provider. `totp_secret` is the key of one-time passwords
+# (RFC 6238) in base 32, `totp_step` the last accepted time step, so that no code is accepted twice.
 accounts = Table(
     "accounts",
     metadata,
@@ -47,6 +53,11 @@ accounts = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("disabled_at", UtcDateTime),
     Column("last_login_at", UtcDateTime),
+    Column("issuer", String(500)),
+    Column("external_id", String(255)),
+    Column("totp_secret", String(100)),
+    Column("totp_step", BigInteger),
+    Index("uq_accounts_identity", "issuer", "external_id", unique=True),
 )
 
 # The cookie's value is random; only its SHA-256 is stored. A session belongs to an account or to an API token.
@@ -59,6 +70,7 @@ sessions = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("until", UtcDateTime, nullable=False, index=True),
     Column("revoked_at", UtcDateTime),
+    Column("used_at", UtcDateTime),
     Index(None, "account_id"),
 )
 

@@ -7,16 +7,18 @@ import builtins
 import hashlib
 import secrets
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any, get_args
 
-from sqlalchemy import Connection, Row, insert, select, update
+import orjson
+from sqlalchemy import ColumnElement, Connection, Row, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
 from service.people.records import Scope, Token
 from service.people.tables import tokens
-from service.sql.types import clean
+from service.sql.types import clean, utc
 
 PREFIX = "flt_"  # so that secret scanners recognise a token
 SCOPES: tuple[str, ...] = get_args(Scope)
@@ -31,25 +33,27 @@ class TokenReader:
         self._clock = clock
 
     def find(self, secret: str) -> Token | None:
-        """The unrevoked token with this secret."""
+        """The unrevoked token with this secret, if it has not expired."""
         row = self._connection.execute(
-            select(tokens).where(tokens.c.sha256 == hashed(secret), tokens.c.revoked_at.is_(None))
+            select(tokens).where(tokens.c.sha256 == hashed(secret), *self._valid())
         ).first()
         return None if row is None else _token(row)
 
     def get(self, token_id: int) -> Token | None:
-        """The unrevoked token with this number."""
-        row = self._connection.execute(
-            select(tokens).where(tokens.c.id == token_id, tokens.c.revoked_at.is_(None))
-        ).first()
+        """The unrevoked token with this number, if it has not expired."""
+        row = self._connection.execute(select(tokens).where(tokens.c.id == token_id, *self._valid())).first()
         return None if row is None else _token(row)
+
+    def _valid(self) -> tuple[ColumnElement[bool], ...]:
+        unexpired = or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > utc(self._clock.now()))
+        return tokens.c.revoked_at.is_(None), unexpired
 
     def list(self) -> tuple[Token, ...]:
         """All tokens, including revoked ones, oldest first."""
         return tuple(_token(row) for row in self._connection.execute(select(tokens).order_by(tokens.c.id)))
 
     def any(self) -> bool:
-        """Whether an unrevoked token exists."""
+        """Whether an unrevoked token exists; an expired one counts, so that expiry never opens a service."""
         return (
             self._connection.execute(select(tokens.c.id).where(tokens.c.revoked_at.is_(None)).limit(1)).first()
             is not None
@@ -59,18 +63,28 @@ class TokenReader:
 class TokenRepository(TokenReader):
     """Reads and writes API tokens."""
 
-    def create(self, name: str, scopes: Collection[str]) -> tuple[Token, str]:
+    def create(
+        self,
+        name: str,
+        scopes: Collection[str],
+        *,
+        clusters: Collection[str] = (),
+        teams: Collection[str] = (),
+        expires_at: datetime | None = None,
+    ) -> tuple[Token, str]:
         """Create a token; returns it and its secret, which is shown only once.
 
         Raises:
             Conflict: an unrevoked token has this name.
-            InvalidInput: an unknown scope, or none; a name that is empty or over 200 characters.
+            InvalidInput: an unknown scope, or none; a name that is empty or over 200 characters; clusters or teams that
+                do not fit the scopes.
         """
         if not name.strip() or len(name) > _NAME or clean(name) != name:
             raise invalid("name", f"a name of 1 to {_NAME} characters", name)
         wrong = sorted(set(scopes) - set(SCOPES))
         if wrong or not scopes:
             raise invalid("scopes", "one or more of " + ", ".join(SCOPES), ", ".join(wrong) or "none")
+        _check_binding(scopes, clusters, teams)
         if self._by_name(name) is not None:
             raise _taken(name)
         secret = PREFIX + secrets.token_urlsafe(32)
@@ -79,6 +93,9 @@ class TokenRepository(TokenReader):
             sha256=hashed(secret),
             scopes=",".join(scope for scope in SCOPES if scope in scopes),
             created_at=self._clock.now(),
+            clusters=_names(clusters),
+            teams=_names(teams),
+            expires_at=None if expires_at is None else utc(expires_at),
         )
         try:
             row = self._connection.execute(made.returning(tokens)).one()
@@ -116,6 +133,36 @@ def _taken(name: str) -> Conflict:
     return Conflict(f'a token named "{name}" exists: revoke it first, or choose another name')
 
 
+def _check_binding(scopes: Collection[str], clusters: Collection[str], teams: Collection[str]) -> None:
+    """Check that the clusters and teams of a new token fit its scopes.
+
+    Raises:
+        InvalidInput: an empty name, or a scope that can't be bound in this way.
+    """
+    for field, names in (("clusters", clusters), ("teams", teams)):
+        if any(not one.strip() or len(one) > _NAME or clean(one) != one for one in names):
+            raise invalid(field, f"names of 1 to {_NAME} characters", ", ".join(names))
+    if "hook" in scopes and (len(set(clusters)) != 1 or teams):
+        raise invalid("clusters", "one cluster and no team for the purpose hook", ", ".join(clusters) or "none")
+    if (clusters or teams) and {"admin", "publish"} & set(scopes):
+        raise invalid("scopes", "no admin or publish for a token of some clusters or teams", ", ".join(sorted(scopes)))
+
+
+def _names(names: Collection[str]) -> str | None:
+    return orjson.dumps(sorted(set(names))).decode() if names else None
+
+
 def _token(row: Row[Any]) -> Token:
     scopes: builtins.list[str] = row.scopes.split(",")
-    return Token(row.id, row.name, frozenset(scopes), row.created_at, row.revoked_at, row.last_used_at)
+    clusters, teams = (() if names is None else tuple(orjson.loads(names)) for names in (row.clusters, row.teams))
+    return Token(
+        row.id,
+        row.name,
+        frozenset(scopes),
+        row.created_at,
+        row.revoked_at,
+        row.last_used_at,
+        clusters,
+        teams,
+        row.expires_at,
+    )
