@@ -34,9 +34,7 @@ class TokenReader:
 
     def find(self, secret: str) -> Token | None:
         """The unrevoked token with this secret, if it has not expired."""
-        row = self._connection.execute(
-            select(tokens).where(tokens.c.sha256 == hashed(secret), *self._valid())
-        ).first()
+        row = self._connection.execute(select(tokens).where(tokens.c.sha256 == hashed(secret), *self._valid())).first()
         return None if row is None else _token(row)
 
     def get(self, token_id: int) -> Token | None:
