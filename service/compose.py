@@ -192,9 +192,7 @@ class Services:
         except ConfigurationError as error:
             raise ConfigurationError(f"FAULTLINE_NODE_EVENT_TOPIC: {error.detail}") from None
         if set(config.clusters) & set(self.kafka.clusters):
-            raise ConfigurationError(
-                "FAULTLINE_NODE_EVENT_TOPIC: expected a topic that is not in FAULTLINE_KAFKA_TOPICS"
-            )
+            raise ConfigurationError("FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS")
         return config
 
     def node_consumer(self, config: KafkaConfig, member: str) -> Consumer:
@@ -383,6 +381,8 @@ class Services:
             node_events=self.node_events,
             people=self.people,
             feedback_service=self.feedback,
+            gpu_hour_price=self.settings.gpu_hour_price,
+            gpu_hour_currency=self.settings.gpu_hour_currency,
         )
 
     def close(self) -> None:

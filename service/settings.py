@@ -115,6 +115,10 @@ class Settings(BaseModel):
     node_half_life_days: float = Field(
         default=14.0, gt=0, le=3_650, description="half-life of a node's failures in its failure rate"
     )
+    gpu_hour_price: float | None = Field(
+        default=None, ge=0, description="price of a GPU-hour, for the cost of lost hours"
+    )
+    gpu_hour_currency: str = Field(default="USD", max_length=10, description="currency of gpu_hour_price")
     retention_node_events_days: int = Field(default=90, ge=0, description="node events; 0: keep for ever")
     retention_rows_days: int = Field(default=730, ge=0, description="jobs and failures; 0: keep for ever")
     retention_verdicts_days: int = Field(default=400, ge=0, description="full verdicts; their searchable fields stay")

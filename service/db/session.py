@@ -23,6 +23,7 @@ from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
+from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
 from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
@@ -71,6 +72,7 @@ class ReadSession:
         self.verdict_seals = VerdictSealReader(connection)
         self.signature_hits = SignatureHitReader(connection)
         self.statistics = StatisticsReader(connection)
+        self.goodput = GoodputReader(connection)
         self.node_events = NodeEventReader(connection, clock)
         self.suspicion = SuspicionReader(connection)
         self.repairs = RepairReader(connection, clock)

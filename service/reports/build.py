@@ -9,7 +9,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from service.formatting import duration, gpu_hours, number, percent
-from service.reports import breakdowns, comparison, intervals, top_actions
+from service.reports import breakdowns, comparison, goodput_section, intervals, top_actions
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.side_section import side_order, sides
@@ -62,9 +62,16 @@ def build(facts: Facts) -> Report:
             _incidents(facts, zone),
             _automation(facts),
             _group_section("environment", facts.environment, facts),
+            *_goodput(facts, zone),
         ),
         figures=_figures(facts, this),
     )
+
+
+def _goodput(facts: Facts, zone: ZoneInfo) -> Iterable[Section]:
+    if facts.goodput is None:
+        return ()
+    return goodput_section.sections(facts.goodput, facts.goodput_trend, zone, wording()["section"])
 
 
 def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -> Iterable[str]:
@@ -311,4 +318,5 @@ def _figures(facts: Facts, this: WeekCounts) -> dict[str, float | int | None]:
         "silent_hours": len(quality.silent_hours),
         "gpu_hours_rescued": round(done.rescued_gpu_hours, 4),
         "gpu_hours_wasted": round(done.wasted_gpu_hours, 4),
+        **({} if facts.goodput is None else goodput_section.raw_figures(facts.goodput)),
     }

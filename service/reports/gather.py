@@ -6,6 +6,8 @@ from zoneinfo import ZoneInfo
 
 from service.db.session import ReadSession, Store
 from service.formatting import escape_invisible, strip_colour
+from service.goodput import figures
+from service.goodput.records import Scope, TrendPart
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports.comparison import COMPARED
@@ -25,6 +27,7 @@ from service.reports.weekly_facts import (
 )
 from service.weeks import Week
 
+TREND = 5  # weeks of goodput, including the week of the report
 WEEKS = 12  # of the chart, including the week of the report
 AMOUNTS = 20_000  # failed attempts of a week whose GPU-hours are read one by one
 GROUPS = 40  # read by cost and by number; the report selects from them
@@ -81,7 +84,15 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
             recorded_mitigations=reading.applied_fixes.between(since, until),
             quality=_quality(reading, week, since, until, now),
+            goodput=figures.compute(reading.goodput.counts(week.days(zone), Scope()), Scope()),
+            goodput_trend=_goodput_trend(reading, week, zone),
         )
+
+
+def _goodput_trend(reading: ReadSession, week: Week, zone: ZoneInfo) -> tuple[TrendPart, ...]:
+    starts = [week.earlier(back).span(zone)[0] for back in range(TREND - 1, -1, -1)]
+    bounds = (*starts, week.span(zone)[1])
+    return figures.trend(bounds, reading.goodput.attempts(bounds, Scope()))
 
 
 def _week(reading: ReadSession, week: Week, zone: ZoneInfo, *, compared: bool) -> WeekCounts:

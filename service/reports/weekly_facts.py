@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from service.goodput.records import Goodput, TrendPart
+
 
 @dataclass(frozen=True, slots=True)
 class Amount:
@@ -167,6 +169,7 @@ class Facts:
     ended in the week and say themselves that they repeat an earlier one, without a request of this service.
     `cells` split the week's failures, so that the savings of two actions never count a failure twice.
     `groups_cut`: the week has more groups than were read.
+    `goodput`: the figures of the week; `goodput_trend`: one part for each of the last weeks, ending with this one.
     `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
 
@@ -189,3 +192,5 @@ class Facts:
     resubmitted_by_people: int = 0
     recorded_mitigations: Mapping[str, int] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
+    goodput: Goodput | None = None
+    goodput_trend: tuple[TrendPart, ...] = ()

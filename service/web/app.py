@@ -21,6 +21,7 @@ from service.web.api import (
     export,
     failures,
     feedback,
+    goodput,
     groups,
     health,
     incidents,
@@ -40,6 +41,7 @@ from service.web.pages import dead_letters as dead_letter_pages
 from service.web.pages import deliveries as delivery_pages
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
+from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
 from service.web.pages import icon, live, login, model, oidc, overview, settings
 from service.web.pages import incidents as incident_pages
@@ -72,6 +74,7 @@ API = (
     dead_letters,
     deliveries,
     reports,
+    goodput,
     schemas,
 )
 PAGES = (
@@ -87,6 +90,7 @@ PAGES = (
     dead_letter_pages,
     delivery_pages,
     report_pages,
+    goodput_page,
     model,
     signature_page,
     settings,

@@ -20,6 +20,7 @@ from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import recognise
 from service.formats.read_outcome import Skipped
+from service.goodput.records import Goodput
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
 from service.messaging.batch_result import BatchHandler
@@ -94,6 +95,8 @@ class Services:
         automation: the automation service; default: one with the built-in policy.
         report_drafts: cache of unpublished reports of large weeks.
         printed_reports: cache of rendered PDF reports.
+        goodput_figures: cache of goodput figures of periods with many jobs.
+        gpu_hour_price: price of a GPU-hour in `gpu_hour_currency`; None: no costs are shown.
         outcome_tallies: cache of outcomes of resubmissions.
         signatures: the signatures in use; None: the packaged ones.
         signature_hits: cache of the hits of signatures.
@@ -118,6 +121,9 @@ class Services:
     automation: Automation | None = None
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)
     printed_reports: StaleCache[bytes] = field(default_factory=StaleCache)
+    goodput_figures: StaleCache[Goodput] = field(default_factory=StaleCache)
+    gpu_hour_price: float | None = None
+    gpu_hour_currency: str = "USD"
     outcome_tallies: StaleCache[Tallies] = field(default_factory=StaleCache)
     signatures: SignatureFolder | None = None
     signature_hits: StaleCache[tuple[datetime, HitCounts]] = field(default_factory=StaleCache)

@@ -219,6 +219,7 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         f"{API}/views": (f"{API}/views",),
         **both("/dead-letters", ("",)),
         **both("/deliveries", ("", "?state=waiting")),
+        **both("/goodput", ("", f"?cluster={at.cluster}")),
         **both("/reports", ("",)),
         "/reports/{week}": (f"/reports/{at.week}",),
         "/reports/{week}.md": (f"/reports/{at.week}.md",),

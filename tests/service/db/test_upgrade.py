@@ -27,6 +27,7 @@ PAGES = (
     "/groups",
     "/incidents",
     "/nodes",
+    "/goodput",
     "/automation",
     "/model",
     "/signatures",

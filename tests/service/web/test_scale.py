@@ -31,7 +31,7 @@ from tests.service.web.world import HERE
 
 RATE, SHORT, LONG = 250, 8, 32  # failures a day; days
 # Their work is that of the time that they are asked for, or all there is by design.
-BY_PERIOD = ("since=365d", "/reports/", "/export.", "/labels")
+BY_PERIOD = ("since=365d", "/goodput", "/reports/", "/export.", "/labels")
 # Lists by row number that stop with the page, and tables in which people and settings write.
 SHORT_TABLES = {
     *("dead_letters", "incidents", "requests", "pending_logs", "group_mutes", "storms", "demotions", "switches"),

@@ -1,0 +1,1 @@
+"""The SQL of goodput and reliability figures."""

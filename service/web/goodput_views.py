@@ -1,0 +1,81 @@
+"""Goodput and reliability figures, shared by page and API."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from service.errors import FieldError, InvalidInput
+from service.goodput import figures
+from service.goodput.records import Goodput, Scope
+from service.web.services import Services
+from service.web.url_times import instant
+
+DEFAULT_RANGE = "28d"
+LARGE = 20_000  # attempts of a period; above it, the figures take too long for a page and are cached
+MOST_DAYS = 92  # longer periods are divided into weeks
+LONGEST = timedelta(days=731)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """GPU-hours lost in money."""
+
+    currency: str
+    price: float
+    lost: float
+    lost_to_preemption: float
+    by_cause: Mapping[str, float]
+
+
+def goodput(services: Services, since: str | None, until: str | None, scope: Scope) -> Goodput:
+    """The figures of the attempts that ended in [since, until), the last 28 days by default.
+
+    The figures of periods with many attempts come from a cache. They are never part of a page's snapshot.
+
+    Raises:
+        InvalidInput: a time is invalid, or the period is empty or longer than two years.
+    """
+    now, zone = services.clock.now(), services.zone
+    end = now if until is None else instant(until, "until", now, zone)
+    begin = instant(since or DEFAULT_RANGE, "since", now, zone)
+    if not timedelta(0) < end - begin <= LONGEST:
+        expected = "a time before until, at most two years earlier"
+        raise InvalidInput(f"since: expected {expected}", (FieldError("since", expected, since),))
+
+    def compute() -> Goodput:
+        with services.store.reading() as reading:
+            return figures.compute(reading.goodput.counts(parts(begin, end, zone), scope), scope)
+
+    return services.goodput_figures.get(
+        (since, until, scope), compute, services.clock.monotonic(), cacheable=lambda found: found.attempts >= LARGE
+    )
+
+
+def parts(since: datetime, until: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:
+    """The limits of the days of a period in a zone, or of its weeks if it is long; the first and last may be short."""
+    step = 1 if until - since <= timedelta(days=MOST_DAYS) else 7
+    day = since.astimezone(zone).date()
+    if step > 1:
+        day -= timedelta(days=day.weekday())
+    bounds = [since]
+    while True:
+        day += timedelta(days=step)
+        midnight = datetime.combine(day, time(), zone).astimezone(since.tzinfo)
+        if midnight >= until:
+            return (*bounds, until)
+        bounds.append(midnight)
+
+
+def cost(services: Services, found: Goodput) -> Cost | None:
+    """The price of the lost GPU-hours; None if no price is set."""
+    price = services.gpu_hour_price
+    if price is None:
+        return None
+    return Cost(
+        services.gpu_hour_currency,
+        price,
+        found.lost * price,
+        found.lost_to_preemption * price,
+        {one.cause: one.gpu_hours * price for one in found.lost_by_cause},
+    )

@@ -1,0 +1,69 @@
+"""GET /goodput: goodput and reliability figures with their definitions."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+
+from service.goodput import definitions
+from service.goodput.records import Goodput, Scope
+from service.reports.chart import SIDES
+from service.web import goodput_views
+from service.web.auth import READ
+from service.web.pages.forms import OverviewScope, overview_scope
+from service.web.pages.templating import render
+from service.web.services import InjectedServices
+
+router = APIRouter()
+RANGES = {"7d": "last 7 days", "28d": "last 28 days", "91d": "last 13 weeks"}
+CHART = (480, 90)  # width and height of the chart in chart units
+APART = ("preempted", "cancelled")
+
+
+@router.get("/goodput", dependencies=[READ])
+def goodput(
+    request: Request, services: InjectedServices, scope: Annotated[OverviewScope, Depends(overview_scope)]
+) -> HTMLResponse:
+    """The figures of a period and scope."""
+    since = scope.since or goodput_views.DEFAULT_RANGE
+    found = goodput_views.goodput(services, since, scope.until, Scope(scope.cluster, scope.team, scope.queue))
+    context = {
+        "found": found,
+        "cost": goodput_views.cost(services, found),
+        "define": definitions.load().figures,
+        "categories": definitions.load().categories,
+        "bars": bars(found),
+        "chart": CHART,
+        "chart_kinds": (*SIDES, *APART),
+        "ranges": RANGES,
+        "since": since,
+        "scope": scope.where(),
+        "span": {"since": since, "until": scope.until},
+    }
+    return render(request, "goodput.html", context)
+
+
+def bars(found: Goodput) -> list[dict[str, object]]:
+    """One bar for each part of the period: GPU-hours lost by side, then to preemption and cancellation."""
+    amounts = [
+        {
+            **one.lost_by_side,
+            "preempted": one.lost_to_preemption,
+            "cancelled": one.lost_to_cancellation,
+        }
+        for one in found.trend
+    ]
+    most = max((sum(one.values()) for one in amounts), default=0.0)
+    width, height = CHART
+    step = width / max(len(amounts), 1)
+    made = []
+    for number, (part, amount) in enumerate(zip(found.trend, amounts, strict=True)):
+        base, boxes = float(height), []
+        for kind in (*SIDES, *APART):
+            tall = height * amount.get(kind, 0.0) / most if most else 0.0
+            base -= tall
+            if tall > 0:
+                boxes.append({"kind": kind, "y": round(base, 2), "height": round(tall, 2)})
+        left, wide = round(number * step + step * 0.1, 2), round(step * 0.8, 2)
+        made.append({"part": part, "amount": amount, "x": left, "width": wide, "boxes": boxes})
+    return made

@@ -1,0 +1,1 @@
+"""Tests of goodput and reliability figures."""

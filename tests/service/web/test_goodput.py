@@ -1,0 +1,75 @@
+"""The page and the API of goodput figures."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.web import goodput_views
+from service.web.app import create_app
+from tests.service.sample_rows import job, put, succeeded
+from tests.service.web.world import HERE, NOW, World
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def filled(world: World) -> World:
+    ended = NOW - timedelta(days=2)
+    put(world.store, [succeeded("a", ended_at=ended, started_at=ended - timedelta(hours=30), gpus=8)])
+    put(
+        world.store,
+        [job("b", ended_at=ended, started_at=ended - timedelta(hours=2))],
+        side="hardware",
+        cause="HW.GPU.2",
+    )
+    put(world.store, [job("c", ended_at=ended, started_at=ended - timedelta(hours=2), cluster="vega")])
+    return world
+
+
+def test_the_page_and_the_api_show_the_same_figures(filled: World) -> None:
+    client = filled.client()
+    page, answer = client.get("/goodput").text, client.get("/api/v1/goodput").json()
+    figures = answer["figures"]
+    assert (figures["held"], figures["lost"], figures["delivered"]) == (256.0, 8.0, 248.0)
+    assert "Goodput 96.9\u00a0%: 248 of 256 GPU-hours delivered, 8.0 lost to failures" in page
+    assert figures["hardware_failures"] == 1
+    assert answer["cost"] is None
+    for one in answer["definitions"].values():
+        assert one["text"].split(".")[0] in page.replace("&#39;", "'")
+    assert "arxiv.org/abs/2410.21680" in page
+
+
+def test_the_scope_and_the_period_are_in_the_url(filled: World) -> None:
+    client = filled.client()
+    assert client.get("/api/v1/goodput?cluster=vega").json()["figures"]["held"] == 8.0
+    assert client.get("/api/v1/goodput?team=nobody").json()["figures"]["goodput"] is None
+    assert client.get("/api/v1/goodput?since=24h").json()["figures"]["attempts"] == 0
+    assert "No GPU-hours are known in this period" in client.get("/goodput?since=24h").text
+    assert client.get("/goodput?since=2026-11-20&until=2026-11-01").status_code == 422
+    assert client.get("/api/v1/goodput?since=9999d").status_code == 422
+
+
+def test_a_price_gives_the_cost_of_lost_hours(filled: World) -> None:
+    priced = replace(filled.services, gpu_hour_price=2.5, gpu_hour_currency="EUR")
+    client = TestClient(create_app(priced), base_url=HERE)
+    cost = client.get("/api/v1/goodput").json()["cost"]
+    assert (cost["currency"], cost["lost"], cost["by_cause"]["HW.GPU.2"]) == ("EUR", 20.0, 10.0)
+    assert "20 EUR" in client.get("/goodput").text
+
+
+def test_a_period_is_divided_into_days_of_the_zone_or_weeks() -> None:
+    since, until = datetime(2026, 10, 24, 10, tzinfo=UTC), datetime(2026, 10, 27, 10, tzinfo=UTC)
+    bounds = goodput_views.parts(since, until, BERLIN)
+    assert bounds == (
+        since,
+        datetime(2026, 10, 24, 22, tzinfo=UTC),
+        datetime(2026, 10, 25, 23, tzinfo=UTC),
+        datetime(2026, 10, 26, 23, tzinfo=UTC),
+        until,
+    )
+    weeks = goodput_views.parts(since, since + timedelta(days=100), BERLIN)
+    assert {(b - a).days for a, b in pairwise(weeks[1:-1])} == {7}
