@@ -1,11 +1,10 @@
 """The `faultline` command: runs a subcommand's module and turns errors into one clear line and an exit code."""
 
-import importlib
 import sys
 from collections.abc import Sequence
 
 from service.cli import exit_codes
-from service.cli.commands import COMMANDS, parser_for
+from service.cli.commands import COMMANDS, module_of, parser_for
 from service.errors import ConfigurationError, FaultlineError, InvalidInput, ModelUnavailable
 
 
@@ -24,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = next((word for word in arguments if word in COMMANDS), None)
     try:
         args = parser_for(command).parse_args(arguments)
-        code: int = importlib.import_module(f"service.cli.{args.command}").run(args)
+        code: int = module_of(args.command).run(args)
     except FaultlineError as error:
         print(f"faultline: {error.detail}", file=sys.stderr)
         return exit_code_of(error)

@@ -11,7 +11,7 @@ from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
-from classifiers.extraction.rank_inference import demote_stream_rank, infer_likely_ranks
+from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks
 from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText

@@ -1,1 +1,1 @@
-"""The subcommands of the `faultline` command, one module each."""
+"""The subcommands of the `faultline` command, one module each, in folders by domain."""

@@ -2,42 +2,58 @@
 
 import argparse
 import importlib
+from dataclasses import dataclass
 from importlib.metadata import version
+from types import ModuleType
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A subcommand: the folder of its module in `service/cli`, and its line in the help."""
+
+    folder: str
+    summary: str
+
 
 COMMANDS = {
-    "explain": "explain why a job failed from its logs alone",
-    "serve": "run the API and the dashboard; with --with-worker also the worker",
-    "worker": "consume job completions from Kafka",
-    "classify": "classify the failed jobs in a file of events",
-    "replay": "store events from files without Kafka",
-    "publish": "publish events from files on the topic",
-    "train": "train the classifier on the packaged data and on your own labels",
-    "evaluate": "measure the classifier",
-    "model": "list or show trained models",
-    "labels": "export or import corrections of verdicts as labelled cases",
-    "db": "upgrade or check the database schema",
-    "policy": "check, show, explain or replay the mitigation policy",
-    "signatures": "check, list or try your own signatures",
-    "report": "print or publish the weekly quality report",
-    "hook": "carry out resubmission requests at a scheduler",
-    "automation": "stop or start all automatic actions, or show their status",
-    "config": "print the effective settings",
-    "watch": "watch a Kubernetes cluster and send an event for each finished Job and Pod",
-    "token": "create, list or revoke API tokens",
-    "account": "manage accounts that log in with a name and a password",
-    "completion": "print a shell completion script",
-    "audit": "list recorded changes, or verify that the records are unaltered",
+    "explain": Command("classifier", "explain why a job failed from its logs alone"),
+    "serve": Command("processes", "run the API and the dashboard; with --with-worker also the worker"),
+    "worker": Command("processes", "consume job completions from Kafka"),
+    "classify": Command("classifier", "classify the failed jobs in a file of events"),
+    "replay": Command("processes", "store events from files without Kafka"),
+    "publish": Command("processes", "publish events from files on the topic"),
+    "train": Command("classifier", "train the classifier on the packaged data and on your own labels"),
+    "evaluate": Command("classifier", "measure the classifier"),
+    "model": Command("classifier", "list or show trained models"),
+    "labels": Command("classifier", "export or import corrections of verdicts as labelled cases"),
+    "db": Command("administration", "upgrade or check the database schema"),
+    "policy": Command("administration", "check, show, explain or replay the mitigation policy"),
+    "signatures": Command("classifier", "check, list or try your own signatures"),
+    "report": Command("administration", "print or publish the weekly quality report"),
+    "hook": Command("processes", "carry out resubmission requests at a scheduler"),
+    "automation": Command("administration", "stop or start all automatic actions, or show their status"),
+    "config": Command("administration", "print the effective settings"),
+    "watch": Command("processes", "watch a Kubernetes cluster and send an event for each finished Job and Pod"),
+    "token": Command("administration", "create, list or revoke API tokens"),
+    "account": Command("administration", "manage accounts that log in with a name and a password"),
+    "completion": Command("administration", "print a shell completion script"),
+    "audit": Command("administration", "list recorded changes, or verify that the records are unaltered"),
 }
+
+
+def module_of(command: str) -> ModuleType:
+    """Import the module of a command."""
+    return importlib.import_module(f"service.cli.{COMMANDS[command].folder}.{command}")
 
 
 def parser_for(command: str | None) -> argparse.ArgumentParser:
     """Return the parser with the arguments of one command; only that command's module is imported."""
     parser, commands = _empty_parser()
-    for name, summary in COMMANDS.items():
+    for name, entry in COMMANDS.items():
         if name == command:
-            importlib.import_module(f"service.cli.{name}").add_parser(commands)
+            module_of(name).add_parser(commands)
         else:
-            commands.add_parser(name, help=summary, add_help=False)
+            commands.add_parser(name, help=entry.summary, add_help=False)
     return parser
 
 
@@ -45,7 +61,7 @@ def full_parser() -> argparse.ArgumentParser:
     """Return the parser with the arguments of all commands; imports all their modules."""
     parser, commands = _empty_parser()
     for name in COMMANDS:
-        importlib.import_module(f"service.cli.{name}").add_parser(commands)
+        module_of(name).add_parser(commands)
     return parser
 
 

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("classifiers", "service", "migrations", "tests")
 LONGEST = 400
+MOST_FILES = 25
+FLAT_FOLDERS = {
+    "docs/adr": "the records are numbered and found by their number",
+    "tests/faultlab/programs/python": "programs import each other, and their file names appear in the captured logs",
+    "tests/faultlab/programs/torch": "programs import each other, and their file names appear in the captured logs",
+}
 
 
 def sources() -> list[Path]:
@@ -38,15 +45,22 @@ def test_no_file_outgrows_its_room() -> None:
     assert not long
 
 
+def test_no_folder_holds_more_than_25_files() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = Counter(str(Path(name).parent) for name in listed.splitlines())
+    full = {folder: number for folder, number in files.items() if number > MOST_FILES and folder not in FLAT_FOLDERS}
+    assert not full
+
+
 def test_every_command_has_its_module_and_the_other_way_round() -> None:
     from service.cli.commands import COMMANDS  # noqa: PLC0415 -- the table under test
 
     modules = {
-        path.stem
-        for path in (ROOT / "service" / "cli").glob("*.py")
+        (path.parent.name, path.stem)
+        for path in (ROOT / "service" / "cli").rglob("*.py")
         if "\ndef add_parser(" in path.read_text(encoding="utf-8")
     }
-    assert modules == set(COMMANDS)
+    assert modules == {(command.folder, name) for name, command in COMMANDS.items()}
 
 
 @pytest.mark.parametrize("command", ["install", "demo", "test", "test-deps", "lint", "bench", "soak", "faultlab-check"])

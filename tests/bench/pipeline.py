@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from service import compose, settings
-from service.cli.worker import freeze_memory
+from service.cli.processes.worker import freeze_memory
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message

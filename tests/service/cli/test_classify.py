@@ -148,7 +148,7 @@ def test_training_leaves_a_model_with_own_cases_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [labelled(kind, number) for kind in KINDS for number in range(6)]
-    monkeypatch.setattr("service.cli.train.training_cases.packaged", lambda *_: few)
+    monkeypatch.setattr("service.cli.classifier.train.training_cases.packaged", lambda *_: few)
     own = tmp_path / "own.jsonl"
     case = labelled("ecc", 50, origin="operator")
     line = {

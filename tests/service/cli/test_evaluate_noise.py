@@ -14,7 +14,7 @@ from classifiers.evaluation import noise_robustness
 from classifiers.evaluation.noise_robustness import Figures
 from classifiers.model import artifact, training
 from service.__main__ import main
-from service.cli.evaluate_noise import resubmitter
+from service.cli.classifier.evaluate_noise import resubmitter
 from service.recommend import policy
 from service.settings import default_model_dir
 from tests.classifiers.conftest import KINDS, labelled

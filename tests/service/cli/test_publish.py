@@ -7,7 +7,7 @@ import pytest
 
 from service.__main__ import main
 from service.cli.exit_codes import SOME_LINES_BAD
-from service.cli.publish import key_of, pieces
+from service.cli.processes.publish import key_of, pieces
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.source import KafkaSource
 from tests.contracts.test_source import take

@@ -11,7 +11,7 @@ import pytest
 
 from classifiers.case_builder import build_case
 from classifiers.contracts import LogStream
-from service.cli.verdict_of_event import case_of
+from service.cli.classifier.verdict_of_event import case_of
 from service.contracts.event import JobCompletion, from_object
 from service.logs.fetch import LogFetcher
 

@@ -3,7 +3,7 @@
 from fastapi.testclient import TestClient
 
 from service.deliveries.records import NewDelivery, OutboxMessage
-from tests.service.web.test_auth import form_token
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import World
 
 

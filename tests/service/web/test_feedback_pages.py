@@ -5,9 +5,9 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.service.web.test_auth import form_token
+from tests.service.web.access.test_auth import form_token
+from tests.service.web.access.test_people import log_in, person
 from tests.service.web.test_automation_pages import post, words
-from tests.service.web.test_people import log_in, person
 from tests.service.web.world import World, event, lines
 
 HOSTILE = '"><script>alert(1)</script>{{ 7*7 }}\u202e'

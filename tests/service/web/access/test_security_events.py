@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from service.people import passwords
-from tests.service.web.test_auth import form_token, log_in
+from tests.service.web.access.test_auth import form_token, log_in
 from tests.service.web.world import World, event, lines
 
 

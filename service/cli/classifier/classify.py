@@ -11,8 +11,8 @@ import orjson
 
 from service import settings
 from service.cli import exit_codes
+from service.cli.classifier.verdict_of_event import case_of, wire
 from service.cli.files import opened_input, opened_output
-from service.cli.verdict_of_event import case_of, wire
 from service.clock import SystemClock
 from service.contracts.event import MAX_EVENT_BYTES, JobCompletion, Status
 from service.errors import UnreadableRecord

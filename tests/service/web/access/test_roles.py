@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from service.people import passwords
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.test_app import PUBLIC, WANTED
-from tests.service.web.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
 PASSWORD = "correct horse battery"

@@ -12,7 +12,7 @@ from service.people.config import LoginMethods, Proxy
 from service.people.identity import ClaimNames
 from service.people.roles import parse_roles
 from service.web.auth import PROXY_SECRET
-from tests.service.web.test_auth import form_token
+from tests.service.web.access.test_auth import form_token
 from tests.service.web.world import World, event, lines, make_world
 
 PASSWORD = "correct horse battery"

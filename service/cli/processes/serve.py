@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
-from service.cli.worker import configure_logging, exit_code_of, run_worker, warn_if_root
+from service.cli.processes.worker import configure_logging, exit_code_of, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
 from service.web import connections

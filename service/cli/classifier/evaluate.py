@@ -17,7 +17,7 @@ from classifiers.evaluation.metrics import Answer, Evaluation
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
-from service.cli import evaluate_noise
+from service.cli.classifier import evaluate_noise
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput, ModelUnavailable
 from service.recommend import policy

@@ -10,8 +10,8 @@ import orjson
 
 from service import settings
 from service.cli import exit_codes
+from service.cli.classifier.verdict_of_event import case_of, verdict_body
 from service.cli.files import read_input
-from service.cli.verdict_of_event import case_of, verdict_body
 from service.clock import SystemClock
 from service.contracts.event import CLASSIFIED_STATUSES, NodeEventIn, Status
 from service.explain import explanation, log_files, read_logs, terminal

@@ -1,0 +1,124 @@
+"""Ranks that a line reports as missing, and ranks of lines and exits that name none.
+
+A rank is missing that did not arrive, did not answer or died elsewhere. Sources: `monitored_barrier`, c10d's store,
+Horovod's stall check, JAX and TensorFlow coordination. Where a line names no rank: exits by local rank, likely writers,
+the rank of a single log.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from classifiers.contracts import RawCase
+from classifiers.extraction.evidence_items import EvidenceItem
+from classifiers.extraction.line_attribution import LineAttribution
+from classifiers.extraction.line_shapes import contains_any
+from classifiers.extraction.process_exits import ProcessExit, parse_ranks
+
+_MISSING: Final = (
+    re.compile(r"(?i)\bstraggl\w*\W{1,3}(?:is )?rank (?P<ranks>\d+)|\bslow(?:est)? rank\W{1,3}(?P<slow>\d+)"),
+    re.compile(
+        r"(?i)ranks? (?P<ranks>[\d, ]+) "
+        r"(?:failed to pass monitored|did not (?:join|reach|call)|never (?:joined|arrived))"
+    ),
+    re.compile(r"(?i)(?:missing|absent|waiting (?:on|for)|stalled) ranks?[^\w\n]{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
+    re.compile(r"(?i)(?:missing|absent) (?:workers?|tasks?)\W{0,3}(?P<ranks>\d+(?:[, ]+\d+)*)"),
+    re.compile(r"(?i)\[(?P<ranks>\d+(?:[, ]+\d+)*)\] (?:did not|have not|has not) (?:join|respon)"),
+    re.compile(r"wait timeout after \d+ms, keys: /default_pg/\S{0,80}?/(?P<ranks>\d{1,6})(?:\s|$)"),
+    re.compile(r"while rank (?P<ranks>\d+) has inconsistent"),
+    re.compile(r"(?i)\bTask (?P<ranks>\d+) heartbeat timeout"),
+)  # fmt: skip
+# One of these is part of every match in an ASCII line. Beyond ASCII, letters of other alphabets may match where case
+# is ignored.
+_MISSING_PARTS: Final = (
+    "rank", "missing worker", "missing task", "absent worker", "absent task", " not join", " not respon",
+    "/default_pg/", "heartbeat timeout",
+)  # fmt: skip
+_TASK: Final = re.compile(r"/job:(?:jax_worker|worker|ps|chief)/replica:\d+/task:(?P<rank>\d+)")
+_STALLED: Final = re.compile(r"Missing ranks:\s{0,8}\n(?:[^\n]{0,80}?[>\]:\s])?(?P<rank>\d{1,6}): \[")
+_LOST_WORDS: Final = (
+    "remote target", "straggler", "set to error", "unhealthy", "heartbeat", "lost", "stopped", "disconnected",
+    "preempted", "died", "unavailable",
+)  # fmt: skip
+# Characters that are searched (judgement: what a line and its notice need).
+_LINE_RANGE: Final = 1_500
+_STALLED_RANGE: Final = 400
+_TASK_RANGE: Final = 300
+_MOST_TASKS: Final = 4
+
+
+def find_missing_ranks(line: str, following: str = "") -> list[int]:
+    """The ranks that a line reports as missing.
+
+    Args:
+        line: the line.
+        following: the text after it, for notices of several lines.
+    """
+    low = line.lower()
+    if not line.isascii() or contains_any(low, _MISSING_PARTS):
+        for pattern in _MISSING:
+            hit = pattern.search(line, 0, _LINE_RANGE)
+            if hit is not None:
+                return parse_ranks(hit["ranks"] or hit["slow"])
+    stalled = _STALLED.search(f"{line}\n{following[:_STALLED_RANGE]}") if "Missing ranks" in line else None
+    if stalled is not None:
+        return [int(stalled["rank"])]
+    if contains_any(low, _LOST_WORDS):
+        tasks = _TASK.finditer(f"{line}\n{following[:_TASK_RANGE]}")
+        return [int(one["rank"]) for one in tasks][:_MOST_TASKS]
+    return []
+
+
+def demote_stream_rank(
+    raw: RawCase, items: Sequence[EvidenceItem], exits: Sequence[ProcessExit], texts: Sequence[str]
+) -> None:
+    """Make the rank of the only log a likely rank, where several processes may have written to that log.
+
+    Args:
+        raw: the case.
+        items: its evidence items; changed in place.
+        exits: the process exits that launchers report.
+        texts: the texts of the streams, in order.
+    """
+    full = [index for index, _ in enumerate(raw.streams) if texts[index].strip()]
+    if len(full) != 1 or raw.streams[full[0]].rank is None:
+        return
+    rank = raw.streams[full[0]].rank
+    others = any(one.rank not in {None, rank} or one.local_rank not in {None, rank} for one in exits)
+    others = others or any(item.rank not in {None, rank} for item in items)
+    if not others and (raw.job.gpus or 1) <= 1:
+        return
+    for item in items:
+        if item.stream == full[0] and item.rank_from_stream:
+            item.rank, item.likely_rank = None, item.rank
+
+
+def infer_likely_ranks(items: Iterable[EvidenceItem], attributions: Sequence[LineAttribution | None]) -> None:
+    """Set the likely rank of initiating lines that do not name their rank; `attributions` by stream."""
+    for item in items:
+        attribution = attributions[item.stream] if item.stream < len(attributions) else None
+        if attribution is None or item.role != "initiating" or item.rank is not None or item.line_number is None:
+            continue
+        rank = attribution.rank_near(item.start_offset)
+        item.likely_rank = rank if rank is not None else item.likely_rank
+
+
+def exited_ranks(exits: Iterable[ProcessExit]) -> tuple[int, ...]:
+    """The ranks, else local ranks, of exits."""
+    ranks = (one.rank if one.rank is not None else one.local_rank for one in exits)
+    return tuple(rank for rank in ranks if rank is not None)
+
+
+def resolve_local_ranks(exits: Iterable[ProcessExit], attribution: LineAttribution) -> list[ProcessExit]:
+    """The exits, with the rank of a local rank where the log connects the two."""
+    out = list(exits)
+    if all(one.rank is not None or one.local_rank is None for one in out):
+        return out
+    ranks = attribution.ranks_by_local_rank()
+    return [
+        replace(one, rank=ranks[one.local_rank])
+        if one.rank is None and one.local_rank is not None and one.local_rank in ranks
+        else one
+        for one in out
+    ]

@@ -1,0 +1,1 @@
+"""Commands that administer an installation: access, database, policy, records."""

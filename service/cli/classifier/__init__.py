@@ -1,0 +1,1 @@
+"""Commands that classify, and those that train, measure or adjust what they classify with."""
