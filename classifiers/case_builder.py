@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from classifiers.contracts import FLIGHT_RECORDER, LOG_KINDS, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import FLIGHT_RECORDER, LOG_KINDS, GoodRun, JobFacts, LogStream, NodeEvent, RawCase
 from classifiers.flight_recorder.streams import collective_evidence, inline_dump
 
 NOT_INLINE = "the log was not given inline"
 _KIND_CHARS = 60
 
 
-def build_case(event: Any, streams: Sequence[LogStream] | None = None) -> RawCase:
+def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run: GoodRun | None = None) -> RawCase:
     """Return the case of an event.
 
     Args:
@@ -19,12 +19,14 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None) -> RawCas
             type counts as not known.
         streams: the logs as read; None: the inline tails of the event, where a log without one counts as missing.
             Flight Recorder dumps among them become the case's `collectives`.
+        good_run: the lines of the last run of the same job that succeeded.
     """
     read = _inline_streams(event) if streams is None else streams
     return RawCase(
         job=job_facts(event),
         streams=tuple(one for one in read if one.stream != FLIGHT_RECORDER),
         collectives=collective_evidence(read),
+        good_run=good_run,
         node_events=tuple(
             NodeEvent(
                 text=str(_field(entry, "text") or ""),

@@ -119,13 +119,22 @@ class CollectiveEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class GoodRun:
+    """The last run of the same job that succeeded: its lines as hashes (`classifiers.extraction.last_good_run`)."""
+
+    lines: frozenset[bytes]
+    job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RawCase:
-    """A failed attempt before extraction: facts, redacted logs, node events."""
+    """A failed attempt before extraction: facts, redacted logs, node events, the last good run of the same job."""
 
     job: JobFacts
     streams: tuple[LogStream, ...] = ()
     node_events: tuple[NodeEvent, ...] = ()
     collectives: CollectiveEvidence | None = None
+    good_run: GoodRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
-from classifiers.extraction import benign_lines
+from classifiers.extraction import benign_lines, last_good_run
 from classifiers.extraction.evidence_items import (
     NODE,
     ROLE_ORDER,
@@ -108,6 +108,8 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     logs = extraction.log_texts
     chars = sum(map(len, logs))
     short = [line for text in logs for line in text.splitlines()] if chars <= _SHORT_LOG else None
+    if short is not None and raw.good_run is not None:
+        short = [line for line in short if not last_good_run.has_line(raw.good_run, line)]
     return ExtractedCase(
         case=case,
         items=items,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from classifiers.contracts import FLIGHT_RECORDER, Progress, RawCase, Suspect
-from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
+from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
+from classifiers.extraction import event_relevance, failure_stage, last_good_run, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
@@ -17,6 +17,7 @@ from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
 
+IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
 
 
@@ -35,7 +36,7 @@ class Extraction:
         progress: the progress of the run.
         ranks_seen: how many different ranks have a stream or a line.
         stage: the cues around the first item.
-        set_aside: node events that have nothing to do with the failure.
+        set_aside: node events that have nothing to do with the failure, and lines that the last good run printed too.
     """
 
     raw: RawCase
@@ -119,6 +120,34 @@ def read_collectives(extraction: Extraction) -> None:
         )
 
 
+def set_aside_lines_of_good_run(extraction: Extraction) -> None:
+    """Set aside the lines that the last good run printed too; those that look like a beginning are shown."""
+    good_run = extraction.raw.good_run
+    if good_run is None:
+        return
+    of_logs = [item for item in extraction.items if item.line_number is not None and not item.from_scheduler]
+    repeated = [item for item in of_logs if last_good_run.has_line(good_run, item.text)]
+    if sum(item.role == "initiating" for item in of_logs) == sum(item.role == "initiating" for item in repeated):
+        # Nothing else shows a beginning: the end of the log may be an error that the good run survived.
+        repeated = [item for item in repeated if not _ends_only_this_run(extraction, item, good_run)]
+    places = {id(item) for item in repeated}
+    extraction.findings.items = [item for item in extraction.items if id(item) not in places]
+    for item in repeated:
+        if item.role == "initiating":
+            item.role, item.onset = "context", Onset.NEUTRAL
+            item.set_aside = IN_LAST_GOOD_RUN + (f" ({good_run.job_id})" if good_run.job_id else "")
+            extraction.set_aside.append(item)
+
+
+def _ends_only_this_run(extraction: Extraction, item: EvidenceItem, good_run: GoodRun) -> bool:
+    """Whether a line ends its process and its log, and did not end a log of the good run."""
+    return (
+        item.ends_process
+        and last_good_run.is_last_line(extraction.streams[item.stream].text, item.offset)
+        and not last_good_run.has_line(good_run, item.text, at_end=True)
+    )
+
+
 def add_sampled_lines(extraction: Extraction) -> None:
     """Add the first and last lines of each log, where little else was found."""
     extraction.items.extend(sample_ends(extraction.streams, extraction.items))
@@ -140,9 +169,10 @@ def withdraw_survived_in_logs(extraction: Extraction) -> None:
 def judge_node_events(extraction: Extraction) -> None:
     """Set aside the node events that have nothing to do with the failure."""
     if extraction.node_events:
-        extraction.findings.items, extraction.set_aside = event_relevance.judge_node_events(
+        extraction.findings.items, set_aside = event_relevance.judge_node_events(
             extraction.raw, extraction.streams, extraction.items, extraction.attributions
         )
+        extraction.set_aside += set_aside
 
 
 def withdraw_survived(extraction: Extraction) -> None:
@@ -215,7 +245,9 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the log streams", read_streams),
     ("read the node events", read_node_events),
     ("read the Flight Recorder dumps", read_collectives),
+    ("set aside the lines of the last good run", set_aside_lines_of_good_run),
     ("add sampled lines", add_sampled_lines),
+    ("set aside the sampled lines of the last good run", set_aside_lines_of_good_run),
     ("fold repeats", fold_repeats),
     ("withdraw survived trouble", withdraw_survived_in_logs),
     ("judge the node events", judge_node_events),

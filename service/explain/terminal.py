@@ -196,6 +196,12 @@ class _Printer:
         notes = [f"{one.log.name}: {one.log.note}" for one in explanation.sources if one.log.note]
         for note in [*notes[:3], *([f"and {len(notes) - 3} more"] if len(notes) > 3 else []), *explanation.skipped]:  # noqa: PLR2004
             yield from self._labelled("", _visible(note))
+        set_aside = sum(
+            line.note is not None and line.stream not in {"node", "scheduler"} for line in self._body.evidence
+        )
+        if set_aside:
+            shown = "1 line" if set_aside == 1 else f"{set_aside} lines"
+            yield from self._labelled("Set aside", f"{shown} that the good run printed too")
         yield from (row for one in self._missing()[:3] for row in self._labelled("Missing", _visible(one)))
 
     def _missing(self) -> Sequence[str]:

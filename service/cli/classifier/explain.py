@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from classifiers.extraction.last_good_run import good_run
 from service import settings
 from service.cli import exit_codes
 from service.cli.classifier.verdict_of_event import case_of, verdict_body
@@ -42,6 +43,13 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--exit-code", type=_exit_code, help="its exit code (default: guessed from the logs)")
     parser.add_argument("--node-events", metavar="FILE", help="kernel lines or other events of its nodes")
     parser.add_argument(
+        "--good",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a log of a run of the same job that succeeded; lines that stand in it are not the cause (repeatable)",
+    )
+    parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: colours on a terminal"
     )
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
@@ -70,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
     configured = settings.read()
     folder = SignatureFolder(configured.signatures_dir, SystemClock())
     diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder)
-    (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams)])
+    good = good_run(one.text for one in read_logs.read(log_files.find(args.good))) if args.good else None
+    (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams, good)])
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
     found = explanation.explain(request, body, folder.current().layered)
     if args.json:

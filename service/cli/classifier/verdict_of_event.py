@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from classifiers.case_builder import build_case, unknown_kind
-from classifiers.contracts import FLIGHT_RECORDER, LogStream, RawCase, Verdict
+from classifiers.contracts import FLIGHT_RECORDER, GoodRun, LogStream, RawCase, Verdict
 from classifiers.flight_recorder.streams import inline_dump
 from classifiers.redaction import redact
 from service.contracts.event import JobCompletion, LogRef
@@ -15,14 +15,17 @@ from service.recommend import event_facts, policy
 from service.recommend.advise import advise
 
 
-def case_of(event: JobCompletion, streams: Sequence[LogStream] | None = None) -> RawCase:
+def case_of(
+    event: JobCompletion, streams: Sequence[LogStream] | None = None, good_run: GoodRun | None = None
+) -> RawCase:
     """Return the case of an event, cleaned and redacted as in the service.
 
     Args:
         event: the event.
         streams: its logs, clean and redacted; None: its inline tails.
+        good_run: the lines of the last run of the same job that succeeded.
     """
-    return build_case(cleaned(event), inline_streams(event) if streams is None else streams)
+    return build_case(cleaned(event), inline_streams(event) if streams is None else streams, good_run)
 
 
 def inline_streams(event: JobCompletion) -> list[LogStream]:

@@ -246,3 +246,13 @@ def test_logs_of_earlier_attempts_are_left_out(explain: Explain, tmp_path: Path)
     found = explain.json(tmp_path / "run")
     assert {one["file"].split("/")[-3] for one in found["logs"]} == {"attempt_1"}
     assert found["skipped"] == ["2 logs of earlier attempts (attempt_1 is the last)"]
+
+
+def test_lines_that_a_good_run_printed_too_are_not_the_cause(explain: Explain, tmp_path: Path) -> None:
+    noise = "ERROR decoder: cannot identify the image file number 17\n"
+    good = log(tmp_path / "good.log", f"{noise}all steps are done\n")
+    failing = log(tmp_path / "failing.log", f"{noise}{KEY_ERROR}")
+    output = explain.text(failing, "--good", good)
+    assert "Set aside   1 line that the good run printed too" in output
+    lines = [line["text"] for line in explain.json(failing, "--good", good)["lines"] if line["role"] == "initiating"]
+    assert lines == ["KeyError: 'lr_5'"]
