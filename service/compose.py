@@ -23,6 +23,7 @@ from service.errors import ConfigurationError, FaultlineError
 from service.feedback.advisor import Advisor
 from service.feedback.service import Feedback
 from service.formats import node_events, recognise
+from service.good_runs.collection import GoodRuns
 from service.groups.count_updater import GroupCountUpdater
 from service.logs.fetch import LogFetcher
 from service.maintenance import Retention, RetentionDays, Sealing
@@ -239,16 +240,13 @@ class Services:
     @cached_property
     def diagnose(self) -> Diagnose:
         """The diagnosis of batches of events."""
+        parts = (self.store, self.logs, self.diagnoser, self.policy, self.clock, self.telemetry)
         return Diagnose(
-            self.store,
-            self.logs,
-            self.diagnoser,
-            self.policy,
-            self.clock,
-            self.telemetry,
+            *parts,
             self.settings.log_deadline_s,
             fleet=self.fleet,
             automation=self.automation,
+            good_runs=GoodRuns(self.logs, self.settings.good_run_logs),
         )
 
     @cached_property

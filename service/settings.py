@@ -83,6 +83,11 @@ class Settings(BaseModel):
         default=(), description="directories of log_roots whose logs are read whoever owns them"
     )
     log_deadline_s: float = Field(default=60.0, gt=0, le=60)
+    good_run_logs: Literal["off", "inline", "all"] = Field(
+        default="inline",
+        description="logs of successful jobs that are compared with failed runs: off, inline (in events) or all "
+        "(by address too)",
+    )
     model_dir: Path = Field(default_factory=default_model_dir)
     policy_file: Path | None = None
     signatures_dir: Path | None = Field(default=None, description="folder of TOML files with your own signatures")

@@ -5,6 +5,7 @@ from service.dead_letters import tables as dead_letters
 from service.deliveries import tables as deliveries
 from service.failures import tables as failures
 from service.feedback import tables as feedback
+from service.good_runs import tables as good_runs
 from service.groups import tables as groups
 from service.incidents import tables as incidents
 from service.jobs import tables as jobs
@@ -21,6 +22,7 @@ MODULES = (
     task_leases_table,
     failures,
     feedback,
+    good_runs,
     groups,
     incidents,
     jobs,

@@ -12,6 +12,7 @@ from service.deliveries.tables import deliveries, outbox
 from service.failures.repository import search
 from service.failures.tables import failure_nodes, failures, logs, pending_logs, verdicts
 from service.feedback.tables import audits, feedback, labels, mended
+from service.good_runs.tables import good_runs
 from service.groups.tables import group_deltas
 from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
@@ -52,6 +53,8 @@ def purge(
         texts = _Logs(utc(logs_before))
         _each(transaction, texts)
         removed_logs = texts.removed
+        with transaction() as connection:  # a row for each job name, and small: no batches
+            connection.execute(delete(good_runs).where(good_runs.c.ended_at < utc(logs_before)))
     if verdicts_before is not None:
         bodies = _Bodies(utc(verdicts_before))
         _each(transaction, bodies)

@@ -24,6 +24,7 @@ from service.failures.repository.verdict_seals import VerdictSealReader, Verdict
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
 from service.goodput.repository.reader import GoodputReader
+from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.groups.repository.groups import GroupReader, GroupRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
 from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
@@ -57,6 +58,7 @@ class ReadSession:
 
     def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
         self.jobs = JobReader(connection)
+        self.good_runs = GoodRunReader(connection)
         self.failures = FailureReader(connection, clock)
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
@@ -99,6 +101,7 @@ class UnitOfWork(ReadSession):
     """The repositories of all domains over one connection: one transaction that reads and writes."""
 
     jobs: JobRepository
+    good_runs: GoodRunRepository
     failures: FailureRepository
     groups: GroupRepository
     feedback: FeedbackRepository
@@ -132,6 +135,7 @@ class UnitOfWork(ReadSession):
     def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
         super().__init__(connection, clock, audit_key)
         self.jobs = JobRepository(connection)
+        self.good_runs = GoodRunRepository(connection)
         self.failures = FailureRepository(connection, clock)
         self.groups = GroupRepository(connection, clock)
         self.feedback = FeedbackRepository(connection, clock)

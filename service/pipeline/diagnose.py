@@ -24,6 +24,8 @@ from service.deliveries.records import OutboxMessage
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import NotFound
 from service.failures.records import NewFailure, PendingLog
+from service.good_runs.collection import GoodRuns, Logs, last_good_runs
+from service.good_runs.records import StoredGoodRun
 from service.jobs.new_job import content_digest, new_job
 from service.jobs.records import JobOutcome, NewJob
 from service.logs.fetch import FetchedLogs
@@ -41,14 +43,6 @@ from service.telemetry import Telemetry
 PENDING_FIRST_TRY = timedelta(seconds=15)
 PENDING_UNTIL = timedelta(minutes=30)
 PENDING_LONGEST_PAUSE = timedelta(minutes=5)
-
-
-class Logs(Protocol):
-    """The log reader that diagnosis needs (service.logs.fetch.LogFetcher)."""
-
-    def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
-        """One `Fetched` for each event, in order; never raises."""
-        ...
 
 
 class Classifier(Protocol):
@@ -91,8 +85,10 @@ class Diagnose:
         log_deadline_s: float = 60.0,
         fleet: FleetSettings | None = None,
         automation: Automation | None = None,
+        good_runs: GoodRuns | None = None,
     ) -> None:
         self._store = store
+        self._good_runs = good_runs or GoodRuns(logs)
         self._reassessment = Reassessment(store, clock, fleet or FleetSettings())
         self._logs = logs
         self._classifier = classifier
@@ -116,9 +112,10 @@ class Diagnose:
         with self._timed("known"), self._store.reading() as reading:
             known = reading.jobs.known({item.key for item in items})
         fresh = list({item.key: item for item in reversed(items) if item.key not in known}.values())[::-1]
-        self._classify(fresh)
+        good = self._classify(fresh)
         diagnosed = {item.key: item for item in fresh}
         with self._timed("store"), self._store.unit_of_work() as work:
+            work.good_runs.put(good)
             jobs = [self._row(item, diagnosed.get(item.key)) for item in items]
             outcomes = work.jobs.add(jobs)
             wires = self._store_failures(work, diagnosed, items, jobs, outcomes)
@@ -147,19 +144,23 @@ class Diagnose:
         """
         return sum(self._tell_again(one) for one in self._reassessment.due(limit))
 
-    def _classify(self, fresh: Sequence[_Item]) -> None:
+    def _classify(self, fresh: Sequence[_Item]) -> list[StoredGoodRun]:
+        """Set the verdicts of the failed jobs; returns the good runs of the others."""
         for item in fresh:
             item.event = cleaned(item.event)
+        good = self._good_runs.of_successes([item.event for item in fresh], self._log_deadline_s)
         failed = [item for item in fresh if item.event.status in CLASSIFIED_STATUSES]
         if not failed:
-            return
+            return good
         with self._timed("logs"):
             fetched = self._logs.fetch_all([item.event for item in failed], self._log_deadline_s)
         for item, logs in zip(failed, fetched, strict=True):
             item.logs = logs
+        before = last_good_runs(self._store, [item.event for item in failed])
         with self._timed("classify"):
+            runs = zip(failed, before, strict=True)
             verdicts = self._classifier.diagnose(
-                [build_case(item.event, item.logs.streams) for item in failed if item.logs]
+                [build_case(item.event, item.logs.streams, run) for item, run in runs if item.logs]
             )
         verdicts = refine(self._store, [item.event for item in failed], verdicts)
         with self._timed("context"):
@@ -167,6 +168,7 @@ class Diagnose:
         for item, verdict in zip(failed, verdicts, strict=True):
             if item.event.status is not Status.CANCELLED or shows_failure(verdict):
                 item.verdict = verdict
+        return good
 
     def _row(self, item: _Item, diagnosed: _Item | None) -> NewJob:
         verdict = diagnosed.verdict if diagnosed is not None and diagnosed.digest == item.digest else None
@@ -327,7 +329,8 @@ class Diagnose:
         arrived = {(stream.rank, stream.node, stream.stream) for stream in logs.streams}
         earlier = [s for s in before.streams if s.missing is None or (s.rank, s.node, s.stream) not in arrived]
         streams = (*earlier, *logs.streams)
-        [verdict] = refine(self._store, [stored], self._classifier.diagnose([build_case(stored, streams)]))
+        case = build_case(stored, streams, *last_good_runs(self._store, [stored]))
+        [verdict] = refine(self._store, [stored], self._classifier.diagnose([case]))
         [verdict] = in_context(self._store, [stored], [verdict])
         with self._store.unit_of_work() as work:
             wire, advised = self._again(work, entry.failure_id, entry.attempt_id, stored, verdict)

@@ -1,0 +1,1 @@
+"""The lines of the last successful run of each job."""

@@ -1,0 +1,61 @@
+"""The last good run of each job: one row for cluster, user and name."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from classifiers.extraction.last_good_run import from_bytes, to_bytes
+from service.good_runs.records import JobName, StoredGoodRun
+from service.good_runs.tables import good_runs
+from service.sql.key_join import KeyJoin
+from service.sql.types import clean, short, utc
+from service.sql.upsert import upsert
+
+_MATCH = "good_runs.cluster = {cluster} AND good_runs.user_name = {user_name} AND good_runs.name = {name}"
+
+
+def _stored(key: JobName) -> JobName:
+    cluster, user, name = key
+    return clean(cluster[:200]), clean(user[:200]), clean(name[:300])
+
+
+class GoodRunReader:
+    """Reads good runs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of(self, keys: Collection[JobName]) -> Mapping[JobName, StoredGoodRun]:
+        """The last good run of each of these jobs; jobs without one are left out."""
+        wanted = {_stored(key): key for key in keys}
+        join = KeyJoin(self._connection, {"cluster": "text", "user_name": "text", "name": "text"}, wanted)
+        found = {}
+        for row in join.select(good_runs, _MATCH):
+            key = wanted[row.cluster, row.user_name, row.name]
+            found[key] = StoredGoodRun(key, from_bytes(bytes(row.lines), row.job_id), row.ended_at)
+        return found
+
+
+class GoodRunRepository(GoodRunReader):
+    """Reads and writes good runs."""
+
+    def put(self, runs: Sequence[StoredGoodRun]) -> None:
+        """Store good runs; a run that ended before the stored one of its job changes nothing."""
+        for one in sorted(runs, key=lambda run: (_stored(run.key), run.ended_at)):  # the same order in all transactions
+            cluster, user, name = _stored(one.key)
+            insert = upsert(self._connection, good_runs).values(
+                cluster=cluster,
+                user_name=user,
+                name=name,
+                job_id=short(one.run.job_id or ""),
+                ended_at=utc(one.ended_at),
+                lines=to_bytes(one.run),
+            )
+            changed = {column: insert.excluded[column] for column in ("job_id", "ended_at", "lines")}
+            self._connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["cluster", "user_name", "name"],
+                    set_=changed,
+                    where=good_runs.c.ended_at <= insert.excluded.ended_at,
+                )
+            )
