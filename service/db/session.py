@@ -23,8 +23,8 @@ from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
-from service.goodput.repository.reader import GoodputReader
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
+from service.goodput.repository.reader import GoodputReader
 from service.groups.repository.groups import GroupReader, GroupRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
 from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
