@@ -247,7 +247,8 @@ class Verdict:
 
     `context` is the fleet's evidence, strongest first, and `log_verdict` the verdict without it (None where there is
     none). `disputed`: log and nodes are strong evidence for different sides. `uncorroborated`: it rests on a node event
-    for which neither log, scheduler nor a second source speaks.
+    for which neither log, scheduler nor a second source speaks. `own_frame`: where in the job's own code an exception
+    came from, as `train.py:88`, None if no traceback shows it.
     """
 
     side: Side
@@ -273,3 +274,4 @@ class Verdict:
     uncorroborated: bool = False
     context: tuple[ContextLine, ...] = ()
     log_verdict: LogVerdict | None = None
+    own_frame: str | None = None

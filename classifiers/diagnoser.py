@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from classifiers import owner_summary, signatures
@@ -16,7 +16,9 @@ from classifiers.model.artifact import Model
 from classifiers.model.fusion_input import fusion_input
 from classifiers.model.label_fusion import NONE, FusedLabels, LabelFusion
 from classifiers.model.vectorizer import features
+from classifiers.own_frame import own_frame
 from classifiers.signatures import Catalogue
+from classifiers.suspect_of_job import suspect_of_job
 
 # Lines of evidence in a verdict, and the weight that a decisive catalogue entry is shown with. Judgement.
 SHOWN_EVIDENCE = 12
@@ -81,7 +83,10 @@ class Diagnoser:
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         """One verdict for each case, in order. Texts must be redacted already."""
-        return [self._verdict(one) for one in self.explained(cases)]
+        return [
+            replace(verdict, own_frame=own_frame(case.streams, verdict.evidence))
+            for case, verdict in zip(cases, map(self._verdict, self.explained(cases)), strict=True)
+        ]
 
     def explained(self, cases: Sequence[RawCase]) -> list[Diagnosis]:
         """The steps to the verdict of each case, in order."""
@@ -103,6 +108,8 @@ class Diagnoser:
         category = None if labels.category == NONE else labels.category
         symptom = None if labels.symptoms[0][0] == NONE else labels.symptoms[0][0]
         weighed = diagnosis.weighed
+        platform_symptom = owner_summary.platform_symptom(case, cause, symptom)
+        case = replace(case, suspect=suspect_of_job(case.suspect, case.job, platform_symptom))
         if labels.deciding_entry is not None:
             weighed = ((f"rule:{labels.deciding_entry}", _RULE_WEIGHT), *weighed[:_SHOWN_FEATURES_WITH_RULE])
         return Verdict(
@@ -112,7 +119,7 @@ class Diagnoser:
             category=category,
             symptom=symptom,
             symptom_top=tuple(code for code, _ in labels.symptoms if code != NONE),
-            platform_symptom=owner_summary.platform_symptom(case, cause, symptom),
+            platform_symptom=platform_symptom,
             confidence=confidence,
             abstained=abstained,
             retry_outlook=labels.retry,  # type: ignore[arg-type] # one of the four by construction

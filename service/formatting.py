@@ -42,6 +42,16 @@ def truncate(text: str, most: int = LONGEST) -> str:
     return f"{text[:most]} … {len(text) - most:,} more characters"
 
 
+def whole_words(text: str, most: int) -> str:
+    """The beginning of a text, cut after a word, with an ellipsis where something is left out."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    if not text[most - 1].isspace():
+        kept = kept[: kept.rfind(" ")] if " " in kept[most // 2 :] else kept
+    return f"{kept.rstrip()}…"
+
+
 def time_ago(at: datetime, now: datetime) -> str:
     """The time since then, in one unit."""
     seconds = (now - at).total_seconds()

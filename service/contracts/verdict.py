@@ -201,6 +201,7 @@ class VerdictBody(BaseModel):
     disputed: bool = Field(default=False, description="the log and the nodes disagree, both strongly")
     uncorroborated: bool = Field(default=False, description="it rests on a node event that nothing else confirms")
     context: list[ContextPart] = Field(default_factory=list, description="evidence from nodes and other failures")
+    own_frame: str | None = Field(default=None, description="where in the job's own code it began, as train.py:88")
     log_said: LogVerdictPart | None = Field(default=None, description="null: there was no evidence from the fleet")
 
     @classmethod
@@ -209,7 +210,7 @@ class VerdictBody(BaseModel):
     ) -> Self:
         """Combine a verdict and the advice on it; numbers are rounded for storage."""
         same = ("side", "cause", "category", "symptom", "platform_symptom", "abstained", "fingerprint")
-        also = ("retry_outlook", "explanation", "model", "rules", "disputed", "uncorroborated")
+        also = ("retry_outlook", "explanation", "model", "rules", "disputed", "uncorroborated", "own_frame")
         advised = ("decision", "resubmit", "policy", "rule", "mode", "incident", "held_by", "ask_whom", "changes")
         progress = verdict.progress
         return cls(
@@ -268,6 +269,7 @@ class VerdictBody(BaseModel):
             uncorroborated=self.uncorroborated,
             context=tuple(line.to_line() for line in self.context),
             log_verdict=None if self.log_said is None else self.log_said.to_log_verdict(),
+            own_frame=self.own_frame,
         )
 
     def to_wire(self) -> dict[str, Any]:

@@ -40,8 +40,10 @@ def corrected(verdict: Verdict, given: Labels, job: JobFacts) -> Verdict:
     cause = given.cause or next(code for code in verdict.cause_top + tuple(axes.causes) if axes.side_of(code) == side)
     category = verdict.category if given.category is None else _code(given.category)
     symptom = verdict.symptom if given.symptom is None else _code(given.symptom)
-    case = Case(job, verdict.evidence, verdict.suspect, verdict.progress, verdict.missing)
     same = (side, cause) == (verdict.side, verdict.cause)
+    # The place belongs to the side that the classifier saw, its strongest features to the cause.
+    suspect = verdict.suspect if side == verdict.side else None
+    case = Case(job, verdict.evidence, suspect, verdict.progress, verdict.missing)
     return replace(
         verdict,
         disputed=False,
@@ -58,6 +60,8 @@ def corrected(verdict: Verdict, given: Labels, job: JobFacts) -> Verdict:
         confidence=1.0,
         abstained=False,
         retry_outlook=given.retry or verdict.retry_outlook,  # type: ignore[arg-type]  # as above
+        suspect=suspect,
+        weighed=verdict.weighed if same else (),
         explanation=verdict.explanation
         if same and not verdict.abstained
         else owner_summary.explanation(case, cause, category, abstained=False),

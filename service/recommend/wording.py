@@ -11,6 +11,7 @@ from typing import Any
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
 from service.contracts.advice import RuleAsked
+from service.formatting import whole_words
 
 LINE_SHOWN = 160
 
@@ -83,7 +84,7 @@ class MitigationWording:
         self._fixes = axes.symptoms[verdict.symptom].extra["fixes"] if verdict.symptom is not None else ()
         self._slots = {
             "nodes": ", ".join(nodes),
-            "line": first.strip()[:LINE_SHOWN],
+            "line": (verdict.own_frame if verdict.side == "user" else None) or whole_words(first.strip(), LINE_SHOWN),
             "action": actions[0] if actions else "",
             "fix": "",
             **slots,

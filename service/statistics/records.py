@@ -25,6 +25,22 @@ class HourCount:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodCount:
+    """Jobs that ended in [begin, end) of a series, of these the failed ones, and the failed ones by side.
+
+    `gpu_hours_lost` is by side as well. A failed job without a conclusive verdict counts under "unknown". The first
+    and the last part of a series may be shorter than the others.
+    """
+
+    begin: datetime
+    end: datetime
+    finished: int
+    failed: int
+    by_side: Mapping[str, int]
+    gpu_hours_lost: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """Counts over jobs that ended in [since, until).
 

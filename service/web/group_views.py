@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from classifiers import taxonomy
+from service import formatting
 from service.contracts.page import Page
 from service.failures.records import FailureRow
+from service.failures.repository.facets import FacetValue
 from service.feedback.records import Audit, Label, StoredFeedback
 from service.groups.records import GroupDetail, GroupFilter, GroupRow, GroupSort
 from service.groups.states import levels
 from service.web.services import Services
 
 AUDITS = 12
+LINE = 200  # characters of the error line that are shown
+CAUSES_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,26 @@ def group(services: Services, group_id: int, who: str | None) -> GroupDetail:
         return reading.groups.get(group_id, who=who)
 
 
-def why_together(detail: GroupDetail, signatures: Sequence[str] = ()) -> tuple[str, ...]:
-    """Why the failures of a group belong together; `signatures`: those in the evidence of its latest failure."""
+def why_together(
+    detail: GroupDetail, signatures: Sequence[str] = (), causes: Sequence[FacetValue] = ()
+) -> tuple[str, ...]:
+    """Why the failures of a group belong together.
+
+    Args:
+        detail: the group.
+        signatures: those in the evidence of its latest failure.
+        causes: the causes of its newest failures with their counts, most first ("unknown": undecided).
+    """
     row = detail.row
-    axes = taxonomy.load()
-    cause = axes.causes[row.cause].title if row.cause in axes.causes else row.cause
-    reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {row.title[:200]}"]
+    line = formatting.whole_words(row.title, LINE)
+    reasons = [f"They have the same first error line after ids, paths, hosts and numbers are masked: {line}"]
     if signatures:
         reasons.append("This line matches the signatures " + ", ".join(signatures[:3]) + ".")
-    reasons.append(f"They have the same cause: {cause}.")
+    if len(causes) > 1:
+        shares = ", ".join(f"{_cause_title(one.value)} ({one.failures:,})" for one in causes[:CAUSES_NAMED])
+        reasons.append(f"Their causes differ: {shares}.")
+    else:
+        reasons.append(f"They have the same cause: {_cause_title(causes[0].value if causes else row.cause)}.")
     if len(detail.prints) > 1:
         reasons.append(f"{len(detail.prints)} kinds were merged manually.")
     reasons.extend(f"Split off manually: failures with {split.field} {split.value}." for split in detail.splits)
@@ -104,6 +119,11 @@ def audits(services: Services) -> dict[str, tuple[Audit, ...]]:
     """The weekly samples, latest week first."""
     with services.reading() as reading:
         return {week: reading.feedback.audit(week) for week in reading.feedback.audit_weeks(limit=AUDITS)}
+
+
+def _cause_title(code: str) -> str:
+    causes = taxonomy.load().causes
+    return "undecided" if code == "unknown" else causes[code].title if code in causes else code
 
 
 def _mute(row: GroupRow) -> list[str]:

@@ -15,7 +15,7 @@ from service.failures.records import FailureDetail, FailureFilter, FailureRow, F
 from service.failures.repository.facets import FacetCounts
 from service.jobs.records import Attempt
 from service.people.roles import sees
-from service.statistics.records import Health, Stats
+from service.statistics.records import Health, PeriodCount, Stats
 from service.web.services import Services
 from service.web.url_times import instant
 from service.weeks import Week
@@ -80,6 +80,38 @@ def stats(
         return reading.statistics.stats(begin, end, cluster=cluster, queue=queue, team=team)
 
 
+def series(
+    services: Services,
+    since: datetime,
+    until: datetime,
+    *,
+    cluster: str | None = None,
+    queue: str | None = None,
+    team: str | None = None,
+) -> tuple[PeriodCount, ...]:
+    """Failures by side over [since, until), in parts of an hour, six hours or a day."""
+    with services.reading() as reading:
+        return reading.statistics.series(since, until, cluster=cluster, queue=queue, team=team)
+
+
+def before(
+    services: Services,
+    stats: Stats,
+    *,
+    cluster: str | None = None,
+    queue: str | None = None,
+    team: str | None = None,
+) -> Stats | None:
+    """The figures of the period of the same length just before; None if it has no finished job."""
+    try:
+        since = stats.since - (stats.until - stats.since)
+    except OverflowError:
+        return None
+    with services.reading() as reading:
+        found = reading.statistics.stats(since, stats.since, cluster=cluster, queue=queue, team=team)
+    return found if found.finished else None
+
+
 def pipeline(services: Services) -> Pipeline:
     """Health of the pipeline over the last 24 hours."""
     with services.reading() as reading:
@@ -100,7 +132,7 @@ def failures(
     Raises:
         InvalidInput: a time, the limit, sort or cursor is invalid.
     """
-    filters = _filters(services, failure_query)
+    filters = failure_filter(services, failure_query)
     with services.reading() as reading:
         return reading.failures.page(filters, limit=limit, cursor=cursor, sort=sort)
 
@@ -111,12 +143,17 @@ def facets(services: Services, failure_query: FailureQuery) -> FacetCounts:
     Raises:
         InvalidInput: a time is invalid.
     """
-    filters = _filters(services, failure_query)
+    filters = failure_filter(services, failure_query)
     with services.reading() as reading:
         return reading.failures.facets(filters)
 
 
-def _filters(services: Services, failure_query: FailureQuery) -> FailureFilter:
+def failure_filter(services: Services, failure_query: FailureQuery) -> FailureFilter:
+    """The filter for the store, limited to what the caller may see.
+
+    Raises:
+        InvalidInput: a time is invalid.
+    """
     now, zone = services.clock.now(), services.zone
     named: dict[str, Any] = dict(failure_query.values)
     return FailureFilter(

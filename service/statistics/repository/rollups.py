@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Row,
     Select,
@@ -122,16 +123,25 @@ def split(connection: Connection, since: datetime, until: datetime) -> PeriodPar
 
 
 def rows(
-    connection: Connection, parts: PeriodParts, kind: str, scope: Mapping[str, str | None], *by: str
+    connection: Connection,
+    parts: PeriodParts,
+    kind: str,
+    scope: Mapping[str, str | None],
+    *by: str,
+    step: timedelta | None = None,
 ) -> Iterator[Row[Any]]:
-    """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once."""
+    """The counted hours of a period, grouped by `by`: these, `jobs` and `lost`; a group may occur more than once.
+
+    With `step` the groups have a time `at` as well, the beginning of the hour or day that was counted; days are read
+    only if the step is at least a day.
+    """
     if parts.first >= parts.last:
         return
     narrowed = {name: value for name, value in scope.items() if value is not None}
     spans = [(parts.first, parts.last)]
-    if len(narrowed) <= 1 and parts.first_day < parts.last_day:
+    if len(narrowed) <= 1 and parts.first_day < parts.last_day and (step is None or step >= DAY):
         name, value = next(iter(narrowed.items()), ("", ""))
-        wanted = _summed(days, by).where(
+        wanted = _summed(days, by, None if step is None else days.c.day).where(
             days.c.scope == name,
             days.c.name == value,
             days.c.kind == kind,
@@ -144,7 +154,7 @@ def rows(
         whole = [one for one in parts.broken if parts.first_day <= one < parts.last_day]
         spans = [(parts.first, parts.first_day), *((day, day + DAY) for day in whole), (parts.last_day, parts.last)]
     at = hours.c.hour
-    wanted = _summed(hours, by).where(
+    wanted = _summed(hours, by, None if step is None else at).where(
         or_(*(and_(at >= begin, at < end) for begin, end in spans if begin < end), false()),
         hours.c.kind == kind,
         *(hours.c[name] == value for name, value in narrowed.items()),
@@ -154,10 +164,13 @@ def rows(
     yield from connection.execute(wanted)
 
 
-def _summed(table: Table, by: Sequence[str]) -> Select[Any]:
+def _summed(table: Table, by: Sequence[str], at: ColumnElement[datetime] | None = None) -> Select[Any]:
     keys = [table.c[name] for name in by]
+    times: list[ColumnElement[Any]] = [] if at is None else [at.label("at")]
     jobs_sum = cast(func.sum(table.c.jobs), BigInteger).label("jobs")
-    return select(*keys, jobs_sum, func.sum(table.c.gpu_hours_lost).label("lost")).group_by(*keys)
+    lost = func.sum(table.c.gpu_hours_lost).label("lost")
+    wanted: Select[Any] = select(*times, *keys, jobs_sum, lost)
+    return wanted.group_by(*([] if at is None else [at]), *keys)
 
 
 def recount(connection: Connection, now: datetime, *, limit: int = 24) -> int:

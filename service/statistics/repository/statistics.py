@@ -12,7 +12,6 @@ from sqlalchemy import (
     Float,
     Row,
     Select,
-    Table,
     case,
     cast,
     func,
@@ -29,8 +28,9 @@ from service.failures.tables import failures, pending_logs
 from service.jobs.tables import jobs
 from service.sql import bounded_count, bulk
 from service.sql.types import utc
-from service.statistics.records import Health, HourCount, Share, Stats
-from service.statistics.repository import rollups
+from service.statistics.records import Health, HourCount, PeriodCount, Share, Stats
+from service.statistics.repository import rollups, series
+from service.statistics.repository.conditions import within
 
 SERIES = timedelta(hours=24)
 UNKNOWN = "unknown"
@@ -86,6 +86,18 @@ class StatisticsReader:
             hours=self._hours(since, until, scope),
         )
 
+    def series(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        cluster: str | None = None,
+        queue: str | None = None,
+        team: str | None = None,
+    ) -> tuple[PeriodCount, ...]:
+        """Failures by side over [since, until), in parts of an hour (up to two days), six hours (nine) or a day."""
+        return series.read(self._connection, since, until, {"cluster": cluster, "queue": queue, "team": team})
+
     def health(self, since: datetime) -> Health:
         """The health of the pipeline since `since`."""
         since = utc(since)
@@ -117,7 +129,7 @@ class StatisticsReader:
         for since, until in parts.ranges:
             yield from self._connection.execute(
                 select(jobs.c.status, func.count().label("jobs"), func.sum(jobs.c.gpu_hours_lost).label("lost"))
-                .where(*_within(jobs, since, until, scope))
+                .where(*within(jobs, since, until, scope))
                 .group_by(jobs.c.status)
             )
         yield from rollups.rows(self._connection, parts, rollups.JOBS, scope, "status")
@@ -134,7 +146,7 @@ class StatisticsReader:
                     func.count().label("jobs"),
                     func.sum(failures.c.gpu_hours_lost).label("lost"),
                 )
-                .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
+                .where(*within(failures, since, until, scope), _STATUS.in_(_FAILED))
                 .group_by(literal_column("1"), literal_column("2"))
             )
         counted = rollups.rows(self._connection, parts, rollups.FAILURES, scope, "status", "side", "cause")
@@ -173,7 +185,7 @@ class StatisticsReader:
         is_failed = case((jobs.c.status.in_(_FAILED), 1), else_=0)
         for row in self._connection.execute(
             select(hour.label("hour"), func.count().label("jobs"), func.sum(is_failed).label("failed"))
-            .where(*_within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
+            .where(*within(jobs, since, until, scope), jobs.c.status.in_((*_FAILED, Status.SUCCEEDED.value)))
             .group_by(literal_column("1"))
         ):
             finished[row.hour], failed[row.hour] = row.jobs, row.failed
@@ -182,7 +194,7 @@ class StatisticsReader:
         side = case((failures.c.abstained, UNKNOWN), else_=failures.c.side)
         for row in self._connection.execute(
             select(hour.label("hour"), side.label("side"), func.count().label("jobs"))
-            .where(*_within(failures, since, until, scope), _STATUS.in_(_FAILED))
+            .where(*within(failures, since, until, scope), _STATUS.in_(_FAILED))
             .group_by(literal_column("1"), literal_column("2"))
         ):
             sides.setdefault(row.hour, Counter())[row.side] += row.jobs
@@ -196,18 +208,6 @@ class StatisticsReader:
         if bulk.is_postgres(self._connection):
             return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
         return cast(func.strftime("%s", at), BigInteger) // _SECONDS
-
-
-def _within(
-    table: Table, since: datetime, until: datetime, scope: Mapping[str, str | None]
-) -> list[ColumnElement[bool]]:
-    """Conditions of a period and a scope. The scope uses expressions, so that the planner uses the index on time."""
-    return [
-        table.c.ended_at >= since,
-        table.c.ended_at < until,
-        table.c.counted,
-        *(func.coalesce(table.c[name], "") == value for name, value in scope.items() if value is not None),
-    ]
 
 
 def _ranked(counts: Counter[str], lost: Mapping[str, float]) -> tuple[Share, ...]:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from service.groups.records import GroupFilter, GroupSort, GroupState
-from service.web import group_views
+from service.web import group_views, views
 from service.web.api.group_models import (
     BulkFeedbackResult,
     FeedbackGiven,
@@ -18,7 +18,7 @@ from service.web.auth import ACT, READ, Principal
 from service.web.error_responses import answers
 from service.web.group_actions import act, feedback_input, feedback_receipt
 from service.web.services import InjectedServices, Services
-from service.web.views import LONGEST_ID
+from service.web.views import LONGEST_ID, FailureQuery
 
 router = APIRouter(tags=["groups"])
 GroupId = Annotated[int, Path(ge=1, le=LONGEST_ID)]
@@ -89,6 +89,10 @@ def _answer(services: Services, group_id: int, who: str) -> GroupAnswer:
     detail = group_views.group(services, group_id, who)
     return GroupAnswer(
         group=detail,
-        why_together=list(group_views.why_together(detail)),
+        why_together=list(
+            group_views.why_together(
+                detail, causes=views.facets(services, FailureQuery({"group": str(group_id)})).counts["cause"]
+            )
+        ),
         why_state=group_views.why_state(detail.row),
     )

@@ -30,6 +30,15 @@ def word(kind: str, code: str | None, part: str | None = None) -> str:
     return str(found if part is None else found[part])
 
 
+def filter_value(name: str, value: str) -> str:
+    """The display name of a filter's value."""
+    if name in {"cause", "symptom", "category"}:
+        return title(value)
+    if name == "status":
+        return value.replace("_", " ")
+    return str(table()["filter_value"].get(name, {}).get(value, value))
+
+
 def title(code: str | None) -> str:
     """The title of a taxonomy code of any axis; the code itself if it is unknown."""
     if code is None:

@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
+from service.contracts.page import Page
 from service.failures.records import FailureSort
 from service.feedback.records import SavedView
 from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms
-from service.web.pages.forms import Text, failure_query
+from service.web.pages.forms import Text, failure_query, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
@@ -40,8 +41,13 @@ def failures(
     left: Many = 0,
 ) -> HTMLResponse:
     """One page of the list. `ticked`: select all rows; `taken`, `left`: counts of the last bulk feedback."""
+    problems = wrong_times(services, filters)
     with services.snapshot() as snapshot:
-        page = views.failures(snapshot, filters, limit=limit, cursor=cursor or None, sort=sort)
+        page = (
+            Page((), None)
+            if problems
+            else views.failures(snapshot, filters, limit=limit, cursor=cursor or None, sort=sort)
+        )
         shown_filters: dict[str, str] = dict(filters.values)
         if filters.abstained is not None:
             shown_filters["abstained"] = str(filters.abstained).lower()
@@ -59,7 +65,8 @@ def failures(
             "causes": by_side(),
             "statuses": views.statuses(),
             "more": MORE_FILTERS,
-            "facets": views.facets(snapshot, filters),
+            "facets": None if problems else views.facets(snapshot, filters),
+            "problems": problems,
             "newest": newest(snapshot),
             "saved": saved(snapshot, reader.name),
             "notice": notice,
@@ -69,7 +76,7 @@ def failures(
             "ticked": bool(ticked),
             "symptoms": symptoms(),
         }
-        return render(request, "failures.html", context, services=snapshot)
+        return render(request, "failures.html", context, services=snapshot, status=422 if problems else 200)
 
 
 def saved(services: Services, who: str) -> tuple[SavedView, ...]:

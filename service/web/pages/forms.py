@@ -9,8 +9,9 @@ from fastapi.responses import RedirectResponse
 from service.errors import FieldError, InvalidInput
 from service.web.action_request import ActionRequest
 from service.web.auth import ACT, OWN, Principal, check_form
-from service.web.services import InjectedServices
-from service.web.views import FailureQuery
+from service.web.services import InjectedServices, Services
+from service.web.url_times import instant
+from service.web.views import DEFAULT_RANGE, FailureQuery
 
 Text = Annotated[str | None, Query(max_length=1_000)]
 FormToken = Annotated[str, Form(max_length=200)]
@@ -70,6 +71,17 @@ def overview_scope(
 ) -> OverviewScope:
     """The filters of the overview, from the URL."""
     return OverviewScope(since or None, until or None, cluster or None, queue or None, team or None)
+
+
+def wrong_times(services: Services, filters: FailureQuery) -> tuple[FieldError, ...]:
+    """The times of a filter form that are not times; the page shows the form again with them."""
+    found: list[FieldError] = []
+    for name, text in (("since", filters.since), ("until", filters.until)):
+        try:
+            instant(text or DEFAULT_RANGE, name, services.clock.now(), services.zone)
+        except InvalidInput as error:
+            found.extend(error.errors)
+    return tuple(found)
 
 
 def failure_query(

@@ -123,7 +123,11 @@ def group(
         context = {
             "detail": detail,
             "row": detail.row,
-            "why_together": group_views.why_together(detail, list(dict.fromkeys(signatures))),
+            "why_together": group_views.why_together(
+                detail,
+                list(dict.fromkeys(signatures)),
+                views.facets(snapshot, FailureQuery({"group": str(group_id)})).counts["cause"],
+            ),
             "why_state": group_views.why_state(detail.row),
             "bars": bars(detail),
             "chart": CHART,

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import orjson
 from anyio import sleep, to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from service.db.session import Store
@@ -16,7 +16,9 @@ from service.failures.records import FailureFilter
 from service.web import automation_views, views
 from service.web.auth import OWN, READ
 from service.web.pages.failure.page import Id
+from service.web.pages.forms import failure_query
 from service.web.services import InjectedServices, Services
+from service.web.views import FailureQuery
 
 router = APIRouter()
 INTERVAL_S = 2.0
@@ -45,24 +47,29 @@ class NewestFailure:
                 self._read_at = time.monotonic()
             return self._newest
 
-    def since(self, number: int) -> int:
-        """The number of failures after an id, at most 500."""
+    def since(self, number: int, filters: FailureFilter) -> int:
+        """The number of matching failures after an id, at most 500."""
         with self._store.reading() as reading:
-            rows = reading.failures.page(FailureFilter(), limit=MAX_COUNTED).items
+            rows = reading.failures.page(filters, limit=MAX_COUNTED).items
         return sum(row.id > number for row in rows)
 
 
 @router.get("/live", dependencies=[READ])
 async def live(
-    request: Request, services: InjectedServices, after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0
+    request: Request,
+    services: InjectedServices,
+    filters: Annotated[FailureQuery, Depends(failure_query)],
+    after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0,
 ) -> EventSourceResponse:
-    """Sends `failures` with {"new": count} when there are new failures after id `after`.
+    """Sends `failures` with {"new": count} when there are new failures after id `after` that match the filters.
 
     Raises:
+        InvalidInput: a time is invalid.
         Unavailable: too many listeners.
     """
+    wanted = views.failure_filter(services, filters)
     newest = _newest(request, services)
-    return _answer(failure_events(newest, after))
+    return _answer(failure_events(newest, after, wanted))
 
 
 @router.get("/failures/{failure_id}/live", dependencies=[OWN])
@@ -120,8 +127,11 @@ async def automation_events(newest: NewestFailure, now: Callable[[], str], seen:
         newest.listeners -= 1
 
 
-async def failure_events(newest: NewestFailure, after: int) -> AsyncIterator[ServerSentEvent]:
-    """Events about new failures; ends after 15 minutes, or when the database does not answer."""
+async def failure_events(
+    newest: NewestFailure, after: int, filters: FailureFilter | None = None
+) -> AsyncIterator[ServerSentEvent]:
+    """Events about new failures that match the filters; ends after 15 minutes, or when the database does not answer."""
+    wanted = filters or FailureFilter()
     newest.listeners += 1
     last, until = after, time.monotonic() + MAX_DURATION_S
     try:
@@ -129,7 +139,7 @@ async def failure_events(newest: NewestFailure, after: int) -> AsyncIterator[Ser
             number = await to_thread.run_sync(newest.now)
             if number > last:
                 last = number
-                count = await to_thread.run_sync(newest.since, after)
+                count = await to_thread.run_sync(newest.since, after, wanted)
                 yield ServerSentEvent(orjson.dumps({"new": count, "newest": number}).decode(), event="failures")
             await sleep(INTERVAL_S)
     except Unavailable:

@@ -1,6 +1,9 @@
 """GET /: failures by side and cause, their cost, and health of the pipeline."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -8,11 +11,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from classifiers import taxonomy
 from service.contracts.event import FAILURE_STATUSES
 from service.groups.records import GroupFilter, GroupRow
-from service.statistics.records import HourCount, Share
+from service.statistics.records import PeriodCount, Share
 from service.web import automation_views, group_views, views
 from service.web.auth import OWN, Principal
+from service.web.pages import overview_chart
 from service.web.pages.failures import newest
-from service.web.pages.forms import OverviewScope, overview_scope
+from service.web.pages.forms import OverviewScope, overview_scope, wrong_times
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 from service.web.views import DEFAULT_RANGE, FailureQuery
@@ -24,7 +28,6 @@ COSTLIEST = 5
 CAUSES = 8
 INCIDENTS = 5
 ATTENTION_LIMITS = {"escalating": 5, "regressed": 5, "new": 6}  # groups shown per state
-CHART = (480, 56)  # width and height of the hourly chart in chart units
 
 
 @router.get("/", response_model=None)
@@ -37,12 +40,16 @@ def overview(
     """The overview; users who may see only some failures are redirected to the list."""
     if not reader.may("read"):
         return RedirectResponse("/failures", 303)
+    problems = wrong_times(services, FailureQuery(since=scope.since, until=scope.until))
+    if problems:
+        scope = replace(scope, since=None, until=None)
     since = scope.since or DEFAULT_RANGE
     with services.snapshot() as snapshot:
-        stats = views.stats(snapshot, since, scope.until, cluster=scope.cluster, queue=scope.queue, team=scope.team)
-        values = {name: value for name, value in scope.where().items() if value}
+        where = scope.where()
+        stats = views.stats(snapshot, since, scope.until, **where)
+        values = {name: value for name, value in where.items() if value}
         failure_query = FailureQuery(values, since=since, until=scope.until)
-        chart = bars(stats.hours)
+        parts = views.series(snapshot, stats.since, stats.until, **where)
         attention = groups_needing_attention(snapshot, scope)
         context = {
             "attention": attention,
@@ -64,8 +71,12 @@ def overview(
             },
             "causes": stats.by_cause[:CAUSES],
             "more_causes": len(stats.by_cause) - CAUSES,
-            "bars": chart,
-            "chart": CHART,
+            "charts": overview_chart.charts(parts, services.zone),
+            "size": (overview_chart.WIDTH, overview_chart.HEIGHT),
+            "parts": [(part, _when(part, parts, services.zone)) for part in parts],
+            "per": overview_chart.per(parts),
+            "before": views.before(snapshot, stats, **where),
+            "problems": problems,
             "pipeline": views.pipeline(snapshot),
             "latest": views.failures(snapshot, failure_query, limit=LATEST).items,
             "costliest": [
@@ -74,7 +85,7 @@ def overview(
                 if row.gpu_hours_lost > 0
             ],
         }
-        return render(request, "overview.html", context, services=snapshot)
+        return render(request, "overview.html", context, services=snapshot, status=422 if problems else 200)
 
 
 def groups_needing_attention(services: Services, scope: OverviewScope) -> list[GroupRow]:
@@ -93,18 +104,5 @@ def sides_in_order(shares: tuple[Share, ...]) -> list[Share]:
     return [found.get(side) or Share(side, 0, 0.0) for side in sides]
 
 
-def bars(hours: tuple[HourCount, ...]) -> list[dict[str, object]]:
-    """The bars of the hourly chart of failed jobs, in chart units."""
-    most = max((hour.failed for hour in hours), default=0)
-    width, height = CHART
-    step = width / max(len(hours), 1)
-    return [
-        {
-            "x": round(number * step + 1, 2),
-            "width": round(max(step - 2, 1), 2),
-            "height": round(height * hour.failed / most, 2) if most else 0,
-            "y": round(height - (height * hour.failed / most if most else 0), 2),
-            "hour": hour,
-        }
-        for number, hour in enumerate(hours)
-    ]
+def _when(part: PeriodCount, parts: Sequence[PeriodCount], zone: ZoneInfo) -> str:
+    return overview_chart.moment(part.begin, zone, max(one.end - one.begin for one in parts))

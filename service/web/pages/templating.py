@@ -48,6 +48,7 @@ def environment() -> Environment:
     made.globals |= {
         "word": display_names.word,
         "title": display_names.title,
+        "filter_value": display_names.filter_value,
         "definition": display_names.definition,
         "confidence": display_names.confidence,
         "query": query,

@@ -76,7 +76,8 @@
   // New failures are offered, never pushed in: tables stand still.
   const place = document.querySelector("[data-live]");
   if (place && window.EventSource) {
-    const source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live));
+    const filters = place.dataset.filters ? "&" + place.dataset.filters.slice(1) : "";
+    const source = new EventSource("/live?after=" + encodeURIComponent(place.dataset.live) + filters);
     source.addEventListener("failures", (event) => {
       const count = JSON.parse(event.data).new;
       if (!count) return;

@@ -43,6 +43,8 @@ def compose(detail: FailureDetail) -> OwnerMessage | None:
     parts.append(explanation)
     if first is not None:
         parts.append(f"It began with this line: {strip_colour(str(first['text']))[:LINE]}")
+    if verdict.get("own_frame"):
+        parts.append(f"In your code: {verdict['own_frame']}")
     if entry is not None:
         parts.append(f"{entry['says']} Please check:")
         parts += [f"- {question}" for question in entry["check"]]

@@ -60,7 +60,7 @@ def failure(
             ],
             "also": also(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
-            "first": next((line for line in verdict.get("evidence") or () if line["role"] == "initiating"), None),
+            "first_in_log": any(one.begins for one in shown),
             "close": close(verdict),
             "spread": spread(verdict),
             "site_actions": site_actions(snapshot, verdict),

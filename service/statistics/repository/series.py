@@ -1,0 +1,139 @@
+"""Failures over time: counts by side in steps of an hour, six hours or a day."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Float, Row, case, cast, func, literal_column, select
+
+from service.contracts.event import FAILURE_STATUSES, Status
+from service.failures.tables import failures
+from service.jobs.tables import jobs
+from service.sql import bulk
+from service.sql.types import utc
+from service.statistics.records import PeriodCount
+from service.statistics.repository import rollups
+from service.statistics.repository.conditions import within
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+STEPS = ((timedelta(hours=48), HOUR), (timedelta(days=9), 6 * HOUR))  # up to this period, steps of this length
+MOST_PARTS = 400  # of a series; for longer periods the latest ones
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS = 3600
+_FAILED = tuple(sorted(FAILURE_STATUSES))
+_ENDED = (*_FAILED, Status.SUCCEEDED.value)
+
+
+@dataclass(slots=True)
+class _Part:
+    """The counts of one part while they are summed."""
+
+    finished: int = 0
+    failed: int = 0
+    by_side: Counter[str] = field(default_factory=Counter)
+    lost: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    lost_of_failed: float = 0.0
+
+
+def step_of(since: datetime, until: datetime) -> timedelta:
+    """The length of the parts of a period."""
+    return next((step for longest, step in STEPS if until - since <= longest), DAY)
+
+
+def read(
+    connection: Connection, since: datetime, until: datetime, scope: Mapping[str, str | None]
+) -> tuple[PeriodCount, ...]:
+    """The jobs that ended in [since, until), in parts that begin at whole hours or days (UTC); empty parts included."""
+    since, until = utc(since), utc(until)
+    if since >= until:
+        return ()
+    step = step_of(since, until)
+    last = _EPOCH + -((_EPOCH - until) // step) * step
+    since = max(since, last - MOST_PARTS * step)
+    first = _EPOCH + (since - _EPOCH) // step * step
+    found: defaultdict[datetime, _Part] = defaultdict(_Part)
+    split = rollups.split(connection, since, until)
+
+    def part_of(at: datetime) -> _Part:
+        return found[_EPOCH + (at - _EPOCH) // step * step]
+
+    for row in _jobs(connection, split, scope, step):
+        part = part_of(row.at)
+        part.finished += row.jobs
+        if row.status in FAILURE_STATUSES:
+            part.failed += row.jobs
+            part.lost_of_failed += row.lost
+    for row in _failures(connection, split, scope, step):
+        part = part_of(row.at)
+        part.by_side[row.side] += row.jobs
+        part.lost[row.side] += row.lost
+    return tuple(
+        _counted(max(begin, since), min(begin + step, until), found[begin])
+        for begin in (first + number * step for number in range(-((first - until) // step)))
+    )
+
+
+def _counted(begin: datetime, end: datetime, part: _Part) -> PeriodCount:
+    sides, lost = dict(part.by_side), dict(part.lost)
+    if (left := part.failed - sum(sides.values())) > 0:
+        sides["unknown"] = sides.get("unknown", 0) + left
+        lost["unknown"] = lost.get("unknown", 0.0) + max(0.0, part.lost_of_failed - sum(lost.values()))
+    return PeriodCount(begin, end, part.finished, part.failed, sides, lost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Jobs of one hour or day: their number, and their lost GPU-hours."""
+
+    at: datetime
+    jobs: int
+    lost: float
+    status: str = ""
+    side: str = ""
+
+
+def _jobs(
+    connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
+) -> Iterator[_Counted]:
+    hour = _hour_of(connection, jobs.c.ended_at)
+    lost = func.sum(jobs.c.gpu_hours_lost).label("lost")
+    for since, until in split.ranges:
+        for row in connection.execute(
+            select(hour.label("hour"), jobs.c.status, func.count().label("jobs"), lost)
+            .where(*within(jobs, since, until, scope), jobs.c.status.in_(_ENDED))
+            .group_by(literal_column("1"), jobs.c.status)
+        ):
+            yield _Counted(_EPOCH + row.hour * HOUR, row.jobs, row.lost, status=row.status)
+    for row in rollups.rows(connection, split, rollups.JOBS, scope, "status", step=step):
+        if row.status in _ENDED:
+            yield _Counted(row.at, row.jobs, row.lost, status=row.status)
+
+
+def _failures(
+    connection: Connection, split: rollups.PeriodParts, scope: Mapping[str, str | None], step: timedelta
+) -> Iterator[_Counted]:
+    hour = _hour_of(connection, failures.c.ended_at)
+    side = case((failures.c.abstained, rollups.UNKNOWN), else_=failures.c.side)
+    lost = func.sum(failures.c.gpu_hours_lost).label("lost")
+    is_failed = func.coalesce(failures.c.status, "").in_(_FAILED)
+    for since, until in split.ranges:
+        for row in connection.execute(
+            select(hour.label("hour"), side.label("side"), func.count().label("jobs"), lost)
+            .where(*within(failures, since, until, scope), is_failed)
+            .group_by(literal_column("1"), literal_column("2"))
+        ):
+            yield _Counted(_EPOCH + row.hour * HOUR, row.jobs, row.lost, side=row.side)
+    found: Iterator[Row[Any]] = rollups.rows(connection, split, rollups.FAILURES, scope, "status", "side", step=step)
+    for row in found:
+        if row.status in FAILURE_STATUSES:
+            yield _Counted(row.at, row.jobs, row.lost, side=row.side)
+
+
+def _hour_of(connection: Connection, at: ColumnElement[datetime]) -> ColumnElement[int]:
+    """Hours since 1970."""
+    if bulk.is_postgres(connection):
+        return cast(func.floor(cast(func.extract("epoch", at), Float) / _SECONDS), BigInteger)
+    return cast(func.strftime("%s", at), BigInteger) // _SECONDS

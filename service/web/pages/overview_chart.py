@@ -1,0 +1,120 @@
+"""The charts of the overview: failed jobs and lost GPU-hours over time, stacked by side, with axes and a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from service.statistics.records import PeriodCount
+
+WIDTH, HEIGHT = 600, 120  # of the drawing, in chart units
+GAP = 1.5
+SIDES = ("hardware", "system", "user", "unknown")  # from the bottom up
+MOST_LABELS = 5
+DAY = timedelta(days=1)
+_STEPS = (1, 2, 5)  # times a power of ten: the heights of an axis
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One side's share of a bar, in chart units."""
+
+    side: str
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One part of the period; `title`: its figures in words."""
+
+    x: float
+    width: float
+    segments: tuple[Segment, ...]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One stacked bar chart. `ticks`: the values of the axis from the top down; `labels`: the times below the bars."""
+
+    name: str
+    unit: str
+    bars: tuple[Bar, ...]
+    ticks: tuple[str, ...]
+    labels: tuple[str, ...]
+    per: str
+    total: float
+
+
+def charts(parts: Sequence[PeriodCount], zone: ZoneInfo) -> tuple[Chart, ...]:
+    """The charts of failed jobs and of lost GPU-hours; none if the period is empty."""
+    if not parts:
+        return ()
+    jobs = [dict(part.by_side) for part in parts]
+    hours = [dict(part.gpu_hours_lost) for part in parts]
+    return (
+        _chart("Failed jobs", "failed", parts, jobs, zone),
+        _chart("GPU-hours lost", "GPU-hours", parts, hours, zone),
+    )
+
+
+def per(parts: Sequence[PeriodCount]) -> str:
+    """The length of the parts in words."""
+    step = max((part.end - part.begin for part in parts), default=DAY)
+    return "day (UTC)" if step >= DAY else "6 hours" if step > timedelta(hours=1) else "hour"
+
+
+def moment(at: datetime, zone: ZoneInfo, step: timedelta) -> str:
+    """The beginning of a part, as short as its length allows."""
+    if step >= DAY:
+        return f"{at:%Y-%m-%d}"
+    return f"{at.astimezone(zone):%m-%d %H:%M}"
+
+
+def _chart(
+    name: str, unit: str, parts: Sequence[PeriodCount], values: Sequence[Mapping[str, float]], zone: ZoneInfo
+) -> Chart:
+    top = nice(max(sum(value.values()) for value in values))
+    width = WIDTH / len(parts)
+    step = max(part.end - part.begin for part in parts)
+    times = [moment(part.begin, zone, step) for part in parts]
+    bars = tuple(
+        Bar(
+            round(number * width + GAP / 2, 2),
+            round(max(width - GAP, 0.5), 2),
+            _segments(value, top),
+            f"{times[number]}: {_figures(value)}",
+        )
+        for number, value in enumerate(values)
+    )
+    every = max(1, -(-len(times) // MOST_LABELS))
+    ticks = (top, top / 2, 0.0)
+    total = sum(sum(value.values()) for value in values)
+    return Chart(name, unit, bars, tuple(_tick(tick) for tick in ticks), tuple(times[::every]), per(parts), total)
+
+
+def _segments(value: Mapping[str, float], top: float) -> tuple[Segment, ...]:
+    found, base = [], float(HEIGHT)
+    for side in (*SIDES, *sorted(set(value) - set(SIDES))):
+        height = HEIGHT * value.get(side, 0) / top
+        if height > 0:
+            base -= height
+            found.append(Segment(side if side in SIDES else "unknown", round(base, 2), round(height, 2)))
+    return tuple(found)
+
+
+def _figures(value: Mapping[str, float]) -> str:
+    return ", ".join(f"{side} {_tick(count)}" for side, count in value.items() if count) or "none"
+
+
+def _tick(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def nice(most: float) -> float:
+    """The height of an axis: the next of 1, 2, 5 times a power of ten, and at least 2."""
+    scale = 1.0
+    while scale * 10 < most:
+        scale *= 10
+    return next((step * scale for step in _STEPS if step * scale >= max(most, 2)), 10 * scale)

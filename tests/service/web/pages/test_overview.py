@@ -1,0 +1,66 @@
+"""The charts of the overview."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.statistics.records import PeriodCount
+from service.web.pages.overview_chart import HEIGHT, charts, nice
+from tests.service.web.world import NOW, event, lines, log
+
+DAYS = 27
+
+
+def part(day: int, **sides: int) -> PeriodCount:
+    begin = datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=day)
+    hours = {side: 0.5 * count for side, count in sides.items()}
+    return PeriodCount(begin, begin + timedelta(days=1), 10, sum(sides.values()), sides, hours)
+
+
+@pytest.mark.parametrize(("since", "parts", "unit"), [("24h", 25, "hour"), ("7d", 29, "6 hours"), ("28d", 29, "day")])
+def test_the_chart_covers_the_whole_chosen_period(client: TestClient, since: str, parts: int, unit: str) -> None:
+    old = (NOW - timedelta(days=DAYS)).isoformat()
+    events = [
+        event("1", ended_at=old, started_at=old),
+        event("2", logs=[log("NVRM: Xid 79, GPU has fallen off the bus", 1)]),
+    ]
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == 2
+    shown = client.get(f"/?since={since}").text
+    rows = re.findall(r"<tr><td>(.*?)</td>", shown.partition('class="figures parts"')[2].partition("</table>")[0])
+    assert len(rows) in {parts, parts - 1}
+    assert f"Failed jobs per {unit}" in shown
+    labels = re.findall(r"<span>(.*?)</span>", shown.partition('<p class="axis">')[2].partition("</p>")[0])
+    assert len(set(labels)) == len(labels) > 3, "every label of the axis says another time"
+    assert len(re.findall(r'<rect class="user"', shown)) == (1 if since == "28d" else 0)
+    assert len(re.findall(r'<rect class="hardware"', shown)) == 2
+
+
+def test_the_period_before_is_compared(client: TestClient) -> None:
+    before = (NOW - timedelta(hours=30)).isoformat()
+    events = [event("1"), event("2", ended_at=before, started_at=before), event("3", status="succeeded", logs=[])]
+    client.post("/api/v1/events", content=lines(*events))
+    assert "In the period before: 1 of 1 failed" in client.get("/?since=24h").text
+    assert "In the period before" not in client.get("/?since=7d").text
+
+
+def test_sides_are_stacked_and_the_highest_bar_fits_the_axis() -> None:
+    failed, lost = charts([part(0, hardware=3, user=4), part(1), part(2, system=1)], ZoneInfo("UTC"))
+    assert failed.ticks == ("10", "5", "0")
+    assert [one.side for one in failed.bars[0].segments] == ["hardware", "user"]
+    top, bottom = failed.bars[0].segments[1], failed.bars[0].segments[0]
+    assert bottom.y + bottom.height == HEIGHT
+    assert top.y + top.height == bottom.y
+    assert top.y >= 0
+    assert failed.bars[1].segments == ()
+    assert lost.bars[0].title == "2026-11-01: hardware 1.5, user 2"
+    assert lost.total == 4.0
+
+
+@pytest.mark.parametrize(
+    ("most", "height"), [(0, 2), (1, 2), (2, 2), (3, 5), (7, 10), (11, 20), (51, 100), (999, 1000)]
+)
+def test_an_axis_ends_at_a_round_number_that_is_not_exceeded(most: float, height: float) -> None:
+    assert nice(most) == height
