@@ -185,6 +185,9 @@ class JobCompletion(_Open):
     intake_problems: tuple[str, ...] = Field(
         default=(), description="what was repaired or dropped when the event was read, set by Faultline"
     )
+    intake_source: str | None = Field(
+        default=None, description="where the event came from, set by Faultline: topic/NAME, api/TOKEN or file"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -212,6 +215,10 @@ class JobCompletion(_Open):
         if isinstance(value, list | tuple | dict) and len(value) > _MOST[name]:
             raise ValueError(f"at most {_MOST[name]} entries")
         return value
+
+    def received_from(self, source: str) -> "JobCompletion":
+        """Return the event with the place it came from, whatever it says itself."""
+        return self.model_copy(update={"intake_source": source})
 
     def facts(self) -> JobFacts:
         """Return the facts of the job that classification may use."""

@@ -107,10 +107,14 @@ class FailureDetail:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which failures a person may see: those of these users (on one cluster, or on any if None) and of these teams."""
+    """Which failures a caller may see: those of these users (on one cluster, or on any if None) and of these teams.
+
+    `clusters`: only failures of these clusters; without users and teams, all of them. None: any cluster.
+    """
 
     users: tuple[tuple[str | None, str], ...]
     teams: tuple[str, ...]
+    clusters: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

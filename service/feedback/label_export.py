@@ -13,10 +13,11 @@ from classifiers.redaction import redact, redact_json
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
-from service.failures.records import FailureDetail
+from service.failures.records import FailureDetail, Visibility
 from service.feedback.corrected_verdict import NONE
 from service.feedback.records import Label, Labels, StoredFeedback
 from service.feedback.service import Feedback, FeedbackInput
+from service.people.roles import sees
 
 KEPT = 64 * 1024  # characters of the end of a stream
 _PAGE = 100
@@ -103,7 +104,9 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     }
 
 
-def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]], *, who: str) -> Imported:
+def import_labels(
+    store: Store, feedback: Feedback, lines: Iterator[tuple[str, Any]], *, who: str, visible: Visibility | None = None
+) -> Imported:
     """Import labels; each is added to the stored failure of the same job and attempt.
 
     Args:
@@ -111,6 +114,7 @@ def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, A
         feedback: adds the labels.
         who: who imports them. Names of authors in the lines are not verified; they become part of the note.
         lines: (place, decoded JSON) of each line.
+        visible: the failures that this person or program sees; others count as not stored. None: all.
     """
     taken, elsewhere, wrong = 0, [], []
     for place, raw in lines:
@@ -119,7 +123,7 @@ def import_labels(store: Store, feedback: Feedback, lines: Iterator[tuple[str, A
         except DatasetError as error:
             wrong.append(str(error))
             continue
-        failure_id = _failure_of(store, raw)
+        failure_id = _failure_of(store, raw, visible)
         if failure_id is None:
             elsewhere.append(f"{place}: {case.id}")
             continue
@@ -157,7 +161,7 @@ def protect(store: Store, failure_id: int, *, golden: bool, who: str) -> None:
         )
 
 
-def _failure_of(store: Store, raw: Mapping[str, Any]) -> int | None:
+def _failure_of(store: Store, raw: Mapping[str, Any], visible: Visibility | None) -> int | None:
     try:
         event = JobCompletion.model_validate(
             {name: value for name, value in raw["event"].items() if name not in {"logs", "node_events"}}
@@ -166,7 +170,14 @@ def _failure_of(store: Store, raw: Mapping[str, Any]) -> int | None:
         return None
     with store.reading() as reading:
         attempts = reading.jobs.attempts(event.cluster, event.job_id)
-    return next((one.failure_id for one in attempts if one.attempt == event.attempt and one.failure_id), None)
+    return next(
+        (
+            one.failure_id
+            for one in attempts
+            if one.attempt == event.attempt and one.failure_id and sees(visible, one.cluster, one.user, one.team)
+        ),
+        None,
+    )
 
 
 def _log(stream: LogStream) -> dict[str, Any]:

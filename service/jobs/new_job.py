@@ -7,12 +7,13 @@ from hashlib import blake2b
 from service.contracts.event import JobCompletion, Status
 from service.jobs.records import NewJob
 
+_NOT_CONTENT = frozenset({"intake_source"})  # the same event may come from a topic and by HTTP
 _SECONDS_PER_HOUR = 3600.0
 
 
 def content_digest(event: JobCompletion) -> bytes:
     """16 bytes that distinguish two contents of one key: BLAKE2b over the event's JSON as the service parses it."""
-    content = event.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True)
+    content = event.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True, exclude=_NOT_CONTENT)
     return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
 
 

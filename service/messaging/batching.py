@@ -26,11 +26,12 @@ class BatchItem:
 
 
 def read(
-    parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None
+    parse: Parse, value: bytes | None, headers: Headers = (), *, cluster: str | None = None, source: str
 ) -> JobCompletion | NodeReport | Skipped | UnreadableRecord:
-    """Parse one record; return the error if it is unreadable."""
+    """Parse one record from a source such as "topic/NAME"; return the error if it is unreadable."""
     try:
-        return parse(value, headers, cluster=cluster)
+        found = parse(value, headers, cluster=cluster)
+        return found.received_from(source) if isinstance(found, JobCompletion) else found
     except UnreadableRecord as error:
         return error
     except Exception as error:  # noqa: BLE001 - a parser failure on one record must not stop the others

@@ -134,7 +134,9 @@ class Consumer:
             if streak >= self._dead_letter_limit.limit:
                 break
             taken.append(record)
-            found = batching.read(self._parse, record.value, record.headers, cluster=record.cluster)
+            found = batching.read(
+                self._parse, record.value, record.headers, cluster=record.cluster, source=f"topic/{record.topic}"
+            )
             streak = streak + 1 if isinstance(found, UnreadableRecord) else 0
             if isinstance(found, Skipped):
                 skipped += 1

@@ -120,7 +120,7 @@ class Replay:
         if line.too_long:
             problem = FieldError("(whole record)", f"at most {MAX_EVENT_BYTES} bytes", f"{line.size} bytes")
             return UnreadableRecord(f"larger than {MAX_EVENT_BYTES} bytes", (problem,))
-        return batching.read(self._parse, line.value, cluster=self._cluster)
+        return batching.read(self._parse, line.value, cluster=self._cluster, source="file")
 
     def _counted(self, events: Sequence[JobCompletion], dead: Sequence[DeadLetter] = ()) -> BatchOutcome:
         outcome = self._handle(events, dead)

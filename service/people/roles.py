@@ -38,6 +38,11 @@ def sees(visible: Visibility | None, cluster: str, user: str | None, team: str |
     """Whether a job of this cluster, user and team is visible."""
     if visible is None:
         return True
+    if visible.clusters is not None:
+        if cluster not in visible.clusters:
+            return False
+        if not visible.users and not visible.teams:
+            return True
     return (team is not None and team in visible.teams) or any(
         user == name and where in (None, cluster) for where, name in visible.users
     )

@@ -145,7 +145,7 @@ def action(
         resume_from=checkpoint,
         changes=changes,
         not_before=state.not_before,
-        ask_scheduler=context.facts.opt_in.mode == "scheduler",
+        ask_scheduler=context.facts.opt_in.confirmed_by_hook,
     )
 
 

@@ -1,6 +1,7 @@
 """The facts that the event itself contains; the other facts come from the store."""
 
 from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -16,19 +17,25 @@ _NO_VALUES = frozenset({"", "0", "false", "no"})
 _RESTARTING = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Workflow"})
 
 
-def opt_in(labels: dict[str, str], policy: Policy) -> OptIn:
+def opt_in(labels: dict[str, str], policy: Policy, source: str | None = None) -> OptIn:
     """The job's consent: its own label first (where the policy allows labels), otherwise the policy's default.
 
-    A label with a value other than auto, advise or never is treated as advice only.
+    A label with a value other than auto, advise or never is treated as advice only. The label auto counts only if the
+    policy trusts `source`, the place that the event came from.
     """
     label = labels.get(OPT_IN_LABEL)
     if label is not None:
         mode = _BY_LABEL.get(label.strip().lower())
         if mode is None:
             return OptIn("advise", f"label {OPT_IN_LABEL} has the unknown value {label[:40]!r}")
-        if policy.opt_in.labels or mode != "auto":
-            return OptIn(mode, f"label {OPT_IN_LABEL}={mode}")
+        if mode != "auto" or (policy.opt_in.labels and _trusted(source, policy)):
+            return OptIn(mode, f"label {OPT_IN_LABEL}={mode}", by_label=True)
     return _by_policy(policy.opt_in.default)
+
+
+def _trusted(source: str | None, policy: Policy) -> bool:
+    """Whether labels of events from this source may opt in; events of earlier releases have no source."""
+    return any(fnmatchcase(source or "unknown", pattern) for pattern in policy.opt_in.label_sources)
 
 
 @cache
@@ -70,7 +77,7 @@ def facts_of(event: JobCompletion, now: datetime, policy: Policy, **stored: Any)
     known = event.checkpoint
     return Facts(
         now=now,
-        opt_in=opt_in(event.labels, policy),
+        opt_in=opt_in(event.labels, policy, event.intake_source),
         retrier=retrier(event, policy),
         checkpoint=None if known is None else KnownCheckpoint(known.uri, known.step, known.at),
         memory_requested=event.requested.memory_bytes if event.requested is not None else None,

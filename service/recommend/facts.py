@@ -153,6 +153,12 @@ class OptIn:
 
     mode: OptInMode = "shadow"
     source: str = "nobody opted in"
+    by_label: bool = False  # the event says so: the hook confirms it at the scheduler
+
+    @property
+    def confirmed_by_hook(self) -> bool:
+        """Whether the hook needs the owner's consent in the scheduler's own record."""
+        return self.mode == "scheduler" or (self.mode == "auto" and self.by_label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,10 +51,14 @@ class Rule(Checked):
 
 
 class OptInSettings(Checked):
-    """Consent settings. `default`: for jobs without a label; `labels`: the label faultline/resubmit counts."""
+    """Consent settings. `default`: for jobs without a label; `labels`: the label faultline/resubmit counts.
+
+    `label_sources`: patterns of the sources whose label may opt in, such as topic/jobs, api/TOKEN and file.
+    """
 
     default: OptInMode
     labels: bool
+    label_sources: tuple[str, ...]
 
 
 class Limits(Checked):

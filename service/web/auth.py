@@ -2,7 +2,7 @@
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Literal, get_args
 
@@ -15,6 +15,7 @@ from service.people.identity import log_in_identity, unchanged_account
 from service.people.records import Scope, Token
 from service.people.repository.accounts import Account
 from service.people.roles import scopes_of, sees, visible_to
+from service.people.token_binding import Binding, binding_of, scopes_of_token, visible_to_token
 from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
 from service.web.security_events import record_token_address
@@ -23,6 +24,7 @@ from service.web.sessions import COOKIE, FORM_COOKIE
 
 PROXY_SECRET = "X-Faultline-Proxy-Secret"  # noqa: S105 - a header's name
 _USE_RECORDED_EVERY = timedelta(minutes=1)
+_INCLUDED_IN = {"own": "read", "hook": "act", "labels": "act", "publish": "act"}
 _bearer = HTTPBearer(
     scheme_name="token",
     description="An API token: `faultline token create NAME --scope ...`. Not needed on loopback where none exists.",
@@ -34,17 +36,18 @@ _bearer = HTTPBearer(
 class Principal:
     """The authenticated caller. `via` open: a loopback server without tokens, where every caller may do everything.
 
-    `visible`: the failures the caller may see; None: all failures.
+    `visible`: the failures the caller may see; None: all failures. `binding`: the clusters and teams of its token.
     """
 
     name: str
     scopes: frozenset[str]
     via: Literal["open", "bearer", "cookie", "proxy"]
     visible: Visibility | None = None
+    binding: Binding = field(default_factory=Binding)
 
     def may(self, scope: str) -> bool:
-        """Whether a scope is granted. `admin` includes all scopes, and `read` includes `own`."""
-        return scope in self.scopes or "admin" in self.scopes or (scope == "own" and "read" in self.scopes)
+        """Whether a scope is granted. `admin` includes all scopes; `read` and `act` include narrower ones."""
+        return scope in self.scopes or "admin" in self.scopes or _INCLUDED_IN.get(scope) in self.scopes
 
     def require(self, scope: str) -> None:
         """Require a scope.
@@ -79,6 +82,8 @@ def authorise(
         principal.require(scope)
     if "act" in wanted.scopes and principal.visible is not None:
         _check_visible(request, services, principal.visible)
+    if "publish" in wanted.scopes and principal.visible is not None:
+        raise Forbidden("a report covers all clusters and teams, and this caller may not see all of them")
     request.state.principal = principal
     return principal
 
@@ -95,7 +100,7 @@ def _check_visible(request: Request, services: Services, visible: Visibility) ->
             row = reading.failures.get(int(number)).row
             if sees(visible, row.cluster, row.user, row.team):
                 return
-    raise Forbidden("this account may act only on failures of its own teams")
+    raise Forbidden("this account or token may act only on failures of its own clusters and teams")
 
 
 def identify(request: Request, services: Services, bearer: str | None) -> Principal:
@@ -111,7 +116,7 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
                 "the token is unknown or has been revoked", (FieldError("Authorization", "Bearer and a valid token"),)
             )
         record_token_address(services, request, token.name)
-        return Principal(token.name, token.scopes, "bearer")
+        return _token_principal(token, "bearer")
     proxied = proxy_account(request, services)
     if proxied is not None:
         return _account_principal(proxied, "proxy")
@@ -120,7 +125,7 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
     if isinstance(found, Account):
         return _account_principal(found, "cookie")
     if found is not None:
-        return Principal(found.name, found.scopes, "cookie")
+        return _token_principal(found, "cookie")
     if not tokens_required(services):
         return Principal("this machine", frozenset(get_args(Scope)), "open")
     raise Unauthorized("this needs an API token", (FieldError("Authorization", "Bearer and a valid token"),))
@@ -174,6 +179,10 @@ def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Pri
     return Principal(account.name, scopes_of(account), via, visible_to(account))
 
 
+def _token_principal(token: Token, via: Literal["bearer", "cookie"]) -> Principal:
+    return Principal(token.name, scopes_of_token(token), via, visible_to_token(token), binding_of(token))
+
+
 def find_token(services: Services, secret: str) -> Token | None:
     """The token with this secret; the time of use is recorded at most once a minute."""
     with services.reading() as reading:
@@ -202,5 +211,8 @@ def check_form(request: Request, given: str) -> None:
 INGEST = Security(authorise, scopes=["ingest"])
 READ = Security(authorise, scopes=["read"])
 OWN = Security(authorise, scopes=["own"])  # limited to what the principal may see
+HOOK = Security(authorise, scopes=["hook"])
+LABELS = Security(authorise, scopes=["labels"])
+PUBLISH = Security(authorise, scopes=["publish"])
 ACT = Security(authorise, scopes=["act"])
 ADMIN = Security(authorise, scopes=["admin"])

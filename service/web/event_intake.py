@@ -14,6 +14,7 @@ from service.formats import node_events
 from service.formats.read_outcome import Skipped
 from service.messaging.batch_result import BatchOutcome
 from service.messaging.dead_letters import dead_letter
+from service.people.token_binding import Binding
 from service.web.services import Services
 
 _log = logging.getLogger(__name__)
@@ -92,8 +93,26 @@ def _is_object(text: bytes) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends events: the caller's name, and the clusters and teams that it may send for."""
+
+    name: str = "this machine"
+    binding: Binding = field(default_factory=Binding)
+
+    @property
+    def source(self) -> str:
+        """The `intake_source` of its events."""
+        return f"api/{self.name}"
+
+
 def submit(
-    services: Services, body: bytes, headers: Mapping[str, str] | None = None, *, cluster: str | None = None
+    services: Services,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    *,
+    cluster: str | None = None,
+    sender: Sender | None = None,
 ) -> Submitted:
     """Store and diagnose the events of a body; returns after the commit. An invalid line rejects only itself.
 
@@ -102,6 +121,7 @@ def submit(
         body: one object or JSON lines, in any supported format.
         headers: headers of the request; used for CloudEvents in binary mode.
         cluster: the cluster of records that name none.
+        sender: who sends the body.
 
     Raises:
         TooLarge: too many lines; nothing was stored.
@@ -111,7 +131,7 @@ def submit(
     attributes = cloud_event_headers(headers or {})
     records = [(1, body)] if attributes else lines_of(body)
     for start in range(0, len(records), BATCH):
-        _batch(services, records[start : start + BATCH], attributes, cluster, done)
+        _batch(services, records[start : start + BATCH], attributes, cluster, sender or Sender(), done)
     done.rejected.sort(key=lambda rejection: rejection.line)
     return done
 
@@ -121,13 +141,14 @@ def _batch(
     records: Sequence[tuple[int, bytes]],
     attributes: Sequence[tuple[str, bytes]],
     cluster: str | None,
+    sender: Sender,
     done: Submitted,
 ) -> None:
     events: list[tuple[int, bytes, JobCompletion]] = []
     dead: list[DeadLetter] = []
     for number, raw in records:
         try:
-            found = services.parse(raw, attributes, cluster=cluster)
+            found = _permitted(services.parse(raw, attributes, cluster=cluster), sender)
         except UnreadableRecord as error:
             first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
             done.rejected.append(Rejection(number, first.field, first.expected, first.got))
@@ -140,6 +161,20 @@ def _batch(
             events.append((number, raw, found))
     if events or dead:
         _store(services, events, dead, done)
+
+
+def _permitted(found: JobCompletion | Skipped, sender: Sender) -> JobCompletion | Skipped:
+    """The record with its source.
+
+    Raises:
+        UnreadableRecord: the sender's token is not for this cluster or team; an operator may resend the dead letter.
+    """
+    if isinstance(found, Skipped):
+        return found
+    problem = sender.binding.problem(found)
+    if problem is not None:
+        raise UnreadableRecord(f"the token {sender.name} may not send this: {problem.field}", (problem,))
+    return found.received_from(sender.source)
 
 
 def _store(
@@ -223,7 +258,9 @@ def resend(services: Services, letter_id: int, *, cluster: str | None = None) ->
         raise _still_unreadable(error) from None
     resent = Resent(letter_id, "skipped", skipped=found.reason) if isinstance(found, Skipped) else None
     if not isinstance(found, Skipped):
-        [event] = services.ingest([found]).events
+        topic = _topic(letter.place)
+        source = "resent" if topic is None else f"topic/{topic}"
+        [event] = services.ingest([found.received_from(source)]).events
         resent = Resent(letter_id, event.kind, event.event_id, event.failure_id)
     with services.store.unit_of_work() as work:
         work.dead_letters.mark_resent(letter_id)

@@ -2,12 +2,14 @@
 
 import argparse
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from service import compose, settings
 from service.cli.json_output import add_json_option, print_json
+from service.clock import Clock
 from service.db.session import Store
+from service.errors import invalid
 from service.people.repository.tokens import SCOPES
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 
 BY = "the command line"
+MOST_DAYS = 3_650
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -24,11 +27,20 @@ def add_parser(commands: "Subparsers") -> None:
     create = actions.add_parser("create", help="create a token; its secret is printed once and stored as a hash")
     create.add_argument("name")
     create.add_argument(
+        "--purpose",
         "--scope",
+        dest="scope",
+        metavar="PURPOSES",
         required=True,
-        help=f"comma separated: {', '.join(SCOPES)}. ingest: send events; read: read everything but the settings; "
-        "act: resend dead letters and lease requests; admin: everything",
+        help=f"comma separated: {', '.join(SCOPES)}. ingest: send events; publish: publish weekly reports; labels: "
+        "import labels; hook: lease and answer the requests of one cluster; read: read everything but the settings; "
+        "act: everything that an operator does, and publish, labels and hook; admin: everything",
     )
+    create.add_argument(
+        "--cluster", action="append", default=[], help="bind the token to this cluster; repeatable; required for hook"
+    )
+    create.add_argument("--team", action="append", default=[], help="bind the token to this team; repeatable")
+    create.add_argument("--expires-in-days", type=int, metavar="DAYS", help="days until it expires; default: never")
     listing = actions.add_parser("list", help="list all tokens, without their secrets")
     add_json_option(listing)
     revoke = actions.add_parser("revoke", help="revoke a token at once")
@@ -46,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         services.store.check()
         if args.action == "create":
-            _create(services.store, args.name, args.scope)
+            _create(services.store, services.clock, args)
         elif args.action == "revoke":
             with services.store.unit_of_work() as work:
                 work.tokens.revoke(args.name)
@@ -59,11 +71,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _create(store: Store, name: str, scopes: str) -> None:
-    wanted = {scope.strip() for scope in scopes.split(",") if scope.strip()}
+def _create(store: Store, clock: Clock, args: argparse.Namespace) -> None:
+    name = args.name
+    wanted = {scope.strip() for scope in args.scope.split(",") if scope.strip()}
+    days = args.expires_in_days
+    if days is not None and not 1 <= days <= MOST_DAYS:
+        raise invalid("--expires-in-days", f"1 to {MOST_DAYS}", str(days))
+    ends = None if days is None else clock.now() + timedelta(days=days)
     with store.unit_of_work() as work:
-        _, secret = work.tokens.create(name, wanted)
-        work.audit_log.append(BY, "token.made", f"token/{name}", after=sorted(wanted))
+        token, secret = work.tokens.create(name, wanted, clusters=args.cluster, teams=args.team, expires_at=ends)
+        bound = {"clusters": token.clusters, "teams": token.teams, "expires_at": ends and ends.isoformat()}
+        after = {"scopes": sorted(wanted)} | {field: value for field, value in bound.items() if value}
+        work.audit_log.append(BY, "token.made", f"token/{name}", after=after)
     print(f'token "{name}" created; its secret, shown only once:', file=sys.stderr)
     print(secret)
 
@@ -72,14 +91,20 @@ def _list(store: Store, *, as_json: bool) -> None:
     with store.reading() as reading:
         tokens = reading.tokens.list()
     if as_json:
-        names = ("name", "scopes", "created_at", "last_used_at", "revoked_at")
+        names = ("name", "scopes", "clusters", "teams", "created_at", "last_used_at", "expires_at", "revoked_at")
         print_json([{name: getattr(token, name) for name in names} for token in tokens])
         return
     if not tokens:
         print("no tokens", file=sys.stderr)
     for token in tokens:
         state = f"revoked {_day(token.revoked_at)}" if token.revoked_at else f"last used {_day(token.last_used_at)}"
-        print(f"{token.name}\t{','.join(sorted(token.scopes))}\tcreated {_day(token.created_at)}\t{state}")
+        bound = "".join(
+            f"\t{name} {','.join(values)}"
+            for name, values in (("clusters", token.clusters), ("teams", token.teams))
+            if values
+        )
+        ends = f"\texpires {_day(token.expires_at)}" if token.expires_at else ""
+        print(f"{token.name}\t{','.join(sorted(token.scopes))}\tcreated {_day(token.created_at)}\t{state}{bound}{ends}")
 
 
 def _day(at: datetime | None) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select
 
 from service.contracts.page import Page
-from service.failures.records import FailureFilter, FailureRow, FailureSort
+from service.failures.records import FailureFilter, FailureRow, FailureSort, Visibility
 from service.failures.repository import listing
 from service.groups.tables import group_fingerprints
 
@@ -37,11 +37,24 @@ def _of_group(connection: Connection, filters: FailureFilter) -> list[FailureFil
 
 
 def _of_visible(filters: FailureFilter) -> Iterator[FailureFilter]:
-    """One filter for each visible user and team that the filter does not exclude."""
+    """One filter for each visible cluster, user and team that the filter does not exclude."""
     seen = filters.visible
     if seen is None:
         yield filters
         return
+    if seen.clusters is None:
+        yield from _of_people(filters, seen)
+        return
+    for cluster in dict.fromkeys(seen.clusters):
+        if filters.cluster in {None, cluster}:
+            of_cluster = replace(filters, cluster=cluster)
+            if seen.users or seen.teams:
+                yield from _of_people(of_cluster, seen)
+            else:
+                yield replace(of_cluster, visible=None)
+
+
+def _of_people(filters: FailureFilter, seen: Visibility) -> Iterator[FailureFilter]:
     for cluster, user in dict.fromkeys(seen.users):
         if filters.user in {None, user} and (cluster is None or filters.cluster in {None, cluster}):
             yield replace(filters, visible=None, user=user, cluster=filters.cluster if cluster is None else cluster)

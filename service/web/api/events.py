@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request
 
 from service.web import event_intake, request_body
 from service.web.api.models import EventsAnswer
-from service.web.auth import INGEST
+from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices, Services
 
@@ -23,10 +23,11 @@ _BODY = {
 }
 
 
-@router.post("/events", openapi_extra=_BODY, dependencies=[INGEST], responses=answers(401, 403, 413, 415, 422, 503))
+@router.post("/events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_events(
     request: Request,
     services: InjectedServices,
+    principal: Annotated[Principal, INGEST],
     wait: Annotated[
         Literal["verdict"] | None, Query(description="verdict: include the verdicts of these events in the response")
     ] = None,
@@ -40,16 +41,23 @@ async def post_events(
     """
     async with request_body.body_of(request) as content:
         headers = dict(request.headers)
+        sender = event_intake.Sender(principal.name, principal.binding)
         limiter = cast("CapacityLimiter", request.app.state.ingesting)
         return await to_thread.run_sync(
-            lambda: _handle(services, content, headers, cluster, verdicts=wait == "verdict"), limiter=limiter
+            lambda: _handle(services, content, headers, cluster, sender, verdicts=wait == "verdict"), limiter=limiter
         )
 
 
 def _handle(
-    services: Services, content: bytes, headers: dict[str, str], cluster: str | None, *, verdicts: bool
+    services: Services,
+    content: bytes,
+    headers: dict[str, str],
+    cluster: str | None,
+    sender: event_intake.Sender,
+    *,
+    verdicts: bool,
 ) -> EventsAnswer:
-    done = event_intake.submit(services, content, headers, cluster=cluster)
+    done = event_intake.submit(services, content, headers, cluster=cluster, sender=sender)
     return EventsAnswer.model_validate(
         {
             "accepted": done.accepted,

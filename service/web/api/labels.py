@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from service.feedback import label_export
 from service.web import request_body
 from service.web.api.group_models import ImportAnswer
-from service.web.auth import ACT, READ, Principal
+from service.web.auth import LABELS, READ, Principal
 from service.web.error_responses import answers
 from service.web.security_events import record
 from service.web.services import InjectedServices
@@ -52,7 +52,7 @@ def get_labels(
 
 @router.post("/labels", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_labels(
-    request: Request, services: InjectedServices, principal: Annotated[Principal, ACT]
+    request: Request, services: InjectedServices, principal: Annotated[Principal, LABELS]
 ) -> ImportAnswer:
     """Import labels for failures of the same jobs, in the caller's name; an invalid line rejects only itself."""
     async with request_body.body_of(request) as content:
@@ -66,6 +66,8 @@ async def post_labels(
                         yield f"line {number}", None
 
         done = await to_thread.run_sync(
-            lambda: label_export.import_labels(services.store, services.feedback, lines(), who=principal.name)
+            lambda: label_export.import_labels(
+                services.store, services.feedback, lines(), who=principal.name, visible=principal.visible
+            )
         )
         return ImportAnswer(taken=done.taken, elsewhere=list(done.elsewhere), wrong=list(done.wrong))

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from service.dead_letters.records import DeadLetter
-from service.errors import FieldError, TooLarge, UnreadableRecord
+from service.errors import FieldError, Forbidden, TooLarge, UnreadableRecord
 from service.formats import node_events
 from service.formats.read_outcome import Skipped
 from service.messaging.dead_letters import dead_letter
-from service.nodes.records import NewNodeEvent
+from service.nodes.records import NewNodeEvent, NodeReport
+from service.people.token_binding import Binding
 from service.web import event_intake, request_body
-from service.web.auth import INGEST
+from service.web.auth import INGEST, Principal
 from service.web.error_responses import answers
 from service.web.event_intake import Rejection
 from service.web.services import InjectedServices, Services
@@ -46,25 +47,33 @@ class NodeEventsAnswer(BaseModel):
     rejected: list[Rejection]
 
 
-@router.post(
-    "/node-events", openapi_extra=_BODY, dependencies=[INGEST], responses=answers(401, 403, 413, 415, 422, 503)
-)
+@router.post("/node-events", openapi_extra=_BODY, responses=answers(401, 403, 413, 415, 422, 503))
 async def post_node_events(
     request: Request,
     services: InjectedServices,
+    principal: Annotated[Principal, INGEST],
     cluster: Annotated[
         str | None, Query(min_length=1, max_length=200, description="the cluster of records that name none")
     ] = None,
 ) -> NodeEventsAnswer:
     """Store node events; responds after the commit. An invalid line rejects only itself; duplicates change nothing."""
+    if principal.binding.teams:
+        raise Forbidden("a token of some teams may not send node events, because nodes belong to all teams")
     async with request_body.body_of(request) as content:
         headers = dict(request.headers)
         limiter = cast("CapacityLimiter", request.app.state.ingesting)
-        return await to_thread.run_sync(lambda: submit(services, content, headers, cluster=cluster), limiter=limiter)
+        return await to_thread.run_sync(
+            lambda: submit(services, content, headers, cluster=cluster, binding=principal.binding), limiter=limiter
+        )
 
 
 def submit(
-    services: Services, content: bytes, headers: Mapping[str, str], *, cluster: str | None = None
+    services: Services,
+    content: bytes,
+    headers: Mapping[str, str],
+    *,
+    cluster: str | None = None,
+    binding: Binding | None = None,
 ) -> NodeEventsAnswer:
     """Store the node events of a body.
 
@@ -80,7 +89,7 @@ def submit(
         dead: list[DeadLetter] = []
         for number, raw in records[start : start + BATCH]:
             try:
-                found = node_events.parse(raw, attributes, cluster=cluster)
+                found = _permitted(node_events.parse(raw, attributes, cluster=cluster), binding or Binding())
             except UnreadableRecord as error:
                 first = error.errors[0] if error.errors else FieldError("(whole record)", error.reason)
                 answer.rejected.append(Rejection(number, first.field, first.expected, first.got))
@@ -94,6 +103,23 @@ def submit(
         answer.accepted += taken.accepted
         answer.duplicates += taken.duplicates
     return answer
+
+
+def _permitted(found: NodeReport | Skipped, binding: Binding) -> NodeReport | Skipped:
+    """The record.
+
+    Raises:
+        UnreadableRecord: the sender's token is not for this cluster.
+    """
+    other = (
+        None if isinstance(found, Skipped) else next((e for e in found.events if not binding.allows(e.cluster)), None)
+    )
+    if other is not None:
+        expected = f"a cluster of this token: {', '.join(binding.clusters)}"
+        raise UnreadableRecord(
+            "the token may not send for this cluster", (FieldError("cluster", expected, other.cluster),)
+        )
+    return found
 
 
 def lines_of(content: bytes) -> list[tuple[int, bytes]]:

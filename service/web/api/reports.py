@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service import weeks
 from service.web import views
 from service.web.api.parameters import Cursor, Limit
-from service.web.auth import ACT, READ, Principal
+from service.web.auth import PUBLISH, READ, Principal
 from service.web.error_responses import answers
 from service.web.services import InjectedServices
 
@@ -69,6 +69,6 @@ def get_report(
 
 
 @router.post("/reports/{week}:publish", responses=answers(401, 403, 409, 422, 503))
-def publish_report(services: InjectedServices, principal: Annotated[Principal, ACT], week: WeekName) -> ReportBody:
+def publish_report(services: InjectedServices, principal: Annotated[Principal, PUBLISH], week: WeekName) -> ReportBody:
     """Publish the report of a finished week; returns the existing version if nothing has changed."""
     return ReportBody.model_validate(services.reports.publish(weeks.parse(week), principal.name).to_wire())

@@ -4,14 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from service.errors import FieldError, Forbidden, NotFound
 from service.requests.records import Lease, Request, RequestState
 from service.web import automation_views as views
 from service.web.api.automation_models import Ack, Fail, LeaseRequest, RequestsPage
 from service.web.api.failures import FailureId
 from service.web.api.parameters import CommentedAction, Cursor, Limit, Text
-from service.web.auth import ACT, READ, Principal
+from service.web.auth import HOOK, READ, Principal
 from service.web.error_responses import answers
-from service.web.services import InjectedServices
+from service.web.services import InjectedServices, Services
 
 router = APIRouter(tags=["resubmissions"])
 RequestId = Annotated[str, Path(max_length=40, description="as given in the lease")]
@@ -50,24 +51,30 @@ def get_resubmission(services: InjectedServices, request_id: RequestId) -> Reque
 
 @router.post("/resubmissions:lease", responses=answers(401, 403, 422, 503))
 def lease_resubmissions(
-    services: InjectedServices, body: LeaseRequest, principal: Annotated[Principal, ACT]
+    services: InjectedServices, body: LeaseRequest, principal: Annotated[Principal, HOOK]
 ) -> list[Lease]:
     """Lease requests of a cluster that may be executed now; each is exclusive until its lease expires.
 
     Kill switch, incidents, storms and rate limits are checked in the same transaction; an expired request is never
     leased. Answer each with `:ack` or `:fail`; an unanswered one is leased again with a higher `lease_count`.
     """
+    if not principal.binding.allows(body.cluster) or principal.binding.teams:
+        expected = f"a cluster of this token: {', '.join(principal.binding.clusters) or 'none, it is of some teams'}"
+        raise Forbidden("this token may not lease on this cluster", (FieldError("cluster", expected, body.cluster),))
     # The name in the body is only a description: two hooks may use one token, and a token any name.
     hook = body.hook if principal.via == "open" else f"{body.hook} ({principal.name})"
     return views.lease(services, hook, body.cluster, limit=body.max, seconds=body.seconds)
 
 
-@router.post("/resubmissions/{request_id}:ack", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
-def ack_resubmission(services: InjectedServices, request_id: RequestId, body: Ack) -> Request:
+@router.post("/resubmissions/{request_id}:ack", responses=answers(401, 403, 404, 409, 422, 503))
+def ack_resubmission(
+    services: InjectedServices, principal: Annotated[Principal, HOOK], request_id: RequestId, body: Ack
+) -> Request:
     """Report the result of a leased request. Idempotent.
 
     409: the request was withdrawn in the meantime (the result is recorded nevertheless), or another lease is active.
     """
+    _check_cluster(services, principal, request_id)
     return views.ack(
         services,
         request_id,
@@ -78,9 +85,12 @@ def ack_resubmission(services: InjectedServices, request_id: RequestId, body: Ac
     )
 
 
-@router.post("/resubmissions/{request_id}:fail", dependencies=[ACT], responses=answers(401, 403, 404, 409, 422, 503))
-def fail_resubmission(services: InjectedServices, request_id: RequestId, body: Fail) -> Request:
+@router.post("/resubmissions/{request_id}:fail", responses=answers(401, 403, 404, 409, 422, 503))
+def fail_resubmission(
+    services: InjectedServices, principal: Annotated[Principal, HOOK], request_id: RequestId, body: Fail
+) -> Request:
     """Report that the request could not be carried out; 409 as with `:ack`."""
+    _check_cluster(services, principal, request_id)
     return views.fail(services, request_id, body.lease_token, body.error, body.retry_after_s)
 
 
@@ -100,3 +110,13 @@ def hold_failure(failure_id: FailureId, action: CommentedAction) -> list[Request
 def never_failure(failure_id: FailureId, action: CommentedAction) -> list[Request]:
     """Never resubmit this job or its resubmissions automatically; waiting requests are withdrawn."""
     return views.never(action.services, failure_id, action.actor, action.comment)
+
+
+def _check_cluster(services: Services, principal: Principal, request_id: str) -> None:
+    """Check that a hook answers a request of its own cluster.
+
+    Raises:
+        NotFound: no such request, or it is of another cluster.
+    """
+    if principal.binding and not principal.binding.allows(views.request(services, request_id).cluster):
+        raise NotFound(f"no request {request_id[:40]}")

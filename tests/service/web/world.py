@@ -107,9 +107,9 @@ class World:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return TestClient(self.app, base_url=base_url, headers=headers, follow_redirects=False)
 
-    def token(self, *scopes: str, name: str = "") -> str:
+    def token(self, *scopes: str, name: str = "", clusters: Sequence[str] = (), teams: Sequence[str] = ()) -> str:
         with self.store.unit_of_work() as work:
-            _, secret = work.tokens.create(name or "-".join(scopes), scopes)
+            _, secret = work.tokens.create(name or "-".join(scopes), scopes, clusters=clusters, teams=teams)
         return secret
 
 

@@ -16,8 +16,8 @@ ROLES = {
     "nobody": set[str](),
     "owner": {"own"},
     "viewer": {"own", "read"},
-    "operator": {"own", "read", "act"},
-    "admin": {"own", "read", "act", "ingest", "admin"},
+    "operator": {"own", "read", "act", "labels", "publish", "hook"},
+    "admin": {"own", "read", "act", "labels", "publish", "hook", "ingest", "admin"},
 }
 NOT_SAFE = {"POST", "PUT", "DELETE"}
 
