@@ -7,7 +7,7 @@ from hashlib import blake2b
 from service.contracts.event import JobCompletion, Status
 from service.jobs.records import NewJob
 
-_NOT_CONTENT = frozenset({"intake_source"})  # the same event may come from a topic and by HTTP
+_NOT_CONTENT = {"intake_source"}  # the same event may come from a topic and by HTTP
 _SECONDS_PER_HOUR = 3600.0
 
 
