@@ -1,7 +1,7 @@
 """Gathers the facts for the advice on a batch of failures, with a fixed number of queries for the whole batch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 
@@ -10,62 +10,23 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.automation.lineage import LineageAssignment, LineageHistories
 from service.automation.success_rates import SuccessRates
 from service.contracts.event import JobCompletion
-from service.contracts.resubmission import FAILED, HELPED
 from service.db.session import UnitOfWork
 from service.incidents.records import Incident
 from service.incidents.shared_resources import SharedResource, storm_resource
 from service.recommend import event_facts, node_exclusion
 from service.recommend.facts import (
-    ActionRate,
     Facts,
     Lineage,
     OpenIncident,
     OptIn,
-    StormState,
     Suspicion,
     SwitchState,
 )
 from service.recommend.policy import Policy
-from service.requests.records import HeldStorm, Mark, RecentResubmit
+from service.recommend.recent_activity import ClusterActivity, storm_key
+from service.requests.records import Mark
 
 DEPENDENTS_SHOWN = 20
-_NO_RATE = ActionRate()
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterActivity:
-    """Recent automatic resubmits on one cluster, and the keys that its storm brake holds."""
-
-    resubmits: Sequence[RecentResubmit]
-    storms: Mapping[str, HeldStorm]
-
-    def storm(self, key: str, cause: str, resource: str, since: datetime) -> StormState:
-        """The state of one key of the storm brake."""
-        held = self.storms.get(key)
-        if held is None and not self.resubmits:
-            return StormState(key=key)
-        start = since if held is None else held.held_since
-        counted = [one for one in self.resubmits if one.cause == cause and one.resource == resource and one.at > start]
-        return StormState(
-            key=key,
-            resubmits=len(counted),
-            helped=sum(one.outcome in HELPED for one in counted),
-            failed=sum(one.outcome in FAILED for one in counted),
-            held_since=None if held is None else held.held_since,
-            trial=held is not None and held.trial is not None,
-        )
-
-    def rate(self, user: str | None, since: datetime) -> ActionRate:
-        """The number of resubmits on the cluster, and of one user on it."""
-        if not self.resubmits:
-            return _NO_RATE
-        recent = [one for one in self.resubmits if one.at > since]
-        return ActionRate(len(recent), sum(one.user == user for one in recent) if user is not None else 0)
-
-
-def storm_key(cluster: str, cause: str, resource: str) -> str:
-    """The key by which the storm brake counts."""
-    return f"{cause}|{cluster}|{resource}"
 
 
 def cluster_activity(work: UnitOfWork, cluster: str, policy: Policy, now: datetime) -> ClusterActivity:

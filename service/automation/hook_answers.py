@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 from service.automation import lineage, notifications, outcome_matching
-from service.automation.fact_gathering import storm_key
 from service.automation.time_limits import MAX_TRIES
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.errors import Conflict, FieldError
 from service.recommend.policy import Policy
+from service.recommend.recent_activity import storm_key
 from service.requests.records import AckResult, Request, StoredRequest
 
 # An expired lease leaves the request waiting or held; its last holder may still report the result.

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from service.automation import notifications
-from service.automation.fact_gathering import storm_key
 from service.automation.time_limits import HOLD_TIME
 from service.clock import Clock
 from service.contracts.resubmission import HELPED
@@ -12,6 +11,7 @@ from service.db.session import UnitOfWork
 from service.incidents.records import Incident
 from service.recommend.incident_rules import release_times
 from service.recommend.policy import Policy
+from service.recommend.recent_activity import storm_key
 from service.requests.records import AwaitedRequest, Request, StoredRequest
 
 _ALL = 100_000  # more than can be held at one time

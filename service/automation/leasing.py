@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from service.automation import notifications
-from service.automation.fact_gathering import ClusterActivity, cluster_activity, storm_key
+from service.automation.fact_gathering import cluster_activity
 from service.clock import Clock
 from service.db.session import Store, UnitOfWork
 from service.incidents.records import Incident
 from service.recommend import storm_brake
 from service.recommend.incident_rules import choose_probe
 from service.recommend.policy import Policy
+from service.recommend.recent_activity import ClusterActivity, storm_key
 from service.requests.records import Lease, RecentResubmit, StoredRequest
 
 # Candidates per lease. Those that an incident or storm holds are put on hold, so that the next lease sees others.

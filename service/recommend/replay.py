@@ -1,25 +1,32 @@
 """Replay of stored decisions under another policy, in time order. Pure.
 
 Each failure is decided again under the other policy, with the verdict version and the facts of the original decision.
-The outcome is known only for resubmits that happened: where the other policy would not have resubmitted, the recorded
-outcome shows the gain or loss; where it would have resubmitted in addition, the outcome counts as unknown.
+The resubmits that the other policy adds or omits count in the facts of later decisions, so that its limits bind as they
+would in operation. The outcome is known only for resubmits that happened: where the other policy would not have
+resubmitted, the recorded outcome shows the gain or loss; where it would have resubmitted in addition, the outcome
+counts as unknown.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import Decision
-from service.contracts.advice import Mode
+from service.contracts.advice import Advice, Mode
 from service.contracts.resubmission import FAILED, HELPED, Outcome
 from service.recommend.advise import advise, decide
 from service.recommend.facts import Facts, OptIn
 from service.recommend.policy import Policy
-from service.recommend.rule_chain import RESUBMITTING, RuleContext
+from service.recommend.replayed_resubmits import ReplayedCluster, ReplayedResubmit
+from service.recommend.rule_chain import RESUBMITTING, DecisionState, RuleContext
+from service.recommend.rules.consent import Consent
+from service.recommend.rules.lineage import Ceiling, Window
+from service.recommend.rules.shared import Rate, StormBrake
 
 SHOWN = 200
+LIMITS = frozenset({Ceiling.name, Window.name, StormBrake.name, Rate.name})
 _BY_POLICY = frozenset({"policy", "nobody opted in"})
 
 
@@ -49,7 +56,7 @@ class PastDecision:
 
 @dataclass(frozen=True, slots=True)
 class ChangedDecision:
-    """One decision that changes, with the reasons under the other policy."""
+    """One decision that changes: the deciding rule of the other policy, its reason, and the reasons of all rules."""
 
     failure_id: int
     at: datetime
@@ -60,6 +67,8 @@ class ChangedDecision:
     outcome: Outcome | None
     gpu_hours: float | None
     reasons: tuple[str, ...]
+    rule: str = ""
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -68,6 +77,7 @@ class ReplayComparison:
 
     `saved`: of resubmits that failed and would not happen. `lost`: rescued by resubmits that would not
     happen.
+    `limited`: decisions of the other policy that one of its limits holds or stops, by rule.
     `unknown_more`: additional resubmits, whose outcome is unknown. `unknown_fewer`: dropped resubmits with unknown end
     or size.
     """
@@ -87,6 +97,7 @@ class ReplayComparison:
     last: datetime | None = None
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     causes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    limited: Counter[str] = field(default_factory=Counter)
     shown: list[ChangedDecision] = field(default_factory=list)
 
 
@@ -103,38 +114,110 @@ def _consent(facts: Facts, policy: Policy) -> Facts:
 
 
 def _resubmits(decision: str, mode: str) -> bool:
-    return decision in RESUBMITTING and mode != "advise"
+    """Whether a decision starts a job; in shadow mode (`would_have`) none is started."""
+    return decision in RESUBMITTING and mode == "act"
+
+
+class Replay:
+    """The replay of one policy. Decisions are given in time order, in one or more parts.
+
+    Args:
+        policy: the other policy.
+        shown: the number of changed decisions that are kept with their reasons.
+    """
+
+    def __init__(self, policy: Policy, *, shown: int = SHOWN) -> None:
+        self.found = ReplayComparison(policy.version)
+        self._policy = policy
+        self._shown = shown
+        self._clusters: defaultdict[str, ReplayedCluster] = defaultdict(ReplayedCluster)
+
+    def add(self, history: Iterable[PastDecision]) -> None:
+        """Decide each of these again."""
+        for past in history:
+            self._decide(past)
+
+    def _decide(self, past: PastDecision) -> None:
+        found, cluster = self.found, self._clusters[past.cluster]
+        effective = self._policy.effective(cluster=past.cluster, queue=past.queue, team=past.team)
+        facts = cluster.facts(_consent(past.facts, effective), effective, past.verdict.cause, past.job.user)
+        context = RuleContext(past.verdict, past.job, facts, effective)
+        state = decide(context)
+        found.decisions += 1
+        found.first = past.at if found.first is None else min(found.first, past.at)
+        found.last = past.at if found.last is None else max(found.last, past.at)
+        _count(cluster, past, state, context)
+        if state.rule in LIMITS and state.mode == "act":
+            found.limited[state.rule] += 1
+        if state.decision == past.decision and state.mode == past.mode:
+            return
+        _note(found, past, state.decision, state.mode)
+        if len(found.shown) < self._shown:
+            found.shown.append(_changed(past, state, facts, effective))
 
 
 def compare(history: Iterable[PastDecision], policy: Policy, *, shown: int = SHOWN) -> ReplayComparison:
     """Evaluate the other policy on every decision; reasons are rendered only for the first `shown` changes."""
-    found = ReplayComparison(policy.version)
-    for past in history:
-        effective = policy.effective(cluster=past.cluster, queue=past.queue, team=past.team)
-        facts = _consent(past.facts, effective)
-        state = decide(RuleContext(past.verdict, past.job, facts, effective))
-        found.decisions += 1
-        found.first = past.at if found.first is None else min(found.first, past.at)
-        found.last = past.at if found.last is None else max(found.last, past.at)
-        if state.decision == past.decision and state.mode == past.mode:
-            continue
-        _note(found, past, state.decision, state.mode)
-        if len(found.shown) < shown:
-            reasons = advise(past.verdict, past.job, facts, effective).reasons
-            found.shown.append(
-                ChangedDecision(
-                    past.failure_id,
-                    past.at,
-                    past.cluster,
-                    past.verdict.cause,
-                    named(past.decision, past.mode),
-                    named(state.decision, state.mode),
-                    past.outcome,
-                    past.gpu_hours,
-                    reasons,
-                )
-            )
-    return found
+    replay = Replay(policy, shown=shown)
+    replay.add(history)
+    return replay.found
+
+
+def _count(cluster: ReplayedCluster, past: PastDecision, state: DecisionState, context: RuleContext) -> None:
+    """Count a resubmit that the other policy adds or omits, and a key that its storm brake holds."""
+    facts = context.facts
+    if state.rule == StormBrake.name and state.held_by == "storm":
+        cluster.hold(facts.storm.key, past.cluster, facts.now)
+    after, before = _resubmits(state.decision, state.mode), _resubmits(past.decision, past.mode)
+    if after == (before or past.made):
+        return
+    one = ReplayedResubmit(
+        past.failure_id,
+        facts.lineage.key,
+        facts.storm.key,
+        past.verdict.cause,
+        past.job.user,
+        past.verdict.side,
+        context.plan,
+        (state.not_before if after else None) or facts.now,
+        past.outcome,
+    )
+    if after:
+        cluster.add(one)
+    elif past.made:
+        cluster.omit(one)
+
+
+def _changed(past: PastDecision, state: DecisionState, facts: Facts, policy: Policy) -> ChangedDecision:
+    advice = advise(past.verdict, past.job, facts, policy)
+    rule = _deciding_rule(past, state, advice)
+    said = [one for one in advice.rules_asked if one.name == rule]
+    return ChangedDecision(
+        past.failure_id,
+        past.at,
+        past.cluster,
+        past.verdict.cause,
+        named(past.decision, past.mode),
+        named(state.decision, state.mode),
+        past.outcome,
+        past.gpu_hours,
+        advice.reasons,
+        rule,
+        said[-1].said if said else "",
+    )
+
+
+def _deciding_rule(past: PastDecision, state: DecisionState, advice: Advice) -> str:
+    """The rule that makes the difference.
+
+    If only the mode changes, it is the rule that limits the mode, or else the owner's consent. A new resubmit is
+    decided by the policy's own rule for this kind of failure; the rules after it only did not object.
+    """
+    if state.decision == past.decision:
+        return state.mode_rule or Consent.name
+    if state.decision in RESUBMITTING and past.decision not in RESUBMITTING:
+        return next((one.name for one in advice.rules_asked if one.decided), state.rule)
+    return state.rule
 
 
 def _note(found: ReplayComparison, past: PastDecision, decision: Decision, mode: Mode) -> None:
@@ -160,33 +243,3 @@ def _fewer(found: ReplayComparison, past: PastDecision) -> None:
     elif past.outcome in HELPED:
         found.helped_lost += 1
         found.lost_gpu_hours += past.rescued
-
-
-def merged(parts: Iterable[ReplayComparison], *, shown: int = SHOWN) -> ReplayComparison:
-    """Merge partial comparisons of the same policy.
-
-    Raises:
-        ValueError: there are no parts.
-    """
-    whole: ReplayComparison | None = None
-    for part in parts:
-        if whole is None:
-            whole = part
-            continue
-        for name in _SUMMED:
-            setattr(whole, name, getattr(whole, name) + getattr(part, name))
-        whole.kinds += part.kinds
-        whole.causes += part.causes
-        times = [at for at in (whole.first, whole.last, part.first, part.last) if at is not None]
-        whole.first, whole.last = min(times, default=None), max(times, default=None)
-        whole.shown += part.shown
-    if whole is None:
-        raise ValueError("nothing to merge")
-    whole.shown = sorted(whole.shown, key=lambda one: (one.at, one.failure_id))[:shown]
-    return whole
-
-
-_SUMMED = (
-    *("decisions", "changed", "more", "fewer", "saved_gpu_hours", "lost_gpu_hours"),
-    *("failed_avoided", "helped_lost", "unknown_more", "unknown_fewer"),
-)

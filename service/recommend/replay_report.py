@@ -20,10 +20,15 @@ def rows(found: ReplayComparison) -> list[tuple[str, str]]:
         ("decisions that change", f"{found.changed:,} ({share:.1%})"),
         ("resubmits more", f"{found.more:,} (how they would have ended is not known)"),
         ("resubmits fewer", f"{found.fewer:,}"),
+        ("held or stopped by a limit", _limited(found)),
         ("… of them failed in fact", f"{found.failed_avoided:,}: {found.saved_gpu_hours:,.1f} GPU-hours saved"),
         ("… of them helped in fact", f"{found.helped_lost:,}: {found.lost_gpu_hours:,.1f} GPU-hours not rescued"),
         ("… of them end not known", f"{found.unknown_fewer:,}"),
     ]
+
+
+def _limited(found: ReplayComparison) -> str:
+    return ", ".join(f"{rule}: {count:,}" for rule, count in found.limited.most_common()) or "none"
 
 
 def as_json(found: ReplayComparison) -> dict[str, Any]:
@@ -40,6 +45,7 @@ def as_json(found: ReplayComparison) -> dict[str, Any]:
         "until": None if found.last is None else found.last.isoformat(),
         "kinds": [{"before": a, "after": b, "count": count} for (a, b), count in found.kinds.most_common()],
         "causes": [{"cause": a, "resubmits": b, "count": count} for (a, b), count in found.causes.most_common()],
+        "limits": [{"rule": rule, "count": count} for rule, count in found.limited.most_common()],
         "items": [_changed(one) for one in found.shown],
     }
 
@@ -55,6 +61,8 @@ def _changed(one: ChangedDecision) -> dict[str, Any]:
         "outcome": one.outcome,
         "gpu_hours": one.gpu_hours,
         "reasons": list(one.reasons),
+        "rule": one.rule,
+        "reason": one.reason,
     }
 
 
@@ -69,7 +77,7 @@ def as_text(found: ReplayComparison) -> str:
     if found.shown:
         lines += ["", f"the first {len(found.shown)}:"]
         for one in found.shown:
-            why = one.reasons[-1] if one.reasons else ""
+            why = f"{one.rule}: {one.reason}"
             lines.append(f"{_day(one.at)}  #{one.failure_id}  {one.cause}  {one.before} → {one.after}  {why}")
     return "\n".join(lines)
 
@@ -84,6 +92,7 @@ def as_html(found: ReplayComparison) -> str:
     items = "".join(
         f"<tr><td>{_day(one.at)}</td><td>{one.failure_id}</td><td>{escape(one.cluster)}</td><td>{escape(one.cause)}</td>"
         f"<td>{escape(one.before)}</td><td>{escape(one.after)}</td><td>{escape(one.outcome or 'not known')}</td>"
+        f"<td>{escape(one.rule)}: {escape(one.reason)}</td>"
         f"<td><ul>{''.join(f'<li>{escape(reason)}</li>' for reason in one.reasons)}</ul></td></tr>"
         for one in found.shown
     )
@@ -94,6 +103,7 @@ def as_html(found: ReplayComparison) -> str:
         "</style></head><body><h1>Policy replay</h1>"
         f"<table>{figures}</table><h2>Changes</h2><table><tr><th>before</th><th>after</th><th>decisions</th></tr>{kinds}"
         "</table><h2>Decisions that change</h2><table><tr><th>time (UTC)</th><th>failure</th><th>cluster</th>"
-        f"<th>cause</th><th>before</th><th>after</th><th>its resubmit</th><th>reasons</th></tr>{items}</table>"
+        f"<th>cause</th><th>before</th><th>after</th><th>its resubmit</th>"
+        f"<th>deciding rule</th><th>reasons of all rules</th></tr>{items}</table>"
         "</body></html>\n"
     )

@@ -93,7 +93,7 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
 def _replay(args: argparse.Namespace, database_url: str) -> None:
     check_writable(args.output)
     since: datetime = SystemClock().now() - args.since
-    found = replay(database_url, policy.load(args.policy), args.policy, since, args.workers)
+    found = replay(database_url, policy.load(args.policy), since, args.workers)
     if args.format == "json":
         text = orjson.dumps(replay_report.as_json(found), option=orjson.OPT_INDENT_2).decode() + "\n"
     elif args.format == "html":

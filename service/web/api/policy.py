@@ -68,8 +68,15 @@ class OfCause(BaseModel):
     count: int
 
 
+class Limit(BaseModel):
+    """How many resubmissions a limit of the other policy holds or stops."""
+
+    rule: str
+    count: int
+
+
 class ChangedDecision(BaseModel):
-    """One changed decision, with the reasons of the other policy."""
+    """One changed decision, with the deciding rule of the other policy, its reason, and the reasons of all rules."""
 
     failure_id: int
     at: datetime
@@ -80,6 +87,8 @@ class ChangedDecision(BaseModel):
     outcome: str | None
     gpu_hours: float | None
     reasons: list[str]
+    rule: str
+    reason: str
 
 
 class ReplayAnswer(BaseModel):
@@ -96,6 +105,7 @@ class ReplayAnswer(BaseModel):
     until: datetime | None
     kinds: list[Kind]
     causes: list[OfCause]
+    limits: list[Limit]
     items: list[ChangedDecision]
 
 

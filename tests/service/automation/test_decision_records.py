@@ -84,6 +84,6 @@ def test_a_database_is_replayed_in_parts(
     told(here)
     file = tmp_path / "shy.toml"
     file.write_text(SHY)
-    found = replay(url, policy.load(file), file, NOW - timedelta(days=1), workers)
+    found = replay(url, policy.load(file), NOW - timedelta(days=1), workers)
     assert (found.policy, found.decisions, found.fewer) == ("shy-1/builtin-2", 3, 2)
-    assert replay(url, policy.load(file), file, NOW + timedelta(days=1), workers).decisions == 0
+    assert replay(url, policy.load(file), NOW + timedelta(days=1), workers).decisions == 0

@@ -153,5 +153,5 @@ def test_the_node_topic_must_be_another_one(
     monkeypatch.setenv("FAULTLINE_NODE_EVENT_TOPIC", "jobs=orion")
     assert main(["worker"]) == 2
     assert (
-        "FAULTLINE_NODE_EVENT_TOPIC: expected a topic that is not in FAULTLINE_KAFKA_TOPICS" in capsys.readouterr().err
+        "FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS" in capsys.readouterr().err
     )

@@ -4,12 +4,11 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from service.contracts.resubmission import Outcome
 from service.recommend import policy, replay, replay_report
 from service.recommend.advise import advise
-from service.recommend.facts import Facts, Lineage, OptIn, PastResubmit
+from service.recommend.facts import ActionRate, Facts, Lineage, OptIn, PastResubmit, StormState
+from service.recommend.recent_activity import storm_key
 from service.recommend.replay import PastDecision
 from tests.service.recommend.worlds import ALONE, NOW, PASSING, TYPO, ran
 
@@ -70,16 +69,95 @@ def test_consent_of_the_other_policy_applies_and_labels_stay() -> None:
     labelled = past(2, replace(ALONE, opt_in=OptIn("never", "label faultline/resubmit=never")))
     found = replay.compare([shadow, labelled], opened)
     assert found.kinds == {("resubmit_after (would_have)", "resubmit_after (act)"): 1}
-    assert (found.more, found.fewer) == (0, 0)  # both would resubmit; one only records it
+    assert (found.more, found.fewer) == (1, 0)  # in shadow mode nothing is resubmitted
+    assert (found.shown[0].rule, found.shown[0].reason) == (
+        "opt-in",
+        "opted in (policy)",
+    )
 
 
 def test_parts_add_up_to_the_whole() -> None:
     history = [past(number, outcome="failed_same") for number in range(6)]
     whole = replay.compare(history, STRICT)
-    parts = replay.merged([replay.compare(history[3:], STRICT), replay.compare(history[:3], STRICT)])
-    assert replay_report.as_json(parts) == replay_report.as_json(whole)
-    with pytest.raises(ValueError, match="nothing"):
-        replay.merged([])
+    parts = replay.Replay(STRICT)
+    parts.add(history[:3])
+    parts.add(history[3:])
+    assert replay_report.as_json(parts.found) == replay_report.as_json(whole)
+
+
+def shadow(number: int, minutes: float, *, lineage: str | None = None, user: str = "ana") -> PastDecision:
+    """A failure in shadow mode: nothing was resubmitted, so the stored facts count nothing."""
+    now = NOW + timedelta(minutes=minutes)
+    facts = replace(
+        ALONE,
+        now=now,
+        opt_in=OptIn("shadow", "nobody opted in"),
+        lineage=Lineage(lineage or f"l{number}", first_at=NOW),
+        storm=StormState(key=storm_key("orion", PASSING.cause, "host:nfs")),
+    )
+    made = past(number, facts)
+    return replace(made, at=now, job=replace(made.job, user=user))
+
+
+def opened(limits: str) -> policy.Policy:
+    return policy.parse(f'version = "open"\n[opt_in]\ndefault = "auto"\n{limits}')
+
+
+def test_added_resubmits_count_towards_the_rate_limits() -> None:
+    history = [shadow(number, number) for number in range(10)]
+    found = replay.compare(history, opened("[limits]\nrate_per_user = 4\n"))
+    assert (found.more, found.limited) == (4, {"rate": 6})
+    assert found.shown[-1].after == "hold (act)"
+    assert found.shown[-1].rule == "rate"
+    assert "4" in found.shown[-1].reason
+    others = [replace(one, job=replace(one.job, user=f"u{one.failure_id}")) for one in history]
+    assert replay.compare(others, opened("[limits]\nrate_per_user = 4\n")).more == 10
+    later = [shadow(number, number * 20) for number in range(10)]  # three an hour
+    assert replay.compare(later, opened("[limits]\nrate_per_user = 4\n")).more == 10
+
+
+def test_added_resubmits_close_the_storm_brake() -> None:
+    history = [shadow(number, number / 10) for number in range(8)]
+    settings = "[storm]\nmost = 3\nhalf_open_minutes = 15\n"
+    found = replay.compare(history, opened(settings))
+    assert (found.more, found.limited) == (3, {"storm brake": 5})
+    trial = replay.compare([*history, shadow(8, 20), shadow(9, 20.1)], opened(settings))
+    assert (trial.more, trial.limited) == (4, {"storm brake": 6})
+
+
+def test_added_resubmits_count_towards_the_limit_of_their_lineage() -> None:
+    history = [shadow(number, number * 60 * 30, lineage="same") for number in range(4)]
+    found = replay.compare(history, opened("[limits]\ninfra_per_lineage = 2\ntotal_hours = 10000\n"))
+    assert (found.more, found.kinds["resubmit_after (would_have)", "stop"]) == (2, 2)
+
+
+def test_omitted_resubmits_free_the_limits() -> None:
+    """The first resubmit happened and counted; a policy that omits it has room for the next one."""
+    settings = '[limits]\nrate_per_user = 1\n[[rule]]\nname = "not this"\nwhen = {{ cause = ["{}"] }}\n'
+    settings += 'decision = "ask"\nsays = "no"\nsource = "test"\n'
+    first = past(1, replace(ALONE, lineage=Lineage("a", first_at=NOW)), "failed_same")
+    first = replace(first, job=replace(first.job, user="ana"))
+    full = replace(ALONE, now=NOW + timedelta(minutes=30), rate=ActionRate(1, 1), lineage=Lineage("b", first_at=NOW))
+    other = replace(PASSING, cause="SYS.1")
+    held = replace(past(2, full, verdict=other), job=first.job, decision="hold", mode="act")
+    found = replay.compare([first, held], policy.parse('version = "x"\n' + settings.format(PASSING.cause)))
+    assert (found.fewer, found.more) == (1, 1)
+
+
+def test_a_failure_with_a_revised_verdict_is_resubmitted_once() -> None:
+    twice = [shadow(1, 0), shadow(1, 1), shadow(2, 2)]
+    assert replay.compare(twice, opened("[limits]\nrate_per_user = 2\n")).limited == {}
+
+
+def test_the_shown_reason_is_that_of_the_deciding_rule() -> None:
+    found = replay.compare([past(1, outcome="failed_same")], STRICT)
+    assert found.shown[0].rule == "resubmits of this job"
+    assert f"{found.shown[0].rule}: {found.shown[0].reason}" in found.shown[0].reasons
+    text = replay_report.as_text(found)
+    assert f"{found.shown[0].rule}: {found.shown[0].reason}" in text
+    asked = replace(past(2), decision="ask", mode="advise")
+    [change] = replay.compare([asked], BUILT_IN).shown
+    assert change.rule in {rule.name for rule in BUILT_IN.rule}
 
 
 def test_the_comparison_is_shown_as_text_json_and_html() -> None:

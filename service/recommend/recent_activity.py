@@ -1,0 +1,55 @@
+"""Recent automatic resubmits of a cluster, as the storm brake and the rate limits count them. Pure.
+
+The service counts stored resubmits; the replay of another policy counts the resubmits that it would make.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.contracts.resubmission import FAILED, HELPED
+from service.recommend.facts import ActionRate, StormState
+from service.requests.records import HeldStorm, RecentResubmit
+
+_NO_RATE = ActionRate()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterActivity:
+    """Recent automatic resubmits on one cluster, and the keys that its storm brake holds."""
+
+    resubmits: Sequence[RecentResubmit]
+    storms: Mapping[str, HeldStorm]
+
+    def storm(self, key: str, cause: str, resource: str, since: datetime) -> StormState:
+        """The state of one key of the storm brake."""
+        held = self.storms.get(key)
+        if held is None and not self.resubmits:
+            return StormState(key=key)
+        start = since if held is None else held.held_since
+        counted = [one for one in self.resubmits if one.cause == cause and one.resource == resource and one.at > start]
+        return StormState(
+            key=key,
+            resubmits=len(counted),
+            helped=sum(one.outcome in HELPED for one in counted),
+            failed=sum(one.outcome in FAILED for one in counted),
+            held_since=None if held is None else held.held_since,
+            trial=held is not None and held.trial is not None,
+        )
+
+    def rate(self, user: str | None, since: datetime) -> ActionRate:
+        """The number of resubmits on the cluster, and of one user on it."""
+        if not self.resubmits:
+            return _NO_RATE
+        recent = [one for one in self.resubmits if one.at > since]
+        return ActionRate(len(recent), sum(one.user == user for one in recent) if user is not None else 0)
+
+
+def storm_key(cluster: str, cause: str, resource: str) -> str:
+    """The key by which the storm brake counts."""
+    return f"{cause}|{cluster}|{resource}"
+
+
+def resource_of(key: str) -> str:
+    """The shared resource of a key of the storm brake; empty without one."""
+    return key.split("|", 2)[2] if key.count("|") >= 2 else ""  # noqa: PLR2004 - the parts of a key
