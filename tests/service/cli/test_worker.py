@@ -152,6 +152,4 @@ def test_the_node_topic_must_be_another_one(
     monkeypatch.setenv("FAULTLINE_KAFKA_TOPICS", "jobs")
     monkeypatch.setenv("FAULTLINE_NODE_EVENT_TOPIC", "jobs=orion")
     assert main(["worker"]) == 2
-    assert (
-        "FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS" in capsys.readouterr().err
-    )
+    assert "FAULTLINE_NODE_EVENT_TOPIC: expected a topic outside FAULTLINE_KAFKA_TOPICS" in capsys.readouterr().err
