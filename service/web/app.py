@@ -36,18 +36,19 @@ from service.web.api import (
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
 from service.web.error_responses import answers, respond
-from service.web.pages import automation as automation_pages
-from service.web.pages import dead_letters as dead_letter_pages
-from service.web.pages import deliveries as delivery_pages
 from service.web.pages import failures as failures_page
 from service.web.pages import feedback as feedback_pages
 from service.web.pages import goodput as goodput_page
 from service.web.pages import groups as group_pages
-from service.web.pages import icon, live, login, model, oidc, overview, settings
+from service.web.pages import icon, live, login, oidc, overview
 from service.web.pages import incidents as incident_pages
 from service.web.pages import nodes as node_pages
 from service.web.pages import reports as report_pages
 from service.web.pages.failure import page as failure_page
+from service.web.pages.operations import automation as automation_pages
+from service.web.pages.operations import dead_letters as dead_letter_pages
+from service.web.pages.operations import deliveries as delivery_pages
+from service.web.pages.operations import model, settings
 from service.web.pages.signatures import page as signature_page
 from service.web.request_body import BodyMemory
 from service.web.request_gate import RequestGate

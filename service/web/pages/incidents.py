@@ -8,8 +8,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.incidents.records import IncidentKind
 from service.web import automation_views as views
 from service.web.auth import READ
-from service.web.pages.automation_banner import message
 from service.web.pages.forms import CommentForm, Text, redirect
+from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 from service.web.views import LONGEST_ID

@@ -16,8 +16,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from service import formatting
 from service.web.pages import display_names
-from service.web.pages.automation_banner import automation_banner
 from service.web.pages.failure.relative_time import relative_time
+from service.web.pages.operations.automation_banner import automation_banner
 from service.web.services import Services
 from service.web.sessions import FORM_COOKIE
 

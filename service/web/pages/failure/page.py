@@ -12,12 +12,12 @@ from service.failures.records import FailureDetail, FailureRow
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
-from service.web.pages.automation_banner import message
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import owner_message, related_failures
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
+from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 

@@ -25,7 +25,7 @@ def deliveries(request: Request, services: InjectedServices, cursor: Text = None
             "cursor": cursor,
             "message": f"Message {resent} is due again." if (resent or "").isdigit() else None,
         }
-        return render(request, "deliveries.html", context, services=snapshot)
+        return render(request, "operations/deliveries.html", context, services=snapshot)
 
 
 @router.post("/deliveries/{message_id}/{endpoint}/resend")

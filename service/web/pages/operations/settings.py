@@ -17,6 +17,6 @@ def settings(request: Request, services: InjectedServices) -> HTMLResponse:
         tokens = reading.tokens.list()
     return render(
         request,
-        "settings.html",
+        "operations/settings.html",
         {"settings": services.settings, "tokens": tokens, "open": not tokens_required(services)},
     )

@@ -8,9 +8,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.requests.records import RequestState
 from service.web import automation_views as views
 from service.web.auth import READ
-from service.web.pages.automation_banner import message
 from service.web.pages.failure.page import Id
 from service.web.pages.forms import ActForm, CommentForm, Text, redirect
+from service.web.pages.operations.automation_banner import message
 from service.web.pages.templating import render
 from service.web.services import InjectedServices
 
@@ -41,7 +41,7 @@ def automation(
             "cursor": cursor,
             "message": message(notice),
         }
-        return render(request, "automation.html", context, services=snapshot)
+        return render(request, "operations/automation.html", context, services=snapshot)
 
 
 @router.post("/automation/stop")

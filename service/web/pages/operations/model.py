@@ -15,7 +15,7 @@ from service.web import group_views, model_views, views
 from service.web.auth import READ
 from service.web.pages.causes import by_side
 from service.web.pages.forms import Text
-from service.web.pages.model_figures import SIDE, Figures, figures, wilson
+from service.web.pages.operations.model_figures import SIDE, Figures, figures, wilson
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
@@ -52,7 +52,7 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
             "causes": by_side(),
             "notice": notice,
         }
-        return render(request, "model.html", context, services=snapshot)
+        return render(request, "operations/model.html", context, services=snapshot)
 
 
 def audited(services: Services) -> dict[str, Any]:

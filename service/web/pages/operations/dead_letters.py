@@ -41,7 +41,7 @@ def dead_letters(
             "limit": limit,
             "message": f"Letter {resent}: {result}" if result and (resent or "").isdigit() else None,
         }
-        return render(request, "dead_letters.html", context, services=snapshot)
+        return render(request, "operations/dead_letters.html", context, services=snapshot)
 
 
 @router.post("/dead-letters/{letter_id}/resend")
