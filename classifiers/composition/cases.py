@@ -112,6 +112,7 @@ def _case(
             "framework": kind.scene,
             "seed": seed,
             "medium": kind.medium,
+            "source": kind.source,
             **({"labelled_for": kind.labelled_for} if kind.labelled_for else {}),
         },
     }

@@ -22,7 +22,9 @@
         "program": "ddp_oom.py", "framework": "pytorch", "version": "2.11.0",
         "launcher": "torchrun", "ranks": 4, "seed": 1,
         "medium": "log",                          # composed: log, or report (what a person writes)
+        "source": "users of PyTorch",             # composed: where the wording is from
         "labelled_for": "symptom",                # composed: the only axis whose label is certain; absent: all are
+        "decidable": false,                       # whether event and log suffice to tell the side; absent: one side_ok
         "who": null, "when": "2026-11-20T10:00:00Z"
       },
       "weight": 1.0                               # optional, above 0 up to 100: how much the case counts in training

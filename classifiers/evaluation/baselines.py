@@ -1,4 +1,4 @@
-"""Two plain predictors that a model must beat: a constant, and the signature catalogue alone."""
+"""Plain predictors that a model must beat: the signature catalogue alone, and two constants."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,14 @@ from typing import Final
 from classifiers import taxonomy
 from classifiers.contracts import RawCase
 from classifiers.data.labelled_cases import AXES, NONE, LabelledCase
-from classifiers.evaluation.metrics import Answer
+from classifiers.evaluation.metrics import Answer, has_certain_label
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.model.fusion_input import PLACES, STRENGTHS, fusion_input
 from classifiers.model.vote_matrix import labels_of
 from classifiers.signatures import Catalogue
 
+BUGGY_CODE: Final = "always buggy code"
 _DEFAULTS: Final[Mapping[str, str]] = {"cause": "USER.1", "category": NONE, "symptom": NONE, "retry": "futile"}
 # Judgement: weight of a vote by the strength of its entry and the place of its line.
 _STRENGTH: Final[Mapping[str, float]] = {"decisive": 1.8, "strong": 0.7, "weak": 0.15}
@@ -24,18 +25,25 @@ _VOTE_WEIGHTS: Final = tuple(_STRENGTH[strength] * _PLACE[place] for strength in
 
 
 def baselines(cases: Sequence[LabelledCase], catalogue: Catalogue) -> list[tuple[str, list[Answer]]]:
-    """Names and answers of both."""
+    """Names and answers of all of them."""
     return [
-        ("majority", majority(cases)),
         ("signatures alone", signatures_only([case.raw for case in cases], catalogue)),
+        (BUGGY_CODE, buggy_code(cases)),
+        ("most frequent class", majority(cases)),
     ]
+
+
+def buggy_code(cases: Sequence[LabelledCase]) -> list[Answer]:
+    """Always "user side, buggy code, no category, no symptom"."""
+    labels = {"side": "user", **_DEFAULTS}
+    return [Answer(labels=labels, top={}, confidence=0.5)] * len(cases)
 
 
 def majority(cases: Sequence[LabelledCase]) -> list[Answer]:
     """The most frequent label of each axis, always."""
     labels = {}
     for axis in AXES:
-        counts = Counter(best for case in cases if (best := case.labels.best[axis]) is not None)
+        counts = Counter(str(case.labels.best[axis]) for case in cases if has_certain_label(case, axis))
         labels[axis] = counts.most_common(1)[0][0] if counts else NONE
     shown = Answer(labels=labels, top={}, confidence=0.5)
     return [shown] * len(cases)

@@ -14,6 +14,7 @@ def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
     """A case of the flat format: id, group, event, log, side, side_ok, cause, cause_ok and so on.
 
     An axis that is absent, or that a case's `set` leaves out (a `symptom` case has no trusted cause), is not measured.
+    `medium` (log, report) and `decidable` (whether event and log suffice to tell the side) become provenance.
 
     Raises:
         DatasetError: a field is missing or not as expected.
@@ -45,7 +46,7 @@ def from_measured(raw: Mapping[str, Any], place: str) -> LabelledCase:
         kind=str(raw.get("group") or raw["id"]),
         raw=build_case(event),
         labels=Labels(best=best, allowed=allowed, root_rank=raw.get("root_rank"), root_line=raw.get("root_line")),
-        provenance={"origin": "measured"},
+        provenance={"origin": "measured"} | {key: raw[key] for key in ("medium", "decidable") if key in raw},
         event=event,
     )
 

@@ -1,7 +1,8 @@
-"""Evaluation on held-out kinds: each case is classified by a model that has not seen its kind of failure."""
+"""Evaluation on held-out cases: each is classified by a model that has not seen its kind, its family or its source."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
@@ -15,6 +16,28 @@ from classifiers.model.samples import fold_of
 from classifiers.model.training_table import table_for
 from classifiers.signatures import Catalogue
 
+Unit = Callable[[LabelledCase], str]
+
+
+def kind_of(case: LabelledCase) -> str:
+    """The kind of failure."""
+    return case.kind
+
+
+def family_of(case: LabelledCase) -> str:
+    """The program of a captured case, the file of kinds of a composed one; else the group."""
+    return str(case.provenance.get("program") or case.group)
+
+
+def source_of(case: LabelledCase) -> str:
+    """What the wording is from: of a captured case the folder of its program, of a composed one the kind's source."""
+    if case.provenance.get("origin") == "captured":
+        return family_of(case).partition("/")[0]
+    return str(case.provenance.get("source") or case.group)
+
+
+UNITS: Final[Mapping[str, Unit]] = {"kind": kind_of, "family": family_of, "source": source_of}
+
 
 def held_out_answers(
     cases: Sequence[LabelledCase],
@@ -22,16 +45,17 @@ def held_out_answers(
     model: Model,
     *,
     seed: int = 0,
+    unit: Unit = kind_of,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Answer], list[WeightedAnswer]]:
     """Answers to each whole case, and to all views of all cases.
 
-    The first stage is fitted once for each fold of kinds, without that fold. Second stage and calibration are the
-    model's: a few numbers, which its training fitted out of fold.
+    The first stage is fitted once for each fold of kinds (or another `unit`), without that fold. Second stage and
+    calibration are the model's: a few numbers, which its training fitted on held-out kinds.
     """
     answers: dict[str, Answer] = {}
     viewed: list[WeightedAnswer] = []
-    for diagnoser, outside in fold_diagnosers(cases, catalogue, model, seed=seed, progress=progress):
+    for diagnoser, outside in fold_diagnosers(cases, catalogue, model, seed=seed, unit=unit, progress=progress):
         for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
             answers[case.id] = answer_of(verdict)
         viewed += _viewed(diagnoser, outside)
@@ -44,18 +68,19 @@ def fold_diagnosers(
     model: Model,
     *,
     seed: int = 0,
+    unit: Unit = kind_of,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Diagnoser, list[LabelledCase]]]:
-    """For each fold of kinds: a diagnoser whose first stage has not seen them, and their cases."""
+    """For each fold of units: a diagnoser whose first stage has not seen them, and their cases."""
     table = table_for(cases, catalogue, seed)
-    folds = sorted({fold_of(case.kind, seed) for case in cases})
+    folds = sorted({fold_of(unit(case), seed) for case in cases})
     for fold in folds:
         progress(f"fold {fold + 1} of {len(folds)}")
-        rows = [row for row, sample in enumerate(table.samples) if sample.fold != fold]
+        rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
         yield (
             Diagnoser(replace(model, text=text), catalogue),
-            [case for case in cases if fold_of(case.kind, seed) == fold],
+            [case for case in cases if fold_of(unit(case), seed) == fold],
         )
 
 

@@ -1,11 +1,12 @@
 """Measured rates of right and wrong verdicts by true cause, as data for a simulator or for who sets a policy.
 
-Measured on held-out kinds (`evaluation.held_out`), never on what a model was fitted on, over the views of each case:
+Measured on held-out cases (`evaluation.held_out`), never on what a model was fitted on, over the views of each case:
 whole logs, tails, the first error alone, one rank alone, without the scheduler's facts. Each kind of failure has the
 same weight, however many cases of it there are. A file `faultline-measured/1`:
 
     {
-      "schema": "faultline-measured/1", "model": "...", "data": "<digest of the corpus>", "splits": "by kind",
+      "schema": "faultline-measured/1", "model": "...", "data": "<digest of the corpus>",
+      "splits": "by kind",                        # or by family, by source
       "cases": 5825, "kinds": 2009, "windows": 11004, "threshold": 0.61,
       "bins": [0.0, 0.1, ... 1.0],               # edges of confidence
       "causes": {
@@ -101,9 +102,14 @@ def _of_cause(answers: Sequence[WeightedAnswer]) -> dict[str, Any]:
 
 
 def tables(
-    answers: Sequence[WeightedAnswer], cases: Sequence[LabelledCase], *, model: str, threshold: float
+    answers: Sequence[WeightedAnswer],
+    cases: Sequence[LabelledCase],
+    *,
+    model: str,
+    threshold: float,
+    unit: str = "kind",
 ) -> dict[str, Any]:
-    """The content of the file, of answers to held-out cases."""
+    """The content of the file, of answers to cases whose `unit` was held out."""
     per_kind = Counter(case.kind for case in cases)
     by_cause: dict[str, list[WeightedAnswer]] = defaultdict(list)
     for case, answer, weight in answers:
@@ -113,7 +119,7 @@ def tables(
         "schema": SCHEMA,
         "model": model,
         "data": labelled_cases.digest(cases),
-        "splits": "by kind",
+        "splits": f"by {unit}",
         "cases": len(cases),
         "kinds": len(per_kind),
         "windows": len(answers),

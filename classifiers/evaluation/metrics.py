@@ -1,6 +1,7 @@
 """Metrics of verdicts on labelled cases: accuracy and F1 by class, calibration, coverage.
 
-A label counts as right if it is in the case's list of labels that experts could defend (`*_ok`).
+A label counts as right if it is in the case's list of labels that experts could defend (`*_ok`). Labels that are
+guesses are not counted: those of the other axes where a case was composed for one axis only.
 """
 
 from collections import Counter, defaultdict
@@ -115,7 +116,7 @@ def _axis(axis: str, cases: Sequence[LabelledCase], answers: Sequence[Answer]) -
     right3 = 0
     for case, answer in zip(cases, answers, strict=True):
         truth = case.labels.best[axis]
-        if truth is None:
+        if truth is None or not has_certain_label(case, axis):
             continue
         allowed = case.labels.allowed[axis]
         got = answer.labels[axis]
@@ -180,7 +181,13 @@ def auroc(points: Sequence[tuple[float, bool]]) -> float:
     return float(((len(right) - below - equal) + equal / 2).sum() / len(right) / len(wrong))
 
 
-def _same_line(root: str, shown: Sequence[str]) -> bool:
+def has_certain_label(case: LabelledCase, axis: str) -> bool:
+    """Whether the label of an axis is known and no guess, as it is where a case was composed for another axis."""
+    return case.labels.best[axis] is not None and case.provenance.get("labelled_for") in {None, axis}
+
+
+def same_line(root: str, shown: Sequence[str]) -> bool:
+    """Whether one of the shown lines is the root line, or the main part of it."""
     core = tidy(root)[:160]
     return any(core in one or (len(one) > 20 and one in core) for one in shown)  # noqa: PLR2004 - not by a few letters
 
@@ -191,14 +198,6 @@ def medium_of(case: LabelledCase) -> str:
     if isinstance(medium, str):
         return medium
     return "report" if any(is_report(stream.text) for stream in case.raw.streams) else "log"
-
-
-def by_medium(cases: Sequence[LabelledCase]) -> dict[str, list[int]]:
-    """The places of logs, and of reports by people, among the cases."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, case in enumerate(cases):
-        places[medium_of(case)].append(place)
-    return dict(sorted(places.items()))
 
 
 def is_of_many_ranks(case: LabelledCase) -> bool:
@@ -225,7 +224,7 @@ def _ranks_right(pairs: Sequence[tuple[LabelledCase, Answer]]) -> tuple[float, i
 
 def _lines_right(pairs: Sequence[tuple[LabelledCase, Answer]]) -> tuple[float, int]:
     return _share(
-        [_same_line(case.labels.root_line, answer.initiating) for case, answer in pairs if case.labels.root_line]
+        [same_line(case.labels.root_line, answer.initiating) for case, answer in pairs if case.labels.root_line]
     )
 
 
@@ -234,9 +233,7 @@ def measure(name: str, cases: Sequence[LabelledCase], answers: Sequence[Answer])
     out = Evaluation(name=name, cases=len(cases))
     for axis in AXES:
         out.axes[axis] = _axis(axis, cases, answers)
-    pairs = [
-        (case, answer) for case, answer in zip(cases, answers, strict=True) if case.labels.best["side"] is not None
-    ]
+    pairs = [(case, answer) for case, answer in zip(cases, answers, strict=True) if has_certain_label(case, "side")]
     points = [(answer.confidence, answer.labels["side"] in case.labels.allowed["side"]) for case, answer in pairs]
     if points:
         out.ece, out.auroc = expected_calibration_error(points), auroc(points)

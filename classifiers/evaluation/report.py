@@ -1,10 +1,12 @@
 """One self-contained page of an evaluation: figures beside baselines, by class, confusion, calibration, mistakes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Final
 
-from classifiers.evaluation.metrics import AxisFigures, Evaluation
+from classifiers.evaluation.figures import ALL, TITLES, PartFigures
+from classifiers.evaluation.metrics import WEAK_CLASS, AxisFigures, Evaluation
+from classifiers.evaluation.text_tables import constant_note, is_of_labels, shown
 
 _STYLE: Final = (
     "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;"
@@ -26,27 +28,48 @@ def _row(cells: Sequence[str], tag: str = "td") -> str:
     return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
 
 
-def _summary(evaluations: Sequence[Evaluation]) -> str:
-    head = _row(["", *(escape(one.name) for one in evaluations)], "th")
+def _summary(predictors: Sequence[PartFigures]) -> str:
+    """The figures of one part: the model's with intervals, and those that baselines have."""
+    own, *others = predictors
+    head = _row(["", *(escape(one.predictor) for one in predictors)], "th")
     rows = []
-    for axis in evaluations[0].axes:
-        cases = evaluations[0].axes[axis].cases
-        if cases:
-            rows.append(_row([f"{axis}: right of {cases}", *(_share(one.axes[axis].accuracy) for one in evaluations)]))
-            rows.append(_row([f"{axis}: macro-F1", *(_share(one.axes[axis].macro_f1) for one in evaluations)]))
-    first = evaluations[0]
-    empty = [""] * (len(evaluations) - 1)
-    rows.append(_row(["answered", _share(first.answered), *empty]))
-    rows.append(_row(["side right when answered", _share(first.right_when_answered), *empty]))
-    rows.append(_row(["calibration error of the side", _share(first.ece), *empty]))
-    rows.append(_row(["AUROC of confidence", f"{first.auroc:.3f}", *empty]))
-    for name, (share, count) in (
-        ("root rank named", first.root_rank),
-        ("first line among the initiating", first.root_line),
-    ):
-        if count:
-            rows.append(_row([f"{name}, of {count}", _share(share), *empty]))
-    return f"<table><caption>Figures</caption>{head}{''.join(rows)}</table>"
+    for name, figure in own.figures.items():
+        cells = [shown(one.figures.get(name)).partition(" ")[0] if is_of_labels(name) else "" for one in others]
+        rows.append(_row([f"{escape(TITLES[name])}, of {figure.cases}", shown(figure), *cells]))
+    caption = f"{escape(own.part)}: {own.cases} cases of {own.sources} sources"
+    return f"<table><caption>{caption}</caption>{head}{''.join(rows)}</table>"
+
+
+def _recall_by_cause(own: PartFigures) -> str:
+    head = _row(["true cause", "cases", "sources", "recall", "precision"], "th")
+    rows = [
+        _row(
+            [
+                _class_name(one.code, few=one.cases < WEAK_CLASS),
+                str(one.cases),
+                str(one.sources),
+                shown(one.recall),
+                _share(one.precision),
+            ]
+        )
+        for one in own.causes
+    ]
+    return f"<table><caption>Recall by cause</caption>{head}{''.join(rows)}</table>"
+
+
+def _class_name(code: str, *, few: bool) -> str:
+    return f'<span class="weak">{escape(code)} (few cases)</span>' if few else escape(code)
+
+
+def _parts(parts: Mapping[str, Sequence[PartFigures]]) -> list[str]:
+    """All cases with recall by cause, then each part."""
+    out = []
+    for part, predictors in parts.items():
+        out.append(_summary(predictors))
+        note = constant_note(predictors)
+        if part == ALL:
+            out += [*([f"<p>{escape(note)}</p>"] if note else []), _recall_by_cause(predictors[0])]
+    return [*out, "<p>Brackets: 95 % intervals, bootstrap over sources (the groups of the cases).</p>"]
 
 
 def _classes(figures: AxisFigures, weak: int) -> str:
@@ -54,7 +77,7 @@ def _classes(figures: AxisFigures, weak: int) -> str:
     rows = [
         _row(
             [
-                f'<span class="weak">{escape(row.code)} (few cases)</span>' if row.cases < weak else escape(row.code),
+                _class_name(row.code, few=row.cases < weak),
                 str(row.cases),
                 _share(row.precision),
                 _share(row.recall),
@@ -106,16 +129,18 @@ def _plot(points: Sequence[tuple[float, float]], title: str, x: str, y: str, *, 
     )
 
 
-def page(evaluations: Sequence[Evaluation], *, source: str, model: str) -> str:
-    """The report. The first evaluation is the model's, the others are baselines."""
+def page(
+    evaluations: Sequence[Evaluation], *, source: str, model: str, parts: Mapping[str, Sequence[PartFigures]]
+) -> str:
+    """The report. The first evaluation is the model's, the others are baselines; `parts` as of `measure_parts`."""
     first = evaluations[0]
-    parts = [
+    out = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
         f"<title>Faultline: evaluation</title><style>{_STYLE}</style><h1>Evaluation</h1>",
         f"<p>{first.cases} cases of {escape(source)}; model {escape(model)}.</p>",
-        _summary(evaluations),
+        *_parts(parts),
     ]
-    parts += [
+    out += [
         _plot(
             [(confidence, right) for confidence, right, _ in first.reliability],
             "Reliability of the side",
@@ -128,10 +153,10 @@ def page(evaluations: Sequence[Evaluation], *, source: str, model: str) -> str:
     for axis in ("side", "cause", "category", "symptom", "retry"):
         figures = first.axes[axis]
         if figures.cases:
-            parts += [_classes(figures, 10), _matrix(figures) if axis in {"side", "retry"} else _confusion(figures)]
+            out += [_classes(figures, 10), _matrix(figures) if axis in {"side", "retry"} else _confusion(figures)]
     weak = [f"{axis} {code} ({count})" for axis, codes in first.weak.items() for code, count in codes.items()]
     if weak:
-        parts.append(
+        out.append(
             f"<h2>Weak classes</h2><p>Fewer than ten cases, so their figures say little: {escape(', '.join(weak))}.</p>"
         )
     if first.mistakes:
@@ -149,5 +174,5 @@ def page(evaluations: Sequence[Evaluation], *, source: str, model: str) -> str:
             )
             for one in first.mistakes
         ]
-        parts.append(f"<h2>Worst mistakes</h2><table>{head}{''.join(rows)}</table>")
-    return "\n".join(parts) + "</html>\n"
+        out.append(f"<h2>Worst mistakes</h2><table>{head}{''.join(rows)}</table>")
+    return "\n".join(out) + "</html>\n"

@@ -1,19 +1,27 @@
-"""`faultline evaluate [--cases FILE] [--noise] [--html REPORT] [--json FILE]`: measure the classifier."""
+"""`faultline evaluate [--cases FILE | --hold-out UNIT] [--noise] [--html FILE] [--json FILE]`: measure verdicts."""
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from classifiers import signatures
 from classifiers.composition import training_cases
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.evaluation import baselines, case_files, held_out, measured_rates, metrics, model_comparison, report
-from classifiers.evaluation.metrics import Answer, Evaluation
+from classifiers.evaluation import (
+    baselines,
+    case_files,
+    figures,
+    held_out,
+    measured_rates,
+    metrics,
+    model_comparison,
+    report,
+    text_tables,
+)
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
@@ -36,7 +44,15 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument("--cases", type=Path, help="labelled-case/1 lines, or flat ones (id, log, event, side)")
     parser.add_argument("--html", type=Path, help="write a report with tables and plots")
     parser.add_argument(
-        "--json", type=Path, help="write the confusion of held-out kinds by cause, or with --noise its figures"
+        "--json",
+        type=Path,
+        help="write the figures; without --cases also the confusion of held-out cases by cause",
+    )
+    parser.add_argument(
+        "--hold-out",
+        choices=sorted(held_out.UNITS),
+        help="what is held out of training without --cases: kinds of failure (default), families (programs, files of "
+        "kinds) or sources (where the wording is from)",
     )
     parser.add_argument(
         "--noise",
@@ -61,53 +77,6 @@ def _read(file: Path) -> list[LabelledCase]:
         raise InvalidInput(str(error), (FieldError(error.field, error.expected, error.got),)) from error
 
 
-def table(evaluations: Sequence[Evaluation]) -> str:
-    """Return the metrics as a plain table, one column for each predictor."""
-    first = evaluations[0]
-    lines = [f"{'':34s}" + "".join(f"{one.name:>26s}" for one in evaluations)]
-    for axis, figures in first.axes.items():
-        if figures.cases:
-            name = f"{axis}: right of {figures.cases}"
-            lines.append(f"{name:34s}" + "".join(f"{one.axes[axis].accuracy:26.3f}" for one in evaluations))
-            name = f"{axis}: macro-F1"
-            lines.append(f"{name:34s}" + "".join(f"{one.axes[axis].macro_f1:26.3f}" for one in evaluations))
-    single = {
-        "answered": first.answered,
-        "side right when answered": first.right_when_answered,
-        "calibration error of the side": first.ece,
-        "AUROC of confidence": first.auroc,
-    }
-    if first.root_rank[1]:
-        single[f"root rank named, of {first.root_rank[1]}"] = first.root_rank[0]
-    if first.root_line[1]:
-        single[f"first line found, of {first.root_line[1]}"] = first.root_line[0]
-    if first.many_rank[1]:
-        single[f"root rank named, of {first.many_rank[1]} of several ranks"] = first.many_rank[0]
-    if first.many_line[1]:
-        single[f"first line found, of {first.many_line[1]} of several ranks"] = first.many_line[0]
-    lines += [f"{name:34s}{value:26.3f}" for name, value in single.items()]
-    weak = [
-        f"{code} ({count})" for axis, codes in first.weak.items() if axis != "side" for code, count in codes.items()
-    ]
-    if weak:
-        lines.append(f"weak, fewer than {metrics.WEAK_CLASS} cases: " + ", ".join(weak))
-    return "\n".join(lines)
-
-
-def evaluations(
-    cases: Sequence[LabelledCase], answers: Sequence[tuple[str, Sequence[Answer]]]
-) -> dict[str, list[Evaluation]]:
-    """Return the metrics of each predictor: for all cases under "", and each medium (log, report) named in cases."""
-    parts = {"": list(range(len(cases))), **metrics.by_medium(cases)}
-    return {
-        medium: [
-            metrics.measure(name, [cases[place] for place in places], [own[place] for place in places])
-            for name, own in answers
-        ]
-        for medium, places in parts.items()
-    }
-
-
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics and write the report."""
     _check(args)
@@ -126,31 +95,37 @@ def run(args: argparse.Namespace) -> int:
     if args.noise:
         measured = None if args.cases is None else _read(args.cases)
         return evaluate_noise.run(args, measured, model, catalogue, policy.load(configured.policy_file), _progress)
+    content: dict[str, Any] = {"schema": text_tables.SCHEMA, "model": model.label}
     if args.cases is not None:
         cases, source, name = _read(args.cases), args.cases.name, "faultline"
         answers = [metrics.answer_of(one) for one in Diagnoser(model, catalogue).diagnose([case.raw for case in cases])]
     else:
-        cases, source, name = training_cases.packaged(), "the packaged cases", "faultline, kind held out"
-        answers, viewed = held_out.held_out_answers(cases, catalogue, model, progress=_progress)
-        if args.json is not None:
-            rates = measured_rates.tables(viewed, cases, model=model.label, threshold=model.calibration.threshold)
-            write_output(args.json, (json.dumps(rates, indent=1) + "\n").encode())
-    figures = evaluations(cases, [(name, answers), *baselines.baselines(cases, catalogue)])
-    for medium, predictors in figures.items():
-        if medium:
-            print(f"\nmedium: {medium}, {predictors[0].cases} cases")
-        print(table(predictors))
+        unit = args.hold_out or "kind"
+        cases, source, name = training_cases.packaged(), "the packaged cases", f"faultline, {unit} held out"
+        answers, viewed = held_out.held_out_answers(
+            cases, catalogue, model, unit=held_out.UNITS[unit], progress=_progress
+        )
+        content = measured_rates.tables(
+            viewed, cases, model=model.label, threshold=model.calibration.threshold, unit=unit
+        )
+    predictors = [(name, answers), *baselines.baselines(cases, catalogue)]
+    parts = figures.measure_parts(cases, predictors)
+    print(text_tables.text(parts))
+    if args.json is not None:
+        content["evaluation"] = text_tables.json_figures(parts)
+        write_output(args.json, (json.dumps(content, indent=1) + "\n").encode())
     if args.html is not None:
-        write_output(args.html, report.page(figures[""], source=source, model=model.label).encode())
+        measured_all = [metrics.measure(own, cases, given) for own, given in predictors]
+        page = report.page(measured_all, source=source, model=model.label, parts=parts)
+        write_output(args.html, page.encode())
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.noise:
-        if args.compare or args.html is not None:
-            raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
-    elif args.json is not None and args.cases is not None:
-        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
+    if args.noise and (args.compare or args.html is not None):
+        raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
+    if args.hold_out is not None and (args.noise or args.compare or args.cases is not None):
+        raise InvalidInput("--hold-out is for training on the packaged cases: leave out --cases, --noise and --compare")
 
 
 def _progress(line: str) -> None:

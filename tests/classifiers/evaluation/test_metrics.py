@@ -6,7 +6,7 @@ import pytest
 from classifiers import signatures
 from classifiers.data.labelled_cases import AXES, DatasetError, LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.evaluation import case_files, metrics, report
+from classifiers.evaluation import case_files, figures, metrics, report
 from classifiers.evaluation.baselines import majority, signatures_only
 from classifiers.evaluation.metrics import answer_of, measure
 
@@ -52,10 +52,12 @@ def test_the_model_is_measured_with_two_baselines(cases: list[LabelledCase], dia
     assert own.axes["cause"].accuracy > 0.9 > constant.axes["cause"].accuracy
     assert own.axes["cause"].accuracy >= plain.axes["cause"].accuracy > constant.axes["cause"].accuracy
     assert own.root_line == (1.0, len(cases))
-    page = report.page([own, constant, plain], source="<cases>", model="m & n")
+    parts = figures.measure_parts(cases, [("own", answers), ("majority", majority(cases))])
+    page = report.page([own, constant, plain], source="<cases>", model="m & n", parts=parts)
     assert "&lt;cases&gt;" in page
     assert "<cases>" not in page
     assert page.count("<svg") == 2
+    assert "Recall by cause" in page
 
 
 def test_calibration_figures_by_hand() -> None:
@@ -67,9 +69,9 @@ def test_calibration_figures_by_hand() -> None:
 
 
 def test_any_label_an_expert_could_defend_is_right(cases: list[LabelledCase]) -> None:
-    figures = measure("majority", cases[:1], majority(cases[:1]))
-    assert figures.axes["cause"].accuracy == 1
-    assert figures.weak["cause"] == {"USER.1": 1}
+    found = measure("majority", cases[:1], majority(cases[:1]))
+    assert found.axes["cause"].accuracy == 1
+    assert found.weak["cause"] == {"USER.1": 1}
 
 
 def test_runs_of_several_ranks_are_measured_apart() -> None:
@@ -83,17 +85,23 @@ def test_runs_of_several_ranks_are_measured_apart() -> None:
         metrics.Answer(labels=dict.fromkeys(AXES, "none"), top={}, rank=2, initiating=(f"KeyError: 'y{number}'",))
         for number in (0, 1, 9)
     ]
-    figures = measure("x", cases, answers)
-    assert figures.many_rank == (0.5, 2)
-    assert figures.many_line == (0.5, 2)
-    assert figures.root_rank[1] == 3
-    assert figures.root_rank[0] == pytest.approx(1 / 3)
+    found = measure("x", cases, answers)
+    assert found.many_rank == (0.5, 2)
+    assert found.many_line == (0.5, 2)
+    assert found.root_rank[1] == 3
+    assert found.root_rank[0] == pytest.approx(1 / 3)
 
 
-def test_logs_and_reports_are_measured_apart() -> None:
+def test_the_medium_of_a_case_is_read_from_its_text_where_it_is_not_stated() -> None:
     log, report_case = case_files.read_cases(
         orjson.dumps(FLAT) + b"\n" + orjson.dumps({**FLAT, "id": "c2", "log": "I do not know why it is out of memory"}),
         "x",
     )
     assert (metrics.medium_of(log), metrics.medium_of(report_case)) == ("log", "report")
-    assert metrics.by_medium([log, report_case, log]) == {"log": [0, 2], "report": [1]}
+
+
+def test_guessed_labels_are_not_counted() -> None:
+    case = case_files.from_measured(FLAT, "x")
+    guessed = replace(case, provenance={"origin": "composed", "labelled_for": "symptom"})
+    found = measure("majority", [case, guessed], majority([case, guessed]))
+    assert (found.axes["cause"].cases, found.axes["symptom"].cases) == (1, 0)
