@@ -42,6 +42,16 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberCounts:
+    """Members of an incident. `lineages`: a job and its resubmissions count once."""
+
+    attempts: int
+    jobs: int
+    lineages: int
+    users: int
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentJob:
     """One failure that belongs to an incident."""
 
@@ -67,11 +77,12 @@ class IncidentNote:
 
 @dataclass(frozen=True, slots=True)
 class IncidentDetail:
-    """An incident with its jobs (newest first, the first few hundred) and its history, oldest first."""
+    """An incident with its failed attempts (newest first, the first few hundred), history (oldest first) and counts."""
 
     incident: Incident
     jobs: tuple[IncidentJob, ...]
     notes: tuple[IncidentNote, ...]
+    counts: MemberCounts
 
 
 @dataclass(frozen=True, slots=True)

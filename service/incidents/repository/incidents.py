@@ -12,6 +12,7 @@ from service.contracts.page import Page
 from service.errors import NotFound
 from service.failures.tables import failures
 from service.incidents.records import Incident, IncidentDetail, IncidentJob, IncidentNote, NewIncident
+from service.incidents.repository import member_counts
 from service.incidents.tables import incident_jobs, incident_notes, incidents
 from service.jobs.tables import jobs
 from service.requests.tables import requests
@@ -99,8 +100,11 @@ class IncidentReader:
             select(incident_notes).where(incident_notes.c.incident_id == incident_id).order_by(incident_notes.c.id)
         )
         notes = tuple(IncidentNote(line.at, line.by, line.what, line.text) for line in history)
+        counts = member_counts.count(self._connection, incident_id)
         [incident] = self._with_held([_incident(row)])
-        return IncidentDetail(incident, tuple(shown), notes)
+        if counts.attempts:  # earlier releases stored the number of attempts
+            incident = replace(incident, jobs=counts.jobs, users=counts.users)
+        return IncidentDetail(incident, tuple(shown), notes, counts)
 
     def page(
         self,
@@ -199,7 +203,7 @@ class IncidentRepository(IncidentReader):
         return _incident(row)
 
     def add_failures(self, incident_id: int, failures_by_id: Mapping[int, tuple[datetime, str | None]]) -> int:
-        """Add failures (end and user by id) and count jobs and users again; returns how many were new."""
+        """Add failures (end and user by id) and count jobs and users again; returns how many failures were new."""
         rows = [
             {"incident_id": incident_id, "failure_id": failure, "at": utc(at), "user_name": short(user)}
             for failure, (at, user) in sorted(failures_by_id.items())
@@ -207,17 +211,17 @@ class IncidentRepository(IncidentReader):
         if not rows:
             return 0
         self.get_locked(incident_id)  # the counts then include all committed failures
-        before = self._count(incident_id)
+        before = member_counts.count(self._connection, incident_id)
         for part in chunks(rows):
             self._connection.execute(upsert(self._connection, incident_jobs).on_conflict_do_nothing(), part)
-        after = self._count(incident_id)
+        after = member_counts.count(self._connection, incident_id)
         if after != before:
             self._connection.execute(
                 update(incidents)
                 .where(incidents.c.id == incident_id)
-                .values(jobs=after[0], users=after[1], last_at=self._clock.now())
+                .values(jobs=after.jobs, users=after.users, last_at=self._clock.now())
             )
-        return after[0] - before[0]
+        return after.attempts - before.attempts
 
     def note(self, incident_id: int, by: str, what: str, text: str) -> None:
         """Add a line to the history of an incident."""
@@ -226,14 +230,6 @@ class IncidentRepository(IncidentReader):
                 incident_id=incident_id, at=self._clock.now(), by=short(by), what=what, text=short(text, 2_000)
             )
         )
-
-    def _count(self, incident_id: int) -> tuple[int, int]:
-        row = self._connection.execute(
-            select(func.count(), func.count(incident_jobs.c.user_name.distinct())).where(
-                incident_jobs.c.incident_id == incident_id
-            )
-        ).one()
-        return int(row[0]), int(row[1])
 
 
 def _shown(one: Incident, held: int, public: Mapping[int, str]) -> Incident:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote
+from service.incidents.records import Incident, IncidentJob, IncidentKind, IncidentNote, MemberCounts
 from service.requests.records import AckResult, Rate, Request, RequestState, Switch
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f\ufffd]+$")]
@@ -79,11 +79,12 @@ class IncidentsPage(BaseModel):
 
 
 class IncidentAnswer(BaseModel):
-    """One incident with its jobs and its history."""
+    """One incident with its failed attempts (`jobs`, the newest first), its history, and counts of all members."""
 
     incident: Incident
     jobs: list[IncidentJob]
     notes: list[IncidentNote]
+    counts: MemberCounts
 
 
 class Storm(BaseModel):

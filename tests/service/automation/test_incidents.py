@@ -320,3 +320,19 @@ def test_a_failed_trial_keeps_the_storm_held(store: Store, clock: FrozenClock) -
     assert here.lease() == []
     here.wait(minutes=11)
     assert len(here.lease()) == 1
+
+
+def test_one_job_that_fails_four_times_is_one_job_of_an_incident(here: World) -> None:
+    here.tell(*outage(0, 8))
+    for minutes in range(1, 4):
+        [again] = outage(0, 1, at=here.clock.at + timedelta(minutes=minutes))
+        again["started_at"] = (here.clock.at + timedelta(minutes=minutes - 1)).isoformat()
+        here.tell(again)
+    [other] = outage(50, 1, at=here.clock.at + timedelta(minutes=5))
+    here.tell({**other, "resubmit_of": "1", "user": "user1"})
+    with here.store.reading() as reading:
+        [opened] = reading.incidents.opened()
+        found = reading.incidents.get(opened.id)
+    assert (found.counts.attempts, found.counts.jobs, found.counts.lineages) == (12, 9, 8)
+    assert opened.jobs == found.incident.jobs == 9
+    assert len(found.jobs) == 12

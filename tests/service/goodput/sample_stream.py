@@ -15,8 +15,8 @@ from tests.service.sample_rows import job, put, succeeded
 BERLIN = ZoneInfo("Europe/Berlin")
 WEEK = weeks.parse("2026-W43")
 FIRST, LAST = datetime(2026, 10, 18, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC)  # 169 hours
-HARDWARE = {"side": "hardware", "cause": "HW.GPU.2"}
-SYSTEM = {"side": "system", "cause": "SYS.5", "platform_symptom": "hang"}
+HARDWARE: dict[str, object] = {"side": "hardware", "cause": "HW.GPU.2"}
+SYSTEM: dict[str, object] = {"side": "system", "cause": "SYS.5", "platform_symptom": "hang"}
 DELAY = timedelta(seconds=90)  # from the end of an attempt to its verdict
 
 
