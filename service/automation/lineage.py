@@ -10,6 +10,7 @@ from service.automation.job_ends import DiagnosedAttempt
 from service.contracts.event import JobCompletion
 from service.contracts.resubmission import Outcome
 from service.db.session import UnitOfWork
+from service.jobs.same_job import runs_of_job
 from service.recommend.facts import Lineage, PastResubmit
 from service.requests.records import LineageMember, PastAttempt, StoredRequest
 from service.requests.repository.leases import LINEAGE_LABEL
@@ -109,7 +110,11 @@ def histories(
     in_batch = Counter(assignment.by_attempt[one.attempt_id].lineage for one in attempts)
     for one in sorted(attempts, key=lambda attempt: (attempt.event.ended_at, attempt.attempt_id)):
         key = assignment.by_attempt[one.attempt_id].lineage
-        others = [other for other in past.get(key, []) if one.failure_id not in {other.id, other.failure_id}]
+        others = [
+            other
+            for other in _of_same_job(past.get(key, []), one)
+            if one.failure_id not in {other.id, other.failure_id}
+        ]
         before = [other for other in others if other.ended_at <= one.event.ended_at]
         if len(before) != len(others):
             found.superseded.add(one.attempt_id)
@@ -117,6 +122,14 @@ def histories(
         if in_batch[key] > 1:  # this batch contains another end of the same lineage
             past[key] = [*others, _as_past(one)]
     return found
+
+
+def _of_same_job(past: Sequence[PastAttempt], current: DiagnosedAttempt) -> list[PastAttempt]:
+    """The attempts without those of another job to which the cluster gave the same id."""
+    own = _as_past(current)
+    here = [other for other in past if other.job_id == own.job_id and other.id != own.id]
+    kept = {run.id for run in runs_of_job([*here, own], own)}
+    return [other for other in past if other.job_id != own.job_id or other.id in kept]
 
 
 def _past_attempts(
@@ -221,6 +234,11 @@ def _as_past(attempt: DiagnosedAttempt) -> PastAttempt:
         fingerprint=attempt.verdict.fingerprint,
         step=step_of(attempt),
         checkpoint=checkpoint_of(attempt),
+        user=event.user,
+        name=event.name,
+        pod=event.pod,
+        attempt=event.attempt,
+        submitted_at=event.submitted_at,
     )
 
 

@@ -95,7 +95,8 @@ class FailureDetail:
     """All that is stored of one failure.
 
     `verdict` is the current verdict/1 (None where retention removed its body); `versions` are newest first;
-    `logs` one entry an attempt that was diagnosed, oldest first; `attempts` every attempt of the job, oldest first.
+    `logs` one entry an attempt that was diagnosed, oldest first; `attempts` every attempt of the job, oldest first
+    (service.jobs.same_job: not those of another job with the same id).
     """
 
     row: FailureRow

@@ -227,6 +227,11 @@ class PastAttempt:
     fingerprint: str | None = None
     step: int | None = None
     checkpoint: str | None = None
+    user: str | None = None
+    name: str | None = None
+    pod: str | None = None
+    attempt: int | None = None
+    submitted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,7 @@ def test_a_rank_in_front_of_each_line_does_not_matter() -> None:
     [
         "KeyError: 'weight_decay'\n",
         TRACEBACK.replace("/home/ana/vit", "/usr/lib/python3/dist-packages/x"),
-        TRACEBACK.replace(
-            TRACEBACK.replace("KeyError:", "Traceback (most recent call last):\nKeyError:"),
-        ),
+        TRACEBACK.replace("KeyError:", "Traceback (most recent call last):\nKeyError:"),
     ],
 )
 def test_without_a_frame_of_its_own_nothing_is_named(text: str) -> None:

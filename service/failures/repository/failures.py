@@ -28,6 +28,7 @@ from service.groups.tables import group_deltas
 from service.jobs.records import CountedAs
 from service.jobs.repository.jobs import JobReader
 from service.jobs.repository.row_mapping import nodes_of
+from service.jobs.same_job import runs_of_job
 from service.jobs.tables import jobs
 from service.nodes.repository import work_queue
 from service.sql import bulk
@@ -81,7 +82,10 @@ class FailureReader:
         )
         current = next((found.body for found in versions if found.version == row.version), None)
         attempts = JobReader(self._connection).attempts(row.cluster, row.job_id)
-        return FailureDetail(row, current, versions, attempt_logs, attempts)
+        own = next((attempt for attempt in attempts if attempt.id == row.id), None)
+        return FailureDetail(
+            row, current, versions, attempt_logs, attempts if own is None else runs_of_job(attempts, own)
+        )
 
     def rows(self, failure_ids: Sequence[int]) -> dict[int, FailureRow]:
         """The list rows of the failures that are stored, by id."""

@@ -9,9 +9,34 @@ from sqlalchemy import ColumnElement, Connection, Row, select
 from service.failures.records import FailureRow
 from service.failures.tables import failures
 from service.jobs.repository.row_mapping import nodes_of
+from service.jobs.same_job import same_job
 from service.jobs.tables import jobs
 
 NEAR = 200  # failures that are examined, newest first
+
+
+_NAMES = {
+    "user": "user_name",
+    "name": "name",
+    "pod": "pod",
+    "attempt": "attempt",
+    "submitted_at": "submitted_at",
+    "started_at": "started_at",
+}
+_IDENTITY = tuple(_NAMES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The facts that identify the job of an attempt."""
+
+    user: str | None
+    name: str | None
+    pod: str | None
+    attempt: int | None
+    submitted_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +90,7 @@ def _latest(connection: Connection, same: ColumnElement[bool], excluded_id: int)
         .subquery("near")
     )
     good = jobs.alias("good")
-    return connection.execute(
+    found = connection.execute(
         select(
             failures.c.id,
             failures.c.headline,
@@ -79,6 +104,8 @@ def _latest(connection: Connection, same: ColumnElement[bool], excluded_id: int)
             good.c.nodes.label("succeeded_on"),
             good.c.gpus.label("succeeded_gpus"),
             good.c.ended_at.label("succeeded_at"),
+            *(jobs.c[name].label(f"failed_{name}") for name in _IDENTITY),
+            *(good.c[name].label(f"succeeded_{name}") for name in _IDENTITY),
         )
         .select_from(near)
         .join(failures, failures.c.id == near.c.id)
@@ -92,5 +119,12 @@ def _latest(connection: Connection, same: ColumnElement[bool], excluded_id: int)
         )
         .where(failures.c.id != excluded_id)
         .order_by(failures.c.ended_at.desc(), failures.c.id.desc())
-        .limit(1)
-    ).first()
+        .limit(NEAR)
+    )
+    return next((row for row in found if same_job(_run(row, "failed"), _run(row, "succeeded"))), None)
+
+
+def _run(row: Row[*tuple[Any, ...]], which: str) -> _Run:
+    facts = row._mapping  # noqa: SLF001 - SQLAlchemy's public name for a row as a mapping
+    ended_at = row.ended_at if which == "failed" else row.succeeded_at
+    return _Run(**{name: facts[f"{which}_{column}"] for name, column in _NAMES.items()}, ended_at=ended_at)

@@ -77,6 +77,7 @@ class LineageReader:
             *(jobs.c.id, jobs.c.job_id, jobs.c.status, jobs.c.started_at, jobs.c.ended_at, jobs.c.gpus),
             *(failures.c.id.label("failure"), failures.c.side, failures.c.fingerprint),
             *(advices.c.step, advices.c.facts),
+            *(jobs.c.user_name, jobs.c.name, jobs.c.pod, jobs.c.attempt, jobs.c.submitted_at),
         )
         of_verdict = and_(advices.c.failure_id == failures.c.id, advices.c.version == failures.c.version)
         for cluster, ids in _by_cluster(wanted):
@@ -103,6 +104,11 @@ class LineageReader:
                         fingerprint=row.fingerprint,
                         step=row.step,
                         checkpoint=None if row.facts is None else unpack(row.facts).get("checkpoint", {}).get("uri"),
+                        user=row.user_name,
+                        name=row.name,
+                        pod=row.pod,
+                        attempt=row.attempt,
+                        submitted_at=row.submitted_at,
                     )
                     for row in rows
                 )

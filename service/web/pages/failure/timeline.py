@@ -1,5 +1,6 @@
 """Timeline of ranks, node events and the scheduler, as a chart and a table."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,9 @@ NODE_EVENTS = 12
 LAST_LINES = 60  # last lines of a stream searched for a time stamp
 _HALF_HOUR = timedelta(minutes=30)
 _SLACK = timedelta(minutes=10)
+_WIDEST_SHIFT = timedelta(hours=26)  # between two time zones: from UTC-12 to UTC+14
+_YEAR = re.compile(r"(20\d\d)[-/]\d\d[-/]\d\d[T _]\d\d:\d\d")
+_YEAR_RANGE = 120  # characters of a line that may hold its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,12 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
     row = detail.row
     found: list[tuple[datetime, str, str, str | None]] = []
     for line in (detail.verdict or {}).get("evidence") or ():
-        at = _in_year(time_of(str(line.get("text") or "")), row.ended_at)
+        at = _time(str(line.get("text") or ""), row.ended_at)
         if at is not None and line.get("stream") not in {"node", "scheduler"}:
             found.append((at, _lane(line.get("rank"), line.get("stream")), str(line["text"])[:200], line.get("role")))
     for stream in streams[:MOST_LANES]:
         for text in reversed(stream.text.rstrip("\n").split("\n")[-LAST_LINES:]):
-            at = _in_year(time_of(text), row.ended_at)
+            at = _time(text, row.ended_at)
             if at is not None:
                 found.append((at, _lane(stream.rank, stream.stream), f"last line: {text[:160]}", None))
                 break
@@ -99,6 +103,8 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
     shift = timedelta()
     if not begin <= last <= row.ended_at + _SLACK:
         shift = round((row.ended_at - last) / _HALF_HOUR) * _HALF_HOUR
+        if abs(shift) > _WIDEST_SHIFT:  # the log shows another day's clock: its times are not comparable
+            return [], 0.0
         if not begin <= last + shift <= row.ended_at + _SLACK:
             return [], 0.0
     marks = [Mark(at + shift, lane, what, role) for at, lane, what, role in found]
@@ -108,8 +114,8 @@ def _of_logs(detail: FailureDetail, streams: Sequence[LogStream]) -> tuple[list[
 def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
     """Lay out the chart around the failure; much earlier events are placed at its left edge."""
     close = [mark.at for mark in marks if mark.role is not None or mark.lane.startswith("node ")]
-    last = max(end, marks[-1].at)
-    first = min(close, default=marks[0].at)
+    last = end
+    first = min(min(close, default=marks[0].at), end)
     span = max(last - first, timedelta(seconds=20))
     begin = first - span * 0.2
     lanes: dict[str, float] = {}
@@ -121,7 +127,7 @@ def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
     whole = (last - begin) / timedelta(seconds=1)
     placed = []
     for mark in marks:
-        share = (mark.at - begin) / timedelta(seconds=1) / whole
+        share = min(1.0, (mark.at - begin) / timedelta(seconds=1) / whole)
         placed.append(
             Mark(
                 mark.at,
@@ -138,6 +144,13 @@ def _drawn(marks: Sequence[Mark], end: datetime, hours: float) -> Timeline:
 
 def _lane(rank: int | None, stream: str | None) -> str:
     return f"rank {rank}" if rank is not None else str(stream or "log")[:24]
+
+
+def _time(text: str, ended: datetime) -> datetime | None:
+    """The time of a log line; None if it has none, or names a year in which the job did not run."""
+    named = _YEAR.search(text, 0, _YEAR_RANGE)
+    at = _in_year(time_of(text), ended)
+    return None if at is not None and named is not None and int(named[1]) != at.year else at
 
 
 def _in_year(seconds: float | None, ended: datetime) -> datetime | None:

@@ -1,0 +1,110 @@
+"""The page of one failure: links, advice and time line agree with the failure."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+from fastapi.testclient import TestClient
+
+from classifiers.contracts import JobFacts
+from service.feedback.corrected_verdict import corrected
+from service.feedback.records import Labels
+from service.recommend.wording import MitigationWording
+from tests.service.web.world import GUESS, HARDWARE, NOW, event, lines, log
+
+EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
+XID = "NVRM: Xid (PCI:0000:b3:00): 79, GPU has fallen off the bus."
+
+
+def page_of(client: TestClient, *events: dict[str, object]) -> str:
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == len(events)
+    failure_id = client.get("/api/v1/failures").json()["items"][0]["id"]
+    return client.get(f"/failures/{failure_id}").text
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+def test_the_link_to_the_first_line_is_there_only_if_the_page_shows_that_line(client: TestClient) -> None:
+    shown = page_of(client, event("1", logs=[log(f"fine\n{XID}", 1)]))
+    assert 'href="#first"' in shown
+    assert 'id="first"' in shown
+    text = page_of(client, event("2", logs=[], ended_at=(NOW - timedelta(minutes=1)).isoformat()))
+    assert 'href="#first"' not in text
+
+
+def test_the_advice_leaves_when_a_person_holds_the_job(client: TestClient) -> None:
+    shown = page_of(client, event("1", logs=[log(f"fine\n{XID}", 1)]))
+    assert '<div class="do">' in shown
+    failure_id = client.get("/api/v1/failures").json()["items"][0]["id"]
+    token = re.search(r'name="form_token" value="([^"]+)"', shown)
+    assert token is not None
+    held = client.post(
+        f"/failures/{failure_id}/hold", data={"form_token": token[1]}, headers={"Origin": "http://127.0.0.1:8080"}
+    )
+    assert held.status_code == 303, held.text
+    after = client.get(f"/failures/{failure_id}").text
+    assert '<div class="do">' not in after
+    assert "Held:" in words(after)
+    mitigations = after.partition("<h2>Possible mitigations</h2>")[2].partition("</section>")[0]
+    assert "Resubmit without" not in words(mitigations)
+    assert "exclude nodes" not in mitigations
+
+
+def times(logs: str, **changes: object) -> dict[str, object]:
+    began, ended = NOW - timedelta(hours=3), NOW - timedelta(minutes=30)
+    return event("1", started_at=began.isoformat(), ended_at=ended.isoformat(), logs=[log(logs, 1)], **changes)
+
+
+def test_the_time_line_ends_with_the_job(client: TestClient) -> None:
+    after = (NOW - timedelta(minutes=25)).isoformat()[:19]
+    shown = page_of(client, times(f"2026-11-20T11:29:00 {XID}\n{after} srun: cleaning up"))
+    axis = shown.partition('class="axis of-timeline"')[2].partition("</p>")[0]
+    assert "2026-11-20 11:30:00 UTC" in axis
+    assert "11:35" not in axis
+
+
+def test_the_time_line_leaves_out_lines_of_another_year(client: TestClient) -> None:
+    shown = page_of(client, times(f"2024-03-17T20:58:16 {XID}\n2024-03-17T20:58:17 srun: done"))
+    table = shown.partition("<h2>Timeline</h2>")[2].partition("</section>")[0]
+    assert "Xid" not in table
+    assert "started" in table
+
+
+def test_a_correction_to_another_side_takes_the_node_and_the_reasons_of_the_model_along() -> None:
+    labels = Labels("user", "USER.1", None, None, "futile")
+    made = corrected(HARDWARE, labels, JobFacts(status="failed"))
+    assert (made.side, made.suspect, made.weighed) == ("user", None, ())
+    same = corrected(HARDWARE, Labels("hardware", "HW.GPU.1", None, None, None), JobFacts(status="failed"))
+    assert (same.suspect, same.weighed) == (HARDWARE.suspect, HARDWARE.weighed)
+
+
+def test_advice_on_a_failure_of_the_user_points_at_the_own_code() -> None:
+    verdict = replace(GUESS, own_frame="pretrain.py:10")
+    assert MitigationWording(verdict, (), EMPTY).mitigation("M2").endswith("Look first at: pretrain.py:10")
+    elsewhere = replace(HARDWARE, own_frame="pretrain.py:10")
+    assert "pretrain.py" not in MitigationWording(elsewhere, ("gpu018",), EMPTY).mitigation("M2")
+
+
+def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
+    """Neither its attempts nor a later success of it belong to the failed job."""
+    began = NOW - timedelta(days=24)
+    old = {"started_at": (began - timedelta(hours=1)).isoformat(), "ended_at": began.isoformat()}
+    again = {"started_at": began.isoformat(), "ended_at": (began + timedelta(hours=1)).isoformat()}
+    events = [
+        event("900240", **old),
+        event("900240", attempt=None, user="hugo", name="other", status="succeeded", logs=[], nodes=["gpu033"]),
+        event("900241", **old),
+        event("900241", attempt=1, status="succeeded", logs=[], **again),
+    ]
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == len(events)
+    found = {row["job_id"]: row["id"] for row in client.get("/api/v1/failures").json()["items"]}
+    reused = client.get(f"/failures/{found['900240']}").text
+    attempts = reused.partition("<h2>This job</h2>")[2].partition("</table>")[0]
+    assert "gpu033" not in attempts
+    assert attempts.count("<tr") == 2
+    assert "900241" in reused.partition("Nearest resolved failure")[2][:400]
+    retried = client.get(f"/failures/{found['900241']}").text
+    assert retried.partition("<h2>This job</h2>")[2].partition("</table>")[0].count("<tr") == 3
+    assert "No similar failure is known whose job succeeded afterwards" in retried
