@@ -8,14 +8,13 @@ from pathlib import Path
 from classifiers import owner_summary, signatures
 from classifiers.contracts import Evidence, RawCase, Verdict
 from classifiers.extraction.evidence_items import ExtractedCase
-from classifiers.extraction.extractor import Extractor
-from classifiers.extraction.scan import Scanner
 from classifiers.fingerprint import fingerprint
 from classifiers.model import artifact
 from classifiers.model.artifact import Model
-from classifiers.model.fusion_input import fusion_input
-from classifiers.model.label_fusion import NONE, FusedLabels, LabelFusion
-from classifiers.model.vectorizer import features
+from classifiers.model.label_fusion import NONE, FusedLabels
+from classifiers.model.packaged_scores import PackagedClassifier
+from classifiers.model.site import SiteLayer
+from classifiers.model.site_verdicts import SiteClassifier
 from classifiers.own_frame import own_frame
 from classifiers.signatures import Catalogue
 from classifiers.suspect_of_job import suspect_of_job
@@ -28,11 +27,22 @@ _SHOWN_FEATURES_WITH_RULE = 5
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The steps to one verdict: extracted evidence, fused labels, the features that support the cause most."""
+    """The steps to one verdict.
+
+    Attributes:
+        extracted: the evidence.
+        labels: the labels, after the site layer.
+        weighed: the features that support the cause most.
+        confidence: probability (0..1) that the side is right.
+        packaged_cause: the cause without the site layer. The fingerprint holds it, so that a group of failures keeps
+            its fingerprint when its label changes.
+    """
 
     extracted: ExtractedCase
     labels: FusedLabels
     weighed: tuple[tuple[str, float], ...]
+    confidence: float
+    packaged_cause: str
 
 
 def rules_version(catalogue: Catalogue) -> str:
@@ -63,13 +73,20 @@ def _shown(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 
 class Diagnoser:
-    """Classifies failures. Holds a model and the catalogue; `model` and `rules` are name and version of each."""
+    """Classifies failures. Holds a model and the catalogue; `model` and `rules` are name and version of each.
 
-    def __init__(self, model: Model, catalogue: Catalogue) -> None:
+    Args:
+        model: the packaged model, or one trained here.
+        catalogue: the signatures.
+        site: what the site's labels change; None or an empty layer changes nothing.
+    """
+
+    def __init__(self, model: Model, catalogue: Catalogue, site: SiteLayer | None = None) -> None:
         self._model = model
-        self._extractor = Extractor(Scanner(catalogue))
-        self._fusion = LabelFusion(model.text.classes, model.fusion, model.retry_by_cause, catalogue)
-        self.model = model.label
+        self._packaged = PackagedClassifier(model, catalogue)
+        in_use = site is not None and not site.is_empty
+        self._site = SiteClassifier(site, self._packaged) if site is not None and in_use else None
+        self.model = f"{model.label} {site.id}" if site is not None and in_use else model.label
         self.rules = rules_version(catalogue)
 
     @classmethod
@@ -92,17 +109,19 @@ class Diagnoser:
         """The steps to the verdict of each case, in order."""
         if not cases:
             return []
-        extracted = [self._extractor.extract(case) for case in cases]
-        text = self._model.text
-        matrix, known = text.matrix([features(one) for one in extracted])
-        inputs = [fusion_input(one) for one in extracted]
-        labels = self._fusion.labels(inputs, text.probabilities(matrix), known.tolist())
-        weighed = text.top_contributions(matrix, "cause", [one.causes[0][0] for one in labels])
-        return [Diagnosis(*one) for one in zip(extracted, labels, weighed, strict=True)]
+        scores = self._packaged.scores(cases)
+        causes = [one.causes[0][0] for one in scores.labels]
+        if self._site is None:
+            labels = list(scores.labels)
+            confidences = [self._model.calibration.confidence(one.confidence_features) for one in labels]
+        else:
+            labels, confidences = self._site.labels(scores)
+        weighed = self._model.text.top_contributions(scores.matrix, "cause", [one.causes[0][0] for one in labels])
+        return [Diagnosis(*one) for one in zip(scores.extracted, labels, weighed, confidences, causes, strict=True)]
 
     def _verdict(self, diagnosis: Diagnosis) -> Verdict:
         labels, case = diagnosis.labels, diagnosis.extracted.case
-        confidence = self._model.calibration.confidence(labels.confidence_features)
+        confidence = diagnosis.confidence
         abstained = confidence < self._model.calibration.threshold
         cause = labels.causes[0][0]
         category = None if labels.category == NONE else labels.category
@@ -123,7 +142,7 @@ class Diagnoser:
             confidence=confidence,
             abstained=abstained,
             retry_outlook=labels.retry,  # type: ignore[arg-type] # one of the four by construction
-            fingerprint=fingerprint(diagnosis.extracted, cause),
+            fingerprint=fingerprint(diagnosis.extracted, diagnosis.packaged_cause),
             explanation=owner_summary.explanation(case, cause, category, abstained=abstained),
             model=self.model,
             rules=self.rules,

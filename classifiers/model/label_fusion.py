@@ -135,7 +135,16 @@ class LabelFusion:
             text: by axis the text model's probabilities, samples × classes.
             known_words: of each case the share of its features that the text model knows.
         """
-        fused = self.probabilities(inputs, text)
+        return self.labels_of(inputs, text, self.probabilities(inputs, text), known_words)
+
+    def labels_of(
+        self,
+        inputs: Sequence[FusionInput],
+        text: Mapping[str, Floats],
+        fused: Mapping[str, Floats],
+        known_words: Sequence[float],
+    ) -> list[FusedLabels]:
+        """The labels that follow from fused probabilities; the arguments are those of `labels`."""
         sides = [self.classes["side"][column] for column in fused["side"].argmax(axis=1)]
         causes = self._causes(fused["cause"], sides)
         categories = self._categories(fused["category"], sides)

@@ -1,0 +1,252 @@
+"""The site layer: what a site's labels change in the verdicts of the packaged model, which stays as it is.
+
+The layer holds three parts, each of which does nothing where it rests on no label:
+
+- corrections: side and cause scores of failures that resemble labelled ones, a kernel logistic regression with the
+  packaged scores as offset (fitted by `site_fitting`)
+- memory: a recurrence of a labelled failure takes the label of its group (`site_memory`)
+- calibration: a straight line over the log odds of the confidence, fitted on audited failures only
+
+The file is JSON with sorted keys. Its id is a digest of its content.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from classifiers.model.linear_model import Floats, softmax
+from classifiers.model.site_memory import Memory, MemoryEntry
+
+FORMAT: Final = "faultline-site/1"
+CORRECTED_AXES: Final = ("side", "cause")
+# Judgement: share of an even distribution that is mixed into the packaged scores before they are corrected, so that a
+# confident mistake can be corrected by a few labels. Confidence keeps the packaged scores.
+SMOOTHING: Final = 0.02
+# Held-out families: power of the cosine of two failures' features; above 1 a label acts on near failures only.
+KERNEL_POWER: Final = 2
+_LARGEST_FILE: Final = 64 * 1024 * 1024
+_LOG_ODDS_LIMIT: Final = 12.0
+
+
+class SiteLayerError(ValueError):
+    """A site layer is foreign or altered; the text says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportCase:
+    """A labelled failure that corrections rest on.
+
+    Attributes:
+        case: the id of the labelled case.
+        features: its features, scaled to length one.
+        weights: by axis and class, how far the failure moves the scores of failures like it.
+    """
+
+    case: str
+    features: Mapping[str, float]
+    weights: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCalibration:
+    """Confidence on audited failures: log odds × `slope` + `intercept`; `cases` audited failures support it."""
+
+    slope: float = 1.0
+    intercept: float = 0.0
+    cases: int = 0
+
+    def confidence(self, packaged: float) -> float:
+        """The recalibrated confidence; unchanged without audited failures."""
+        if not self.cases:
+            return packaged
+        return sigmoid(self.slope * log_odds(packaged) + self.intercept)
+
+
+@dataclass(frozen=True)
+class SiteLayer:
+    """What a site has learned from its labels.
+
+    Attributes:
+        support: labelled failures with their weights.
+        bias: by axis and class a shift of the scores, from audited failures only.
+        memory: labelled groups.
+        memory_confidence: confidence of a verdict that takes the label of a group.
+        calibration: the confidence of other verdicts.
+        about: what the layer rests on: labels, labellers, data digest, base model, parents, fitted constants.
+    """
+
+    support: tuple[SupportCase, ...] = ()
+    bias: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+    memory_confidence: float = 0.0
+    calibration: SiteCalibration = SiteCalibration()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    _columns: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    _matrix: Any = field(default=None, repr=False, compare=False)
+    _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = sorted({name for case in self.support for name in case.features})
+        object.__setattr__(self, "_columns", {name: column for column, name in enumerate(names)})
+        object.__setattr__(self, "_matrix", unit_rows([one.features for one in self.support], self._columns)[0])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the layer rests on no label, so that it changes nothing."""
+        return not self.support and not self.bias and not self.memory.entries and not self.calibration.cases
+
+    @property
+    def id(self) -> str:
+        """`site-` and twelve hexadecimal digits, a digest of the content."""
+        return "site-" + hashlib.sha256(self.text().encode()).hexdigest()[:12]
+
+    def corrected(self, axis: str, classes: Sequence[str], shares: Floats, similar: Floats) -> Floats:
+        """Corrected probabilities of an axis.
+
+        Args:
+            axis: side or cause.
+            classes: the classes of the columns.
+            shares: the packaged probabilities, samples × classes.
+            similar: similarity of each sample to each support case, samples × support cases.
+        """
+        bias = np.array([self.bias.get(axis, {}).get(code, 0.0) for code in classes])
+        scores = np.log(smoothed(shares)) + bias
+        if len(self.support):
+            scores = scores + similar @ self._weights_of(axis, classes)
+        probabilities: Floats = softmax(scores).astype(np.float32)
+        return probabilities
+
+    def _weights_of(self, axis: str, classes: Sequence[str]) -> Any:
+        """The weights of the support cases, support cases × classes."""
+        if axis not in self._weights:
+            self._weights[axis] = np.array(
+                [[one.weights.get(axis, {}).get(code, 0.0) for code in classes] for one in self.support]
+            )
+        return self._weights[axis]
+
+    def similarities(self, rows: Sequence[Mapping[str, float]]) -> Floats:
+        """Similarity (0..1) of failures, by their features, to each support case: samples × support cases."""
+        if not self.support:
+            return np.zeros((len(rows), 0), np.float32)
+        matrix, lengths = unit_rows(rows, self._columns)
+        cosines = np.asarray((matrix @ self._matrix.T).todense()) / np.maximum(lengths, 1e-9)[:, np.newaxis]
+        similar: Floats = np.clip(cosines, 0.0, 1.0) ** KERNEL_POWER
+        return similar
+
+    def text(self) -> str:
+        """The layer as JSON."""
+        body = {
+            "format": FORMAT,
+            "about": dict(self.about),
+            "corrections": {"bias": _plain(self.bias), "support": [_plain(asdict(one)) for one in self.support]},
+            "memory": {
+                "confidence": round(self.memory_confidence, 4),
+                "entries": [_plain(asdict(one)) for one in self.memory.entries],
+            },
+            "calibration": _plain(asdict(self.calibration)),
+        }
+        return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def parse(text: str) -> SiteLayer:
+    """A layer of its JSON text.
+
+    Raises:
+        SiteLayerError: it is not a layer of this format.
+    """
+    try:
+        body = json.loads(text)
+        if body["format"] != FORMAT:
+            raise SiteLayerError(f"expected {FORMAT}, got {str(body['format'])[:40]}")
+        entries = (
+            MemoryEntry(
+                tuple(one["fingerprints"]), tuple(one["lines"]), one["labels"], int(one["people"]), tuple(one["cases"])
+            )
+            for one in body["memory"]["entries"]
+        )
+        return SiteLayer(
+            support=tuple(
+                SupportCase(one["case"], one["features"], one["weights"]) for one in body["corrections"]["support"]
+            ),
+            bias=body["corrections"]["bias"],
+            memory=Memory(tuple(entries)),
+            memory_confidence=float(body["memory"]["confidence"]),
+            calibration=SiteCalibration(**body["calibration"]),
+            about=body["about"],
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, SiteLayerError):
+            raise
+        raise SiteLayerError(f"not a site layer ({type(error).__name__}: {str(error)[:100]})") from error
+
+
+def load(file: Path) -> SiteLayer:
+    """A layer from its file.
+
+    Raises:
+        SiteLayerError: the file can't be read, or holds no layer.
+    """
+    try:
+        if file.stat().st_size > _LARGEST_FILE:
+            raise SiteLayerError(f"{file}: expected at most {_LARGEST_FILE} bytes")
+        return parse(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SiteLayerError(f"{file}: {error}") from error
+    except SiteLayerError as error:
+        raise SiteLayerError(f"{file}: {error}") from error
+
+
+def unit_rows(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> tuple[Any, Any]:
+    """Rows as a sparse matrix over known columns, and the Euclidean length of each whole row."""
+    pointers, indices, data = [0], [], []
+    lengths = np.zeros(len(rows))
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            column = columns.get(name)
+            if column is not None:
+                indices.append(column)
+                data.append(value)
+        lengths[number] = math.sqrt(sum(value * value for name, value in row.items() if is_similarity_feature(name)))
+        pointers.append(len(indices))
+    arrays = (np.asarray(data, np.float32), np.asarray(indices, np.int32), np.asarray(pointers))
+    return csr_matrix(arrays, shape=(len(rows), len(columns))), lengths
+
+
+def is_similarity_feature(name: str) -> bool:
+    """Whether a feature counts for the similarity of two failures; those of all failures do not."""
+    return name != "bias" and not name.startswith(("g:", "g1:", "g2:"))
+
+
+def smoothed(shares: Floats) -> Any:
+    """Probabilities with a share of an even distribution, in double precision."""
+    return (1 - SMOOTHING) * shares.astype(np.float64) + SMOOTHING / shares.shape[1]
+
+
+def log_odds(share: float) -> float:
+    """Logarithm of the odds, limited."""
+    if share <= 0.0:
+        return -_LOG_ODDS_LIMIT
+    if share >= 1.0:
+        return _LOG_ODDS_LIMIT
+    return max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(share / (1 - share))))
+
+
+def sigmoid(score: float) -> float:
+    """The share with these log odds."""
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON data, with numbers of five digits."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value

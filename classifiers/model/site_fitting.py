@@ -1,0 +1,309 @@
+"""Fits a site layer on labels. Reproducible: the same model, labels and time give the same layer.
+
+Corrections are a kernel logistic regression with the packaged scores as offset. Its L2 penalty, a Gaussian prior around
+"no correction", is chosen by cross-validation over groups with the one-standard-error rule (Breiman et al. 1984; Hastie
+et al. 2009, section 7.10): of the penalties that are as good as the best one, the strongest; no correction at all where
+none is better than the packaged scores. A group of failures counts once, however many of them are labelled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.fingerprint import fingerprint
+from classifiers.model import site_calibration, site_labels
+from classifiers.model.artifact import Model
+from classifiers.model.linear_model import softmax
+from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
+from classifiers.model.site import (
+    CORRECTED_AXES,
+    KERNEL_POWER,
+    SiteLayer,
+    SupportCase,
+    is_similarity_feature,
+    smoothed,
+    unit_rows,
+)
+from classifiers.model.site_labels import LabelledGroup
+from classifiers.model.site_memory import Memory, keys_of
+from classifiers.model.site_verdicts import SiteClassifier
+from classifiers.signatures import Catalogue
+
+# Judgement: penalties that are tried; relative to the loss of one group.
+PENALTIES: Final = (0.3, 1.0, 3.0, 10.0)
+FOLDS: Final = 5
+# Judgement: fewer groups than this are remembered, but correct no scores of other failures.
+LEAST_GROUPS: Final = 20
+# Judgement: the newest groups that corrections rest on. More would make verdicts slower.
+MOST_GROUPS: Final = 1_000
+# Judgement: features of a support case that are stored, the strongest first.
+STORED_FEATURES: Final = 60
+# Judgement: standard errors of the difference to the best penalty within which a stronger one is as good.
+STANDARD_ERRORS: Final = 0.5
+# Judgement: groups of one class, or a share of them, that a correction may lose under cross-fitting.
+LOST_GROUPS: Final = 2
+LOST_SHARE: Final = 0.02
+# Judgement: a labelled failure whose label is less likely than this under cross-fitting is reviewed.
+REVIEWED_BELOW: Final = 0.05
+_CASES_AT_ONCE: Final = 500
+_RIDGE: Final = 1e-6  # numerical
+_MOST_STEPS: Final = 60
+
+
+@dataclass(slots=True)
+class SiteFit:
+    """A fitted layer, and what a person should know of its labels.
+
+    Attributes:
+        layer: the layer.
+        penalties: by axis the chosen penalty, None where the packaged scores stay.
+        conflicts: ids of labelled cases whose group has contradicting labels; they are left out.
+        doubtful: ids of labelled cases whose label is unlikely under cross-fitting, the least likely first.
+    """
+
+    layer: SiteLayer
+    penalties: dict[str, float | None] = field(default_factory=dict)
+    conflicts: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
+
+
+def fit(
+    model: Model,
+    catalogue: Catalogue,
+    cases: Sequence[LabelledCase],
+    *,
+    now: datetime,
+    parents: Sequence[str] = (),
+) -> SiteFit:
+    """A site layer of labelled cases.
+
+    Args:
+        model: the packaged model, which stays as it is.
+        catalogue: the signatures.
+        cases: the labels; cases of the golden set are left out.
+        now: time of creation.
+        parents: ids of the layers before it.
+    """
+    used = [one for one in cases if not one.provenance.get("golden")]
+    packaged = PackagedClassifier(model, catalogue)
+    labelled = _scored(packaged, used)
+    groups, conflicts = site_labels.groups_of(labelled)
+    about: dict[str, Any] = {
+        "created": now.isoformat(timespec="seconds"),
+        "base": str(model.about.get("seal", ""))[:12] or model.label,
+        "parents": list(parents),
+        "data": labelled_cases.digest(used),
+        "labels": len(used),
+        "groups": len(groups),
+        "left_out": sorted(conflicts),
+        "labellers": site_labels.labellers(used),
+    }
+    if not used:
+        return SiteFit(SiteLayer(about=about))
+    memory = Memory(tuple(site_labels.entry_of(one) for one in groups))
+    fitted = _Corrections(packaged, groups[-MOST_GROUPS:])
+    calibration = site_calibration.fit(_cross_fitted_confidences(packaged, fitted))
+    about["penalties"] = dict(fitted.penalties)
+    about["audited"] = calibration.cases
+    layer = SiteLayer(fitted.support(), {}, memory, site_labels.agreement(groups), calibration, about)
+    return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), fitted.doubtful())
+
+
+def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list[site_labels.ScoredLabel]:
+    found = []
+    for start in range(0, len(cases), _CASES_AT_ONCE):
+        part = cases[start : start + _CASES_AT_ONCE]
+        scores = packaged.scores([case.raw for case in part])
+        for number, case in enumerate(part):
+            labels = scores.labels[number]
+            keys = keys_of(scores.extracted[number], fingerprint(scores.extracted[number], labels.causes[0][0]))
+            found.append(site_labels.ScoredLabel(case, keys, row_of(scores, number)))
+    return found
+
+
+def row_of(scores: PackagedScores, number: int) -> PackagedScores:
+    """The scores of one case of a batch."""
+    one = slice(number, number + 1)
+    return PackagedScores(
+        scores.extracted[one],
+        scores.rows[one],
+        scores.matrix[one],
+        scores.known[one],
+        scores.inputs[one],
+        {axis: shares[one] for axis, shares in scores.text.items()},
+        {axis: shares[one] for axis, shares in scores.fused.items()},
+        scores.labels[one],
+    )
+
+
+class _Corrections:
+    """Fitted corrections of one set of groups, by axis, with their cross-fitted versions."""
+
+    def __init__(self, packaged: PackagedClassifier, groups: Sequence[LabelledGroup]) -> None:
+        self.groups = groups
+        self.penalties: dict[str, float | None] = {}
+        self.folds = site_labels.folds_of(groups, FOLDS)
+        self._weights: dict[str, Any] = {}
+        self._held_out: dict[str, Any] = {}
+        self._losses: dict[str, Any] = {}
+        self._classes = packaged.fusion.classes
+        self._features = [_strongest(one.representative.scores.rows[0]) for one in groups]
+        names = sorted({name for row in self._features for name in row})
+        matrix, _ = unit_rows(self._features, {name: column for column, name in enumerate(names)})
+        self.kernel = np.clip(np.asarray((matrix @ matrix.T).todense(), np.float64), 0.0, 1.0) ** KERNEL_POWER
+        for axis in CORRECTED_AXES:
+            self._fit(axis)
+
+    def _fit(self, axis: str) -> None:
+        self.penalties[axis] = None
+        rows = [number for number, one in enumerate(self.groups) if one.labels.get(axis) in self._classes[axis]]
+        if len(rows) < LEAST_GROUPS:
+            return
+        classes = self._classes[axis]
+        shares = np.vstack([self.groups[row].representative.scores.fused[axis] for row in rows])
+        offsets = np.log(smoothed(shares))
+        targets = np.array([[code == self.groups[row].labels[axis] for code in classes] for row in rows], float)
+        kernel, folds = self.kernel[np.ix_(rows, rows)], self.folds[rows]
+        packaged = -np.log((np.exp(offsets) * targets).sum(axis=1))
+        tried = {one: _cross_fitted(kernel, offsets, targets, folds, one) for one in PENALTIES}
+        losses = {
+            one: -np.log(np.maximum((softmax(offsets + moved) * targets).sum(axis=1), 1e-9))
+            for one, moved in tried.items()
+            if _keeps_classes(offsets, moved, targets)
+        }
+        penalty = _chosen(losses, packaged)
+        self._losses[axis] = (rows, packaged if penalty is None else losses[penalty])
+        if penalty is None:
+            return
+        self.penalties[axis] = penalty
+        weights = np.zeros((len(self.groups), len(classes)))
+        weights[rows] = fit_weights(kernel, offsets, targets, penalty)
+        self._weights[axis] = weights
+        self._held_out[axis] = self._out_of_fold(axis, rows, offsets, targets, penalty)
+
+    def _out_of_fold(self, axis: str, rows: Sequence[int], offsets: Any, targets: Any, penalty: float) -> Any:
+        """By fold the weights that were fitted without it, groups × classes."""
+        places, folds = np.array(rows), self.folds[rows]
+        found = {}
+        for fold in range(FOLDS):
+            inside = np.flatnonzero(folds != fold)
+            weights = np.zeros((len(self.groups), len(self._classes[axis])))
+            chosen = places[inside]
+            weights[chosen] = fit_weights(
+                self.kernel[np.ix_(chosen, chosen)], offsets[inside], targets[inside], penalty
+            )
+            found[fold] = weights
+        return found
+
+    def support(self, fold: int | None = None) -> tuple[SupportCase, ...]:
+        """The labelled failures with their weights; with a fold, those that were fitted without it."""
+        by_axis = self._weights if fold is None else {axis: one[fold] for axis, one in self._held_out.items()}
+        if not by_axis:
+            return ()
+        return tuple(
+            SupportCase(
+                group.representative.case.id,
+                self._features[number],
+                {
+                    axis: {
+                        code: float(value)
+                        for code, value in zip(self._classes[axis], weights[number], strict=True)
+                        if abs(value) >= 1e-4  # noqa: PLR2004 - not felt in any score
+                    }
+                    for axis, weights in by_axis.items()
+                },
+            )
+            for number, group in enumerate(self.groups)
+        )
+
+    def doubtful(self) -> tuple[str, ...]:
+        """Ids of the labelled cases whose label is unlikely under cross-fitting, the least likely first."""
+        found: dict[str, float] = {}
+        for rows, losses in self._losses.values():
+            for row, loss in zip(rows, losses, strict=True):
+                if loss > -np.log(REVIEWED_BELOW):
+                    for one in self.groups[row].members:
+                        found[one.case.id] = max(found.get(one.case.id, 0.0), float(loss))
+        return tuple(sorted(found, key=lambda name: (-found[name], name)))
+
+
+def _strongest(row: Mapping[str, float]) -> dict[str, float]:
+    """The strongest features of a failure, scaled so that all its features together have length one."""
+    kept = {name: value for name, value in row.items() if is_similarity_feature(name)}
+    length = sum(value * value for value in kept.values()) ** 0.5 or 1.0
+    names = sorted(kept, key=lambda name: (-abs(kept[name]), name))[:STORED_FEATURES]
+    return {name: float(f"{kept[name] / length:.5g}") for name in sorted(names)}
+
+
+def _cross_fitted(kernel: Any, offsets: Any, targets: Any, folds: Any, penalty: float) -> Any:
+    """How far groups are moved by weights that were fitted without their fold, groups × classes."""
+    moved = np.zeros_like(offsets)
+    for fold in range(FOLDS):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        if len(inside) and len(outside):
+            weights = fit_weights(kernel[np.ix_(inside, inside)], offsets[inside], targets[inside], penalty)
+            moved[outside] = kernel[np.ix_(outside, inside)] @ weights
+    return moved
+
+
+def _keeps_classes(offsets: Any, moved: Any, targets: Any) -> bool:
+    """Whether more groups are right after a correction than before, and no class loses more than a few."""
+    true = targets.argmax(axis=1)
+    before, after = offsets.argmax(axis=1) == true, (offsets + moved).argmax(axis=1) == true
+    lost = np.bincount(true, weights=before.astype(float) - after, minlength=targets.shape[1])
+    allowed = np.maximum(LOST_GROUPS, LOST_SHARE * targets.sum(axis=0))
+    return bool(after.sum() > before.sum() and (lost <= allowed).all())
+
+
+def _chosen(losses: Mapping[float, Any], packaged: Any) -> float | None:
+    """The strongest penalty that is as good as the best one and better than the packaged scores; None if none is."""
+    if not losses:
+        return None
+    best = min(losses, key=lambda one: float(losses[one].mean()))
+    for penalty in sorted(losses, reverse=True):
+        behind = losses[penalty] - losses[best]
+        gained = packaged - losses[penalty]
+        as_good = behind.mean() <= STANDARD_ERRORS * behind.std() / len(behind) ** 0.5
+        if as_good and gained.mean() > gained.std() / len(gained) ** 0.5:
+            return penalty
+    return None
+
+
+def fit_weights(kernel: Any, offsets: Any, targets: Any, penalty: float) -> Any:
+    """Weights (groups × classes) of a kernel logistic regression with offsets, by L-BFGS.
+
+    Minimises the log loss plus penalty / 2 × the squared norm of the correction in the kernel's space.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415 - for fitting only; it would double the time of a start
+
+    shape = offsets.shape
+    root = np.linalg.cholesky(kernel + _RIDGE * np.eye(len(kernel)))  # in these coordinates the penalty is a sphere
+
+    def objective(flat: Any) -> tuple[float, Any]:
+        place = flat.reshape(shape)
+        shares = softmax(offsets + root @ place)
+        loss = -float(np.log(np.maximum((shares * targets).sum(axis=1), 1e-12)).sum())
+        gradient = root.T @ (shares - targets) + penalty * place
+        return loss + penalty / 2 * float((place * place).sum()), gradient.ravel()
+
+    options = {"maxiter": _MOST_STEPS, "ftol": 1e-7}
+    found = minimize(objective, np.zeros(offsets.size), jac=True, method="L-BFGS-B", options=options)
+    return (targets - softmax(offsets + root @ found.x.reshape(shape))) / penalty
+
+
+def _cross_fitted_confidences(packaged: PackagedClassifier, fitted: _Corrections) -> list[tuple[float, bool]]:
+    """Confidence of randomly sampled failures by corrections that have not seen them, and whether the side is right."""
+    points = []
+    for fold in range(FOLDS):
+        site = SiteClassifier(SiteLayer(support=fitted.support(fold)), packaged)
+        for group, own in zip(fitted.groups, fitted.folds, strict=True):
+            for one in group.members if own == fold else ():
+                if site_labels.is_random_sample(one.case):
+                    [labels], [confidence] = site.before_calibration(one.scores)
+                    points.append((confidence, labels.side in one.case.labels.allowed["side"]))
+    return points

@@ -1,0 +1,137 @@
+"""Labels of a site as groups of failures: which labels agree, who gave them, and which are a random sample."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+from classifiers import taxonomy
+from classifiers.data.labelled_cases import AXES, LabelledCase
+from classifiers.model.packaged_scores import PackagedScores
+from classifiers.model.site_memory import FailureKeys, MemoryEntry
+
+# Judgement: share of the labels of a group that must agree, or none of them counts.
+AGREEING_SHARE: Final = 2 / 3
+# Judgement: keys of lines that a group keeps.
+LINES_OF_GROUP: Final = 12
+# Judgement: confidence in the label of a group before any group has several labels, and the labels this counts as.
+PRIOR_AGREEMENT: Final = 0.95
+PRIOR_LABELS: Final = 20
+
+
+@dataclass(frozen=True)
+class ScoredLabel:
+    """One labelled failure with its keys and the packaged scores of this one case."""
+
+    case: LabelledCase
+    keys: FailureKeys
+    scores: PackagedScores
+
+
+@dataclass(frozen=True)
+class LabelledGroup:
+    """Labelled failures with one fingerprint whose labels agree.
+
+    Attributes:
+        members: the failures with the agreed label, in the order of the labels.
+        labels: the agreed label by axis.
+        people: people who gave it.
+        dissenting: failures of the group with another label.
+    """
+
+    members: Sequence[ScoredLabel]
+    labels: dict[str, str]
+    people: int
+    dissenting: int
+
+    @property
+    def representative(self) -> ScoredLabel:
+        """The failure that stands for the group in corrections."""
+        return self.members[0]
+
+
+def groups_of(labelled: Sequence[ScoredLabel]) -> tuple[list[LabelledGroup], set[str]]:
+    """The groups whose labels agree, and the ids of cases in groups whose labels do not."""
+    by_print: dict[str, list[ScoredLabel]] = defaultdict(list)
+    for one in labelled:
+        if _judged(one.case) is not None:
+            by_print[one.keys.fingerprint].append(one)
+    groups, conflicts = [], set()
+    for members in by_print.values():
+        counts = Counter(_judged(one.case) for one in members)
+        best, count = counts.most_common(1)[0]
+        agreeing = [one for one in members if _judged(one.case) == best]
+        if count < AGREEING_SHARE * len(members):
+            conflicts |= {one.case.id for one in members}
+            continue
+        conflicts |= {one.case.id for one in members if _judged(one.case) != best}
+        groups.append(LabelledGroup(agreeing, _agreed(agreeing), _people(agreeing), len(members) - count))
+    return groups, conflicts
+
+
+def _judged(case: LabelledCase) -> tuple[str, str | None] | None:
+    """Side and cause that a person gave; None without either."""
+    side, cause = case.labels.best["side"], case.labels.best["cause"]
+    if side is None:
+        return None if cause is None else (taxonomy.load().side_of(cause), cause)
+    return side, cause
+
+
+def _agreed(members: Sequence[ScoredLabel]) -> dict[str, str]:
+    """By axis the label that all members with a label have."""
+    judged = _judged(members[0].case)
+    found = {} if judged is None else {"side": judged[0]} | ({} if judged[1] is None else {"cause": judged[1]})
+    for axis in AXES:
+        given = {one.case.labels.best[axis] for one in members} - {None}
+        if axis not in found and len(given) == 1:
+            found[axis] = str(given.pop())
+    return found
+
+
+def _people(members: Sequence[ScoredLabel]) -> int:
+    names = {str(one.case.provenance.get("who")) for one in members}
+    return max(len(names), *(int(one.case.provenance.get("people") or 1) for one in members))
+
+
+def entry_of(group: LabelledGroup) -> MemoryEntry:
+    """What memory keeps of a group."""
+    lines = dict.fromkeys(line for one in group.members for line in one.keys.all_lines)
+    return MemoryEntry(
+        fingerprints=tuple(sorted({one.keys.fingerprint for one in group.members})),
+        lines=tuple(lines)[:LINES_OF_GROUP],
+        labels=group.labels,
+        people=group.people,
+        cases=tuple(one.case.id for one in group.members),
+    )
+
+
+def agreement(groups: Iterable[LabelledGroup]) -> float:
+    """Share of labels that agree with the label of their group, shrunk towards `PRIOR_AGREEMENT`."""
+    several = [one for one in groups if len(one.members) + one.dissenting > 1]
+    agreeing = sum(len(one.members) for one in several)
+    total = agreeing + sum(one.dissenting for one in several)
+    return (agreeing + PRIOR_AGREEMENT * PRIOR_LABELS) / (total + PRIOR_LABELS)
+
+
+def folds_of(groups: Sequence[LabelledGroup], folds: int) -> Any:
+    """The fold of each group; groups of one program are in the same fold."""
+    names = (str(one.representative.case.provenance.get("program") or one.representative.case.group) for one in groups)
+    return np.array([crc32(name.encode()) % folds for name in names], dtype=np.int64)
+
+
+def is_random_sample(case: LabelledCase) -> bool:
+    """Whether a failure was labelled whatever the model said of it.
+
+    True for audited failures and for cases that no operator labelled. What operators correct or confirm is a biased
+    sample of the failures: it says nothing about how often the model is right.
+    """
+    provenance = case.provenance
+    return provenance.get("origin") != "operator" or provenance.get("feedback") == "audit"
+
+
+def labellers(cases: Iterable[LabelledCase]) -> dict[str, int]:
+    """The number of labels of each labeller."""
+    return dict(sorted(Counter(str(one.provenance.get("who") or "unknown") for one in cases).items()))

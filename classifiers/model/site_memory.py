@@ -1,0 +1,148 @@
+"""Memory of a site layer: a recurrence of a labelled failure takes the label of its group.
+
+A failure is recognised by its fingerprint or by the masked text of its initiating lines, so that other hosts, numbers,
+paths and windows of the same log are recognised too. An entry decides only if its labels agree; entries that disagree
+cancel each other. Two protections hold until a second person gives the same label: an entry does not overrule a
+decisive signature, and it does not turn a futile failure into one that is resubmitted.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from classifiers import taxonomy
+from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
+from classifiers.masking import mask
+
+# Judgement: initiating lines by which a failure is recognised, and characters of each.
+KEY_LINES: Final = 4
+KEY_CHARACTERS: Final = 200
+# Judgement: a line without its place in the source recognises a failure if it has this many different words.
+DISTINCTIVE_WORDS: Final = 4
+# Judgement: people who give the same label before an entry may overrule a decisive signature or allow a resubmit.
+PEOPLE_TO_OVERRULE: Final = 2
+RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
+_WORD: Final = re.compile(r"[^\W\d_]{3,}")
+_NAMES: Final = re.compile(r"\b(?=\w*(?:\d|#))[\w#.-]+\b")
+_SEPARATOR: Final = " @ "
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKeys:
+    """What a failure is recognised by.
+
+    Attributes:
+        fingerprint: the fingerprint.
+        lines: of each initiating line its keys: the masked line with its place in the source, if known, then the line.
+    """
+
+    fingerprint: str
+    lines: tuple[tuple[str, ...], ...]
+
+    @property
+    def all_lines(self) -> tuple[str, ...]:
+        """All keys of lines, once each."""
+        return tuple(dict.fromkeys(key for keys in self.lines for key in keys))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """A labelled group of failures.
+
+    Attributes:
+        fingerprints: the fingerprints of its failures.
+        lines: keys of their initiating lines.
+        labels: the agreed label by axis; axes without a label are left out.
+        people: people who gave this label.
+        cases: ids of the labelled failures.
+    """
+
+    fingerprints: tuple[str, ...]
+    lines: tuple[str, ...]
+    labels: Mapping[str, str]
+    people: int
+    cases: tuple[str, ...]
+
+    def covers(self, keys: FailureKeys) -> bool:
+        """Whether each initiating line of a failure is one of the entry, one of them with a distinctive key."""
+        shared = [[key for key in own if key in self.lines] for own in keys.lines]
+        return all(shared) and any(is_distinctive(key) for own in shared for key in own)
+
+
+def keys_of(extracted: ExtractedCase, fingerprint: str) -> FailureKeys:
+    """What a failure is recognised by; `fingerprint` is that of the packaged model's verdict."""
+    initiating = [one for one in extracted.items if one.role == "initiating" and not one.derived][:KEY_LINES]
+    return FailureKeys(fingerprint, tuple(_line_keys(one) for one in initiating))
+
+
+def _line_keys(item: EvidenceItem) -> tuple[str, ...]:
+    line = _masked(item.message)
+    return (f"{line}{_SEPARATOR}{_masked(item.raised_at)}", line) if item.raised_at else (line,)
+
+
+def is_distinctive(key: str) -> bool:
+    """Whether a key recognises a failure alone: its place is known, or its words are many."""
+    return _SEPARATOR in key or len(set(_WORD.findall(key))) >= DISTINCTIVE_WORDS
+
+
+def _masked(text: str) -> str:
+    """Masked text, of long lines beginning and end: records of one line have the message last."""
+    masked = _NAMES.sub("#", mask(text)).lower()
+    half = KEY_CHARACTERS // 2
+    return masked if len(masked) <= KEY_CHARACTERS else f"{masked[:half]} … {masked[-half:]}"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The entries of a site layer, with indexes."""
+
+    entries: tuple[MemoryEntry, ...] = ()
+    _by_key: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, entry in enumerate(self.entries):
+            for key in (*entry.fingerprints, *entry.lines):
+                found[key].append(place)
+        object.__setattr__(self, "_by_key", {key: tuple(places) for key, places in found.items()})
+
+    def recall(self, keys: FailureKeys) -> MemoryEntry | None:
+        """The entry that a failure recurs from; None if there is none, or if entries give different labels.
+
+        A failure recurs from an entry with its fingerprint. Else it recurs from an entry that has all its initiating
+        lines, one of them distinctive: a window of the log shows fewer lines of a failure, but no others.
+        """
+        found = [self.entries[place] for place in self._by_key.get(keys.fingerprint, ())]
+        if not found:
+            places = {place for key in keys.all_lines if is_distinctive(key) for place in self._by_key.get(key, ())}
+            found = [self.entries[place] for place in sorted(places) if self.entries[place].covers(keys)]
+        judged = {(one.labels.get("side"), one.labels.get("cause")) for one in found}
+        return max(found, key=lambda one: one.people) if len(judged) == 1 else None
+
+
+def allowed_labels(
+    entry: MemoryEntry, *, retry: str, decisive_causes: Iterable[str] | None
+) -> Mapping[str, str] | None:
+    """The labels that an entry may set on a failure; None if it may set none.
+
+    Args:
+        entry: the entry.
+        retry: the outlook of a retry without the entry.
+        decisive_causes: the causes of a decisive signature on the first line; None without one.
+    """
+    if entry.people >= PEOPLE_TO_OVERRULE:
+        return entry.labels
+    if decisive_causes is not None and not _agrees(entry.labels, tuple(decisive_causes)):
+        return None
+    if retry not in RESUBMITTED and entry.labels.get("retry") in RESUBMITTED:
+        return {**entry.labels, "retry": retry}
+    return entry.labels
+
+
+def _agrees(labels: Mapping[str, str], causes: Sequence[str]) -> bool:
+    """Whether labels name a cause of a signature, or where they name none, its side."""
+    if "cause" in labels:
+        return labels["cause"] in causes
+    return labels.get("side") in {taxonomy.load().side_of(one) for one in causes}
