@@ -25,7 +25,7 @@ from classifiers.evaluation import (
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
-from service.cli.classifier import evaluate_noise
+from service.cli.classifier import evaluate_adaptation, evaluate_noise
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput, ModelUnavailable
 from service.recommend import policy
@@ -46,6 +46,17 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument(
         "--json",
         type=Path,
+        nargs="?",
+        const=evaluate_adaptation.STANDARD_OUTPUT,
+        help="write the confusion of held-out kinds by cause, or with --noise or --adaptation its figures;"
+        " without a file to standard output (--adaptation)",
+    )
+    parser.add_argument(
+        "--adaptation",
+        type=Path,
+        nargs=2,
+        metavar=("LABELS", "TEST"),
+        help="measure what labels change: learn a site layer from LABELS, classify TEST without and with it",
         help="write the figures; without --cases also the confusion of held-out cases by cause",
     )
     parser.add_argument(
@@ -80,7 +91,7 @@ def _read(file: Path) -> list[LabelledCase]:
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print the metrics and write the report."""
     _check(args)
-    check_writable(args.json)
+    check_writable(None if args.json == evaluate_adaptation.STANDARD_OUTPUT else args.json)
     check_writable(args.html)
     catalogue = signatures.packaged()
     if args.compare:
@@ -92,6 +103,9 @@ def run(args: argparse.Namespace) -> int:
         model = artifact.load(args.model or configured.model_dir)
     except ModelError as error:
         raise ModelUnavailable(str(error)) from None
+    if args.adaptation is not None:
+        labels, tests = map(_read, args.adaptation)
+        return evaluate_adaptation.run(labels, tests, model, catalogue, args.json, _progress)
     if args.noise:
         measured = None if args.cases is None else _read(args.cases)
         return evaluate_noise.run(args, measured, model, catalogue, policy.load(configured.policy_file), _progress)
@@ -122,6 +136,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
+    if args.adaptation is not None:
+        if args.noise or args.compare or args.cases is not None or args.html is not None:
+            raise InvalidInput("--adaptation stands alone: leave out --cases, --noise, --compare and --html")
+        return
+    if args.json == evaluate_adaptation.STANDARD_OUTPUT:
+        raise InvalidInput("--json: expected a file; only --adaptation writes to standard output")
+    if args.noise:
+        if args.compare or args.html is not None:
+            raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
+    elif args.json is not None and args.cases is not None:
+        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
     if args.noise and (args.compare or args.html is not None):
         raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
     if args.hold_out is not None and (args.noise or args.compare or args.cases is not None):
