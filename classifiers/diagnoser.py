@@ -13,8 +13,8 @@ from classifiers.model import artifact
 from classifiers.model.artifact import Model
 from classifiers.model.label_fusion import NONE, FusedLabels
 from classifiers.model.packaged_scores import PackagedClassifier
-from classifiers.model.site import SiteLayer
-from classifiers.model.site_verdicts import SiteClassifier
+from classifiers.model.site.layer import SiteLayer
+from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.own_frame import own_frame
 from classifiers.signatures import Catalogue
 from classifiers.suspect_of_job import suspect_of_job

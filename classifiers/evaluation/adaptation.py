@@ -21,10 +21,10 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import baselines, metrics
 from classifiers.evaluation.metrics import Answer, Evaluation, answer_of
-from classifiers.model import site_fitting
 from classifiers.model.artifact import Model
 from classifiers.model.case_views import views_of
-from classifiers.model.site import SiteLayer
+from classifiers.model.site import fitting
+from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 
 RESAMPLES: Final = 2_000
@@ -121,7 +121,7 @@ def measure(
     if not used:
         raise ValueError("expected test cases of groups that have no label, got none")
     progress(f"fitting a site layer on {len(labels)} labels")
-    layer = site_fitting.fit(model, catalogue, labels, now=now).layer
+    layer = fitting.fit(model, catalogue, labels, now=now).layer
     progress(f"classifying {len(used)} test cases without and with it")
     before = answers(Diagnoser(model, catalogue), [one.raw for one in used])
     after = answers(Diagnoser(model, catalogue, layer), [one.raw for one in used])
@@ -223,7 +223,7 @@ def recurrence(
     rng.shuffle(chosen)
     sides, causes = [], []
     for case in chosen[:RECURRING_CASES]:
-        layer = site_fitting.fit(model, catalogue, [case], now=now).layer
+        layer = fitting.fit(model, catalogue, [case], now=now).layer
         windows = [renamed(view.raw, rng) for view in views_of(case) if view.name in RECURRING_WINDOWS]
         for verdict in Diagnoser(model, catalogue, layer).diagnose(windows):
             sides.append(verdict.side == case.labels.best["side"])

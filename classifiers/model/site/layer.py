@@ -3,8 +3,8 @@
 The layer holds three parts, each of which does nothing where it rests on no label:
 
 - corrections: side and cause scores of failures that resemble labelled ones, a kernel logistic regression with the
-  packaged scores as offset (fitted by `site_fitting`)
-- memory: a recurrence of a labelled failure takes the label of its group (`site_memory`)
+  packaged scores as offset (fitted by `fitting`)
+- memory: a recurrence of a labelled failure takes the label of its group (`memory`)
 - calibration: a straight line over the log odds of the confidence, fitted on audited failures only
 
 The file is JSON with sorted keys. Its id is a digest of its content.
@@ -15,14 +15,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from classifiers.model.linear_model import Floats, softmax
-from classifiers.model.site_memory import Memory, MemoryEntry
+from classifiers.model.site.memory import Memory, MemoryEntry
 
 FORMAT: Final = "faultline-site/1"
 CORRECTED_AXES: Final = ("side", "cause")
@@ -31,7 +30,6 @@ CORRECTED_AXES: Final = ("side", "cause")
 SMOOTHING: Final = 0.02
 # Held-out families: power of the cosine of two failures' features; above 1 a label acts on near failures only.
 KERNEL_POWER: Final = 2
-_LARGEST_FILE: Final = 64 * 1024 * 1024
 _LOG_ODDS_LIMIT: Final = 12.0
 
 
@@ -185,22 +183,6 @@ def parse(text: str) -> SiteLayer:
         if isinstance(error, SiteLayerError):
             raise
         raise SiteLayerError(f"not a site layer ({type(error).__name__}: {str(error)[:100]})") from error
-
-
-def load(file: Path) -> SiteLayer:
-    """A layer from its file.
-
-    Raises:
-        SiteLayerError: the file can't be read, or holds no layer.
-    """
-    try:
-        if file.stat().st_size > _LARGEST_FILE:
-            raise SiteLayerError(f"{file}: expected at most {_LARGEST_FILE} bytes")
-        return parse(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SiteLayerError(f"{file}: {error}") from error
-    except SiteLayerError as error:
-        raise SiteLayerError(f"{file}: {error}") from error
 
 
 def unit_rows(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> tuple[Any, Any]:

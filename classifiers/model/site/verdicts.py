@@ -11,8 +11,8 @@ from classifiers.fingerprint import fingerprint
 from classifiers.model.label_fusion import FusedLabels
 from classifiers.model.linear_model import Floats
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
-from classifiers.model.site import CORRECTED_AXES, SiteLayer, log_odds, sigmoid, smoothed
-from classifiers.model.site_memory import MemoryEntry, allowed_labels, keys_of
+from classifiers.model.site.layer import CORRECTED_AXES, SiteLayer, log_odds, sigmoid, smoothed
+from classifiers.model.site.memory import MemoryEntry, allowed_labels, keys_of
 
 # From the most careful outlook of a retry to the least: a correction may only move a verdict to the left.
 OUTLOOKS_BY_CARE: Final = ("futile", "after_repair", "helps_elsewhere", "helps")
@@ -68,9 +68,7 @@ class SiteClassifier:
         labels = [self._careful(new, old) for new, old in zip(made, scores.labels, strict=True)]
         return labels, sides
 
-    def _side_confidences(
-        self, scores: PackagedScores, made: Sequence[FusedLabels], corrected: Floats
-    ) -> list[float]:
+    def _side_confidences(self, scores: PackagedScores, made: Sequence[FusedLabels], corrected: Floats) -> list[float]:
         """The packaged confidence, moved by as much as the correction moves the odds of the side.
 
         Where the correction chooses another side, the probability of that side.

@@ -11,7 +11,7 @@ import numpy as np
 from classifiers import taxonomy
 from classifiers.data.labelled_cases import AXES, LabelledCase
 from classifiers.model.packaged_scores import PackagedScores
-from classifiers.model.site_memory import FailureKeys, MemoryEntry
+from classifiers.model.site.memory import FailureKeys, MemoryEntry
 
 # Judgement: share of the labels of a group that must agree, or none of them counts.
 AGREEING_SHARE: Final = 2 / 3

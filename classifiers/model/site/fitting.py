@@ -16,11 +16,12 @@ import numpy as np
 from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.fingerprint import fingerprint
-from classifiers.model import site_calibration, site_labels
 from classifiers.model.artifact import Model
 from classifiers.model.linear_model import softmax
 from classifiers.model.packaged_scores import PackagedClassifier, PackagedScores
-from classifiers.model.site import (
+from classifiers.model.site import label_groups, platt_scaling
+from classifiers.model.site.label_groups import LabelledGroup
+from classifiers.model.site.layer import (
     CORRECTED_AXES,
     KERNEL_POWER,
     SiteLayer,
@@ -29,9 +30,8 @@ from classifiers.model.site import (
     smoothed,
     unit_rows,
 )
-from classifiers.model.site_labels import LabelledGroup
-from classifiers.model.site_memory import Memory, keys_of
-from classifiers.model.site_verdicts import SiteClassifier
+from classifiers.model.site.memory import Memory, keys_of
+from classifiers.model.site.verdicts import SiteClassifier
 from classifiers.signatures import Catalogue
 
 # Judgement: penalties that are tried; relative to the loss of one group.
@@ -92,7 +92,7 @@ def fit(
     used = [one for one in cases if not one.provenance.get("golden")]
     packaged = PackagedClassifier(model, catalogue)
     labelled = _scored(packaged, used)
-    groups, conflicts = site_labels.groups_of(labelled)
+    groups, conflicts = label_groups.groups_of(labelled)
     about: dict[str, Any] = {
         "created": now.isoformat(timespec="seconds"),
         "base": str(model.about.get("seal", ""))[:12] or model.label,
@@ -101,20 +101,20 @@ def fit(
         "labels": len(used),
         "groups": len(groups),
         "left_out": sorted(conflicts),
-        "labellers": site_labels.labellers(used),
+        "labellers": label_groups.labellers(used),
     }
     if not used:
         return SiteFit(SiteLayer(about=about))
-    memory = Memory(tuple(site_labels.entry_of(one) for one in groups))
+    memory = Memory(tuple(label_groups.entry_of(one) for one in groups))
     fitted = _Corrections(packaged, groups[-MOST_GROUPS:])
-    calibration = site_calibration.fit(_cross_fitted_confidences(packaged, fitted))
+    calibration = platt_scaling.fit(_cross_fitted_confidences(packaged, fitted))
     about["penalties"] = dict(fitted.penalties)
     about["audited"] = calibration.cases
-    layer = SiteLayer(fitted.support(), {}, memory, site_labels.agreement(groups), calibration, about)
+    layer = SiteLayer(fitted.support(), {}, memory, label_groups.agreement(groups), calibration, about)
     return SiteFit(layer, fitted.penalties, tuple(sorted(conflicts)), fitted.doubtful())
 
 
-def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list[site_labels.ScoredLabel]:
+def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list[label_groups.ScoredLabel]:
     found = []
     for start in range(0, len(cases), _CASES_AT_ONCE):
         part = cases[start : start + _CASES_AT_ONCE]
@@ -122,7 +122,7 @@ def _scored(packaged: PackagedClassifier, cases: Sequence[LabelledCase]) -> list
         for number, case in enumerate(part):
             labels = scores.labels[number]
             keys = keys_of(scores.extracted[number], fingerprint(scores.extracted[number], labels.causes[0][0]))
-            found.append(site_labels.ScoredLabel(case, keys, row_of(scores, number)))
+            found.append(label_groups.ScoredLabel(case, keys, row_of(scores, number)))
     return found
 
 
@@ -147,7 +147,7 @@ class _Corrections:
     def __init__(self, packaged: PackagedClassifier, groups: Sequence[LabelledGroup]) -> None:
         self.groups = groups
         self.penalties: dict[str, float | None] = {}
-        self.folds = site_labels.folds_of(groups, FOLDS)
+        self.folds = label_groups.folds_of(groups, FOLDS)
         self._weights: dict[str, Any] = {}
         self._held_out: dict[str, Any] = {}
         self._losses: dict[str, Any] = {}
@@ -303,7 +303,7 @@ def _cross_fitted_confidences(packaged: PackagedClassifier, fitted: _Corrections
         site = SiteClassifier(SiteLayer(support=fitted.support(fold)), packaged)
         for group, own in zip(fitted.groups, fitted.folds, strict=True):
             for one in group.members if own == fold else ():
-                if site_labels.is_random_sample(one.case):
+                if label_groups.is_random_sample(one.case):
                     [labels], [confidence] = site.before_calibration(one.scores)
                     points.append((confidence, labels.side in one.case.labels.allowed["side"]))
     return points

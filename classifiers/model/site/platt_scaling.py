@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from classifiers.model.site import SiteCalibration, log_odds
+from classifiers.model.site.layer import SiteCalibration, log_odds
 
 # Judgement: fewer audited failures, or fewer wrong ones among them, do not change the confidence.
 LEAST_CASES: Final = 40
@@ -29,7 +29,8 @@ def fit(points: Sequence[tuple[float, bool]]) -> SiteCalibration:
         slope, intercept = parameters
         scores = slope * odds + intercept
         loss = float((np.logaddexp(0.0, scores) - right * scores).sum())
-        return loss + ((slope - 1.0) / SLOPE_DEVIATION) ** 2 / 2 + (intercept / INTERCEPT_DEVIATION) ** 2 / 2
+        loss += ((slope - 1.0) / SLOPE_DEVIATION) ** 2 / 2 + (intercept / INTERCEPT_DEVIATION) ** 2 / 2
+        return float(loss)
 
     slope, intercept = minimize(objective, np.array([1.0, 0.0]), method="BFGS").x
     return SiteCalibration(float(f"{max(0.0, slope):.5g}"), float(f"{intercept:.5g}"), len(points))
