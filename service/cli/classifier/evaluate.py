@@ -48,8 +48,8 @@ def add_parser(commands: "Subparsers") -> None:
         type=Path,
         nargs="?",
         const=evaluate_adaptation.STANDARD_OUTPUT,
-        help="write the confusion of held-out kinds by cause, or with --noise or --adaptation its figures;"
-        " without a file to standard output (--adaptation)",
+        help="write the figures; without --cases also the confusion of held-out cases by cause; without a file to"
+        " standard output (--adaptation)",
     )
     parser.add_argument(
         "--adaptation",
@@ -57,7 +57,6 @@ def add_parser(commands: "Subparsers") -> None:
         nargs=2,
         metavar=("LABELS", "TEST"),
         help="measure what labels change: learn a site layer from LABELS, classify TEST without and with it",
-        help="write the figures; without --cases also the confusion of held-out cases by cause",
     )
     parser.add_argument(
         "--hold-out",
@@ -142,11 +141,6 @@ def _check(args: argparse.Namespace) -> None:
         return
     if args.json == evaluate_adaptation.STANDARD_OUTPUT:
         raise InvalidInput("--json: expected a file; only --adaptation writes to standard output")
-    if args.noise:
-        if args.compare or args.html is not None:
-            raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
-    elif args.json is not None and args.cases is not None:
-        raise InvalidInput("--json describes held-out kinds of the packaged cases: leave out --cases")
     if args.noise and (args.compare or args.html is not None):
         raise InvalidInput("--noise has no report page and compares no models: leave out --html and --compare")
     if args.hold_out is not None and (args.noise or args.compare or args.cases is not None):
