@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from classifiers.contracts import FLIGHT_RECORDER, LOG_KINDS, GoodRun, JobFacts, LogStream, NodeEvent, RawCase
+from classifiers.contracts import (
+    DIAGNOSTIC_KINDS,
+    FLIGHT_RECORDER,
+    LOG_KINDS,
+    GoodRun,
+    JobFacts,
+    LogStream,
+    NodeEvent,
+    RawCase,
+)
+from classifiers.diagnostic_files.streams import read_diagnostic_files
 from classifiers.flight_recorder.streams import collective_evidence, inline_dump
 
 NOT_INLINE = "the log was not given inline"
@@ -18,14 +28,17 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run:
         event: a decoded job-completion/1 object, or an object with its fields as attributes. A value of the wrong
             type counts as not known.
         streams: the logs as read; None: the inline tails of the event, where a log without one counts as missing.
-            Flight Recorder dumps among them become the case's `collectives`.
+            Flight Recorder dumps among them become the case's `collectives`, diagnostic files its `diagnostics`.
         good_run: the lines of the last run of the same job that succeeded.
     """
     read = _inline_streams(event) if streams is None else streams
+    files = read_diagnostic_files(read)
+    logs = [one for one in read if one.stream != FLIGHT_RECORDER and one.stream not in DIAGNOSTIC_KINDS]
     return RawCase(
         job=job_facts(event),
-        streams=tuple(one for one in read if one.stream != FLIGHT_RECORDER),
+        streams=(*logs, *files.logs),
         collectives=collective_evidence(read),
+        diagnostics=files.evidence,
         good_run=good_run,
         node_events=tuple(
             NodeEvent(
@@ -35,7 +48,8 @@ def build_case(event: Any, streams: Sequence[LogStream] | None = None, good_run:
                 source=_text(_field(entry, "source")),
             )
             for entry in _field(event, "node_events") or ()
-        ),
+        )
+        + tuple(files.node_events),
     )
 
 
@@ -73,6 +87,11 @@ def unknown_kind(kind: str | None) -> str | None:
     return f"logs of kind {kind[:_KIND_CHARS]!r} are not read"
 
 
+def stream_name(kind: str | None, stream: str | None) -> str:
+    """Return the name of a log's stream: its kind if it is no plain log, else the name that is given."""
+    return kind if kind in LOG_KINDS[1:] else stream or "stderr"
+
+
 def _inline_streams(event: Any) -> list[LogStream]:
     streams = []
     for log in _field(event, "logs") or ():
@@ -87,7 +106,7 @@ def _inline_streams(event: Any) -> list[LogStream]:
                 text=tail or "" if unknown is None else "",
                 rank=rank,
                 node=node,
-                stream=FLIGHT_RECORDER if kind == FLIGHT_RECORDER else _text(_field(log, "stream")) or "stderr",
+                stream=stream_name(kind, _text(_field(log, "stream"))),
                 missing=unknown or (None if tail is not None else NOT_INLINE),
             )
         )

@@ -13,9 +13,10 @@ STATUSES: Final = (
 )  # fmt: skip
 
 
-# The kinds of `logs[].kind` in the event schema. A dump is a stream of its own, named FLIGHT_RECORDER.
+# The kinds of `logs[].kind` in the event schema. Dumps and diagnostic files are streams named for their kind.
 FLIGHT_RECORDER: Final = "flight_recorder"
-LOG_KINDS: Final = ("log", FLIGHT_RECORDER)
+DIAGNOSTIC_KINDS: Final = ("torchrun_error", "nvidia_smi", "sacct", "nccl_ras", "py_spy")
+LOG_KINDS: Final = ("log", FLIGHT_RECORDER, *DIAGNOSTIC_KINDS)
 CollectiveProblem = Literal[
     "missing_ranks", "mismatched_operations", "mismatched_types", "mismatched_sizes", "no_dump", "incomplete"
 ]
@@ -119,6 +120,35 @@ class CollectiveEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class DiagnosticFinding:
+    """One thing that a diagnostic file shows (`classifiers.diagnostic_files`).
+
+    Attributes:
+        kind: the kind of the file.
+        text: the finding as a sentence.
+        role: what it is to the failure.
+        rank: the rank that it names, None if none.
+        node: the node that it names, None if none.
+        gpu: the device that it names, None if none.
+    """
+
+    kind: str
+    text: str
+    role: Role
+    rank: int | None = None
+    node: str | None = None
+    gpu: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticEvidence:
+    """The findings of the diagnostic files of a job, and which files can't be read."""
+
+    findings: tuple[DiagnosticFinding, ...]
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GoodRun:
     """The last run of the same job that succeeded: its lines as hashes (`classifiers.extraction.last_good_run`)."""
 
@@ -135,6 +165,7 @@ class RawCase:
     node_events: tuple[NodeEvent, ...] = ()
     collectives: CollectiveEvidence | None = None
     good_run: GoodRun | None = None
+    diagnostics: DiagnosticEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,9 @@ class Extractor:
         if raw.collectives is not None and raw.collectives.failures:
             recorder = LogStream(text="", stream=FLIGHT_RECORDER, first_line=None)
             streams.append(StreamText(len(streams), "", recorder, []))
+        found = raw.diagnostics.findings if raw.diagnostics is not None else ()
+        for kind in dict.fromkeys(finding.kind for finding in found):
+            streams.append(StreamText(len(streams), "", LogStream(text="", stream=kind, first_line=None), []))
         message = scheduler_message(raw)
         streams.append(StreamText(len(streams), message, _SCHEDULER_STREAM, self._scan_scheduler(message)))
         events = self._scan_events([strip_colors(one.text).replace("\n", " ") for one in raw.node_events])
@@ -173,6 +176,8 @@ def _missing(raw: RawCase, missing_ranks: Sequence[int]) -> tuple[str, ...]:
     out += [f"rank {rank} did not answer the others" for rank in dict.fromkeys(missing_ranks)]
     if raw.collectives is not None:
         out += raw.collectives.unreadable
+    if raw.diagnostics is not None:
+        out += raw.diagnostics.unreadable
     if not raw.streams:
         out.append("no log was given")
     return tuple(out[:_MOST_MISSING])

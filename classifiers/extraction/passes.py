@@ -120,6 +120,27 @@ def read_collectives(extraction: Extraction) -> None:
         )
 
 
+def read_diagnostics(extraction: Extraction) -> None:
+    """Add what the diagnostic files show."""
+    diagnostics = extraction.raw.diagnostics
+    for finding in diagnostics.findings if diagnostics is not None else ():
+        extraction.items.append(
+            EvidenceItem(
+                text=finding.text,
+                role=finding.role,
+                onset=Onset.PROCESS_END if finding.role == "initiating" else Onset.NEUTRAL,
+                stream=next(one.index for one in extraction.streams if one.source.stream == finding.kind),
+                position=len(extraction.items),
+                offset=0,
+                line_number=None,
+                rank=finding.rank,
+                node=finding.node,
+                gpu=finding.gpu,
+                derived=True,
+            )
+        )
+
+
 def set_aside_lines_of_good_run(extraction: Extraction) -> None:
     """Set aside the lines that the last good run printed too; those that look like a beginning are shown."""
     good_run = extraction.raw.good_run
@@ -198,8 +219,7 @@ def infer_ranks(extraction: Extraction) -> None:
     """Infer the ranks of leading lines, and where a single log is of several processes."""
     infer_likely_ranks(extraction.items[:_LEADING], extraction.attributions)
     texts = [one.text for one in extraction.streams]
-    dumps = {one.index for one in extraction.streams if one.source.stream == FLIGHT_RECORDER}
-    printed = [item for item in extraction.items if item.stream not in dumps]  # not by a process into a log
+    printed = [item for item in extraction.items if not item.derived]  # by a process into a log
     demote_stream_rank(extraction.raw, printed, extraction.findings.exits, texts)
 
 
@@ -245,6 +265,7 @@ PASSES: Final[tuple[tuple[str, Callable[[Extraction], None]], ...]] = (
     ("read the log streams", read_streams),
     ("read the node events", read_node_events),
     ("read the Flight Recorder dumps", read_collectives),
+    ("read the diagnostic files", read_diagnostics),
     ("set aside the lines of the last good run", set_aside_lines_of_good_run),
     ("add sampled lines", add_sampled_lines),
     ("set aside the sampled lines of the last good run", set_aside_lines_of_good_run),

@@ -1,10 +1,10 @@
 """The process, node and device where a failure most likely began.
 
 The rank is the first that one of these finds, in this order: the rank with the first error of its own (no consequence
-of another's); the rank that Flight Recorder dumps name; the rank that died by a signal no process sends to others; the
-rank whose process a node names; the rank that others report as missing; the only rank with an error; the rank whose
-collectives are behind; the rank that prints nothing while all others complain. A launcher's "root cause" counts only
-where nothing else does: it is the first failure that one agent noticed.
+of another's); the rank that Flight Recorder dumps or diagnostic files name; the rank that died by a signal no process
+sends to others; the rank whose process a node names; the rank that others report as missing; the only rank with an
+error; the rank whose collectives are behind; the rank that prints nothing while all others complain. A launcher's "root
+cause" counts only where nothing else does: it is the first failure that one agent noticed.
 """
 
 import re
@@ -123,11 +123,13 @@ def _own_error(evidence: SuspectEvidence) -> int | None:
     return errors[0].rank
 
 
-def _recorded_collective(evidence: SuspectEvidence) -> int | None:
-    """The rank that Flight Recorder dumps name."""
-    collectives = evidence.raw.collectives
-    failures = collectives.failures if collectives is not None else ()
-    return next((failure.ranks[0] for failure in failures if failure.ranks), None)
+def _recorded_rank(evidence: SuspectEvidence) -> int | None:
+    """The rank that Flight Recorder dumps or diagnostic files name."""
+    collectives, diagnostics = evidence.raw.collectives, evidence.raw.diagnostics
+    ranks = [one.ranks[0] for one in collectives.failures if one.ranks] if collectives is not None else []
+    found = diagnostics.findings if diagnostics is not None else ()
+    ranks += [one.rank for one in found if one.role == "initiating" and one.rank is not None]
+    return ranks[0] if ranks else None
 
 
 def _violent_exit(evidence: SuspectEvidence) -> int | None:
@@ -338,7 +340,7 @@ def _only_process(evidence: SuspectEvidence) -> int | None:
 
 _RANK_SEARCHES: Final[tuple[Callable[[SuspectEvidence], int | None], ...]] = (
     _own_error,
-    _recorded_collective,
+    _recorded_rank,
     _violent_exit,
     _named_process,
     _exit_behind_unattributed_error,

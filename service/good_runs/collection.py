@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
-from classifiers.contracts import FLIGHT_RECORDER, GoodRun
+from classifiers.contracts import GoodRun
 from classifiers.extraction.last_good_run import good_run
 from service.contracts.event import JobCompletion, Status
 from service.db.session import Store
@@ -48,7 +48,7 @@ class GoodRuns:
             key = job_name(event)
             if event.status is not Status.SUCCEEDED or key is None:
                 continue
-            logs = tuple(one for one in event.logs if one.kind != FLIGHT_RECORDER and self._is_read(one.tail))
+            logs = tuple(one for one in event.logs if one.kind in {None, "log"} and self._is_read(one.tail))
             if logs and (key not in wanted or wanted[key].ended_at <= event.ended_at):
                 wanted[key] = event.model_copy(update={"logs": logs[:LOGS_OF_A_RUN]})
         if not wanted:

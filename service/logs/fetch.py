@@ -1,5 +1,6 @@
 """Reads the logs of a batch of finished jobs, inline or by URI: bounded, cleaned and redacted."""
 
+import re
 import threading
 import time
 from collections import deque
@@ -8,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from classifiers.case_builder import unknown_kind
+from classifiers.case_builder import stream_name, unknown_kind
 from classifiers.contracts import FLIGHT_RECORDER, LogStream
 from classifiers.flight_recorder.dump import MOST_BYTES as DUMP_BYTES
 from classifiers.flight_recorder.streams import dump_stream, inline_dump
@@ -27,6 +28,7 @@ BATCH_BYTES = 256 * 1024 * 1024
 TAIL_LEAST_BYTES = 8 * 1024
 THREADS = 16
 _STUCK_MOST = 64
+_ERROR_FILE = re.compile(r"/attempt_\d{1,6}/(\d{1,6})/error\.json$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +214,24 @@ def _stream(ref: LogRef, windows: Sequence[Window]) -> LogStream:
         length += len(text)
     return LogStream(
         "".join(parts),
-        rank=ref.rank,
+        rank=ref.rank if ref.rank is not None else _rank_of_error_file(ref),
         node=ref.node,
-        stream=ref.stream or STREAM,
+        stream=stream_name(ref.kind, ref.stream),
         first_line=places[0][1] if places else 1,
         windows=tuple(places) if len(places) > 1 else (),
     )
 
 
+def _rank_of_error_file(ref: LogRef) -> int | None:
+    """The local rank in the address of a torchrun error file; without a node, it is the rank of a job on one node."""
+    if ref.kind != "torchrun_error" or ref.node is not None:
+        return None
+    found = _ERROR_FILE.search(ref.uri or "")
+    return int(found[1]) if found is not None else None
+
+
 def _missing(ref: LogRef, reason: str) -> LogStream:
-    name = FLIGHT_RECORDER if ref.kind == FLIGHT_RECORDER else ref.stream or STREAM
+    name = stream_name(ref.kind, ref.stream)
     return LogStream("", rank=ref.rank, node=ref.node, stream=name, first_line=None, missing=reason)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from classifiers.case_builder import build_case, unknown_kind
+from classifiers.case_builder import build_case, stream_name, unknown_kind
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, LogStream, RawCase, Verdict
 from classifiers.flight_recorder.streams import inline_dump
 from classifiers.redaction import redact
@@ -42,7 +42,7 @@ def _inline_stream(log: LogRef) -> LogStream:
         text=redact(decode(log.tail.encode("utf-8", "replace"))) if log.tail and unknown is None else "",
         rank=log.rank,
         node=log.node,
-        stream=FLIGHT_RECORDER if log.kind == FLIGHT_RECORDER else log.stream or "stderr",
+        stream=stream_name(log.kind, log.stream),
         missing=unknown or missing,
     )
 

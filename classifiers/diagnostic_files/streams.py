@@ -1,0 +1,96 @@
+"""Diagnostic files among the logs of a job: their findings, node events and log text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from classifiers.contracts import DIAGNOSTIC_KINDS, DiagnosticEvidence, DiagnosticFinding, LogStream, NodeEvent
+from classifiers.diagnostic_files.errors import NotDiagnostic
+from classifiers.diagnostic_files.nccl_ras import read_ras
+from classifiers.diagnostic_files.nvidia_smi import read_gpu_states
+from classifiers.diagnostic_files.py_spy import read_stacks
+from classifiers.diagnostic_files.sacct import read_accounting
+from classifiers.diagnostic_files.torchrun_error import read_error_file
+
+_MOST_CHARS: Final = 1024 * 1024  # of one file
+_MOST_FINDINGS: Final = 24
+_TEXT: Final = 400
+_NAMES: Final = {
+    "torchrun_error": "torchrun error file", "nvidia_smi": "nvidia-smi output", "sacct": "sacct output",
+    "nccl_ras": "NCCL RAS output", "py_spy": "py-spy dump",
+}  # fmt: skip
+_FINDINGS: Final[dict[str, Callable[[str], list[DiagnosticFinding]]]] = {"sacct": read_accounting, "nccl_ras": read_ras}
+
+
+@dataclass(slots=True)
+class DiagnosticFiles:
+    """What the diagnostic files of a job show.
+
+    Attributes:
+        logs: streams that are read like logs: the exceptions of torchrun's error files.
+        node_events: the states of GPUs.
+        evidence: findings, and why files can't be read; None if there are no diagnostic files.
+    """
+
+    logs: list[LogStream] = field(default_factory=list)
+    node_events: list[NodeEvent] = field(default_factory=list)
+    evidence: DiagnosticEvidence | None = None
+
+
+def read_diagnostic_files(streams: Sequence[LogStream]) -> DiagnosticFiles:
+    """Return what the diagnostic files among `streams` show; a stream of a diagnostic file has its kind as name."""
+    files = [one for one in streams if one.stream in DIAGNOSTIC_KINDS]
+    out = DiagnosticFiles()
+    if not files:
+        return out
+    findings: list[DiagnosticFinding] = []
+    unreadable: list[str] = []
+    for one in files:
+        if one.missing is not None:
+            unreadable.append(f"{_title(one)}: {one.missing}")
+        elif one.stream != "py_spy":
+            try:
+                findings += _read(one, out)
+            except NotDiagnostic as error:
+                unreadable.append(f"{_title(one)}: {error}")
+    findings += _stacks([one for one in files if one.stream == "py_spy" and one.missing is None], unreadable)
+    cut = tuple(replace(one, text=one.text[:_TEXT]) for one in findings[:_MOST_FINDINGS])
+    out.evidence = DiagnosticEvidence(cut, tuple(unreadable))
+    return out
+
+
+def _read(one: LogStream, out: DiagnosticFiles) -> list[DiagnosticFinding]:
+    text = one.text[:_MOST_CHARS]
+    if one.stream == "torchrun_error":
+        exception, rank = read_error_file(text)
+        rank = one.rank if one.rank is not None else rank
+        if rank is not None:  # as launchers label the lines of a rank
+            exception = "".join(f"[rank{rank}]: {line}\n" for line in exception.splitlines())
+        out.logs.append(replace(one, text=exception, rank=rank, windows=()))
+        return []
+    if one.stream == "nvidia_smi":
+        states = read_gpu_states(text)
+        out.node_events += [NodeEvent(state, node=one.node, source="nvidia-smi") for state in states]
+        return []
+    return _FINDINGS[one.stream](text)
+
+
+def _stacks(files: Sequence[LogStream], unreadable: list[str]) -> list[DiagnosticFinding]:
+    """The findings of all dumps together; one that is no dump is left out."""
+    dumps: dict[int | None, str] = {}
+    for one in files:
+        text = one.text[:_MOST_CHARS]
+        try:
+            read_stacks({one.rank: text})
+        except NotDiagnostic as error:
+            unreadable.append(f"{_title(one)}: {error}")
+        else:
+            dumps[one.rank] = text
+    return read_stacks(dumps) if dumps else []
+
+
+def _title(one: LogStream) -> str:
+    name = _NAMES[one.stream]
+    if one.rank is not None:
+        return f"{name} of rank {one.rank}"
+    return f"{name} of node {one.node[:200]}" if one.node else name
