@@ -150,7 +150,7 @@ class DiagnosticEvidence:
 
 @dataclass(frozen=True, slots=True)
 class GoodRun:
-    """The last run of the same job that succeeded: its lines as hashes (`classifiers.extraction.last_good_run`)."""
+    """The last run of the same job that succeeded: its lines as hashes (`classifiers.last_good_run`)."""
 
     lines: frozenset[bytes]
     job_id: str | None = None

@@ -133,7 +133,7 @@ def _of_json(text: str) -> list[DiagnosticFinding]:
         raise NotDiagnostic("not an output of ncclras: it has no communicators")
     sizes = [one.get("size") for one in communicators if isinstance(one, dict)]
     largest = max((size for size in sizes if isinstance(size, int)), default=0)
-    found = []
+    found: list[DiagnosticFinding] = []
     for communicator in communicators[:1_000]:
         members = communicator.get("missing_ranks") if isinstance(communicator, dict) else None
         for member in members[:_MOST_SHOWN] if isinstance(members, list) else ():

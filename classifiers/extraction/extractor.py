@@ -9,8 +9,9 @@ error after which the run went on for several steps is no beginning. The passes 
 from collections.abc import Sequence
 from typing import Final
 
+from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
-from classifiers.extraction import benign_lines, last_good_run
+from classifiers.extraction import benign_lines
 from classifiers.extraction.evidence_items import (
     NODE,
     ROLE_ORDER,
@@ -112,7 +113,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     chars = sum(map(len, logs))
     short = [line for text in logs for line in text.splitlines()] if chars <= _SHORT_LOG else None
     if short is not None and raw.good_run is not None:
-        short = [line for line in short if not last_good_run.has_line(raw.good_run, line)]
+        short = [line for line in short if not line_hashes.has_line(raw.good_run, line)]
     return ExtractedCase(
         case=case,
         items=items,

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, Suspect
-from classifiers.extraction import event_relevance, failure_stage, last_good_run, ordering, training_progress
+from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
 from classifiers.extraction.line_headers import time_of
@@ -147,7 +148,7 @@ def set_aside_lines_of_good_run(extraction: Extraction) -> None:
     if good_run is None:
         return
     of_logs = [item for item in extraction.items if item.line_number is not None and not item.from_scheduler]
-    repeated = [item for item in of_logs if last_good_run.has_line(good_run, item.text)]
+    repeated = [item for item in of_logs if line_hashes.has_line(good_run, item.text)]
     if sum(item.role == "initiating" for item in of_logs) == sum(item.role == "initiating" for item in repeated):
         # Nothing else shows a beginning: the end of the log may be an error that the good run survived.
         repeated = [item for item in repeated if not _ends_only_this_run(extraction, item, good_run)]
@@ -164,8 +165,8 @@ def _ends_only_this_run(extraction: Extraction, item: EvidenceItem, good_run: Go
     """Whether a line ends its process and its log, and did not end a log of the good run."""
     return (
         item.ends_process
-        and last_good_run.is_last_line(extraction.streams[item.stream].text, item.offset)
-        and not last_good_run.has_line(good_run, item.text, at_end=True)
+        and line_hashes.is_last_line(extraction.streams[item.stream].text, item.offset)
+        and not line_hashes.has_line(good_run, item.text, at_end=True)
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol
 
 from classifiers.contracts import GoodRun
-from classifiers.extraction.last_good_run import good_run
+from classifiers.last_good_run import good_run
 from service.contracts.event import JobCompletion, Status
 from service.db.session import Store
 from service.good_runs.records import JobName, StoredGoodRun

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection
 
-from classifiers.extraction.last_good_run import from_bytes, to_bytes
+from classifiers.last_good_run import from_bytes, to_bytes
 from service.good_runs.records import JobName, StoredGoodRun
 from service.good_runs.tables import good_runs
 from service.sql.key_join import KeyJoin

@@ -5,7 +5,7 @@ from sqlalchemy import Column, LargeBinary, String, Table
 from service.sql.metadata import metadata
 from service.sql.types import UtcDateTime
 
-# One row for each job name of a user. `lines`: at most 4,096 hashes of 8 bytes (classifiers.extraction.last_good_run).
+# One row for each job name of a user. `lines`: at most 4,096 hashes of 8 bytes (classifiers.last_good_run).
 good_runs = Table(
     "good_runs",
     metadata,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from classifiers.extraction.last_good_run import good_run
+from classifiers.last_good_run import good_run
 from service import settings
 from service.cli import exit_codes
 from service.cli.classifier.verdict_of_event import case_of, verdict_body

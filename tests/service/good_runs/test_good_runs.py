@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from classifiers.contracts import GoodRun, RawCase, Verdict
-from classifiers.extraction.last_good_run import has_line
+from classifiers.line_hashes import has_line
 from service.contracts.event import JobCompletion, from_object
 from service.db.session import Store
 from service.good_runs.collection import GoodRunLogs, GoodRuns, last_good_runs
