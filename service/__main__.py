@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.commands import COMMANDS, module_of, parser_for
 from service.errors import ConfigurationError, FaultlineError, InvalidInput, ModelUnavailable
 
@@ -25,14 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser_for(command).parse_args(arguments)
         code: int = module_of(args.command).run(args)
     except FaultlineError as error:
-        print(f"faultline: {error.detail}", file=sys.stderr)
+        output.problem(error.detail)
         return exit_code_of(error)
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:
         return exit_codes.BROKEN_PIPE
     except OSError as error:  # such as a full disk while a result is written
-        print(f"faultline: {error}", file=sys.stderr)
+        output.problem(error)
         return exit_codes.FAILED
     return code
 

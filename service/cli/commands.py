@@ -5,6 +5,20 @@ import importlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import ModuleType
+from typing import Any, NoReturn
+
+from service.cli import output
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages may contain arguments with control characters, such as names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the process with a usage error of one line."""
+        super().error(output.escaped(message))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        super()._print_message(output.escaped_but_styled(message), file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ def full_parser() -> argparse.ArgumentParser:
 
 
 def _empty_parser() -> "tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]":
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="faultline", description="Classifies why deep-learning jobs failed and advises what to do."
     )
     parser.add_argument("--version", action="version", version=f"faultline {version('faultline')}")

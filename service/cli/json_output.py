@@ -1,10 +1,9 @@
 """The `--json` option of commands that print a table by default."""
 
 import argparse
-import sys
 from typing import Any
 
-import orjson
+from service.cli.output import json_document
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
@@ -15,14 +14,5 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON; dataclasses become objects, times become RFC 3339 text in UTC."""
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
-    sys.stdout.write(orjson.dumps(value, option=options, default=_plain).decode())
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return list(value)
-    return str(value)
+    """Print a value as indented JSON."""
+    json_document(value)

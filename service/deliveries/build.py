@@ -60,6 +60,7 @@ def _target(
             config.network.allow,
             timeout_s=config.sending.timeout_s,
             public_url=config.public_url,
+            recipients=one.recipients,
         )
         return Target(one.name, one.route, chat, url, digest_s=one.digest_s, to_owner=OWNER in url)
     if isinstance(one, Webhook):

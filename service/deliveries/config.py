@@ -117,11 +117,15 @@ class Topic(_Endpoint):
 
 
 class Chat(_Endpoint):
-    """A chat or a mailbox, by apprise. `digest_s`: at most one message per owner and kind of failure in this time."""
+    """A chat or a mailbox, by apprise. `digest_s`: at most one message per owner and kind of failure in this time.
+
+    `recipients`: what replaces `{user}` in the address, by user name; other users get no message. Left out: the name.
+    """
 
     kind: Literal["chat"]
     url: SecretStr
     digest_s: float = Field(default=3600, ge=0)
+    recipients: Mapping[str, str] | None = None
 
     @field_validator("url", mode="before")
     @classmethod

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli import output
 from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 from service.people import passwords
@@ -57,7 +58,7 @@ def _create(store: Store, args: argparse.Namespace) -> None:
         work.audit_log.append(
             BY, "account.made", f"account/{made.name}", after={"role": made.role, "teams": made.teams}
         )
-    print(f'account "{made.name}" created, role {made.role}')
+    output.line(f'account "{made.name}" created, role {made.role}')
 
 
 def _change(store: Store, args: argparse.Namespace) -> None:
@@ -72,14 +73,14 @@ def _change(store: Store, args: argparse.Namespace) -> None:
         after = work.accounts.change(args.name, **values)
         was = {"role": before.role, "teams": before.teams}
         work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=recorded)
-    print(f'account "{after.name}": role {after.role}; its sessions ended')
+    output.line(f'account "{after.name}": role {after.role}; its sessions ended')
 
 
 def _disable(store: Store, args: argparse.Namespace) -> None:
     with store.unit_of_work() as work:
         work.accounts.disable(args.name)
         work.audit_log.append(BY, "account.disabled", f"account/{args.name}")
-    print(f'account "{args.name}" disabled')
+    output.line(f'account "{args.name}" disabled')
 
 
 def _list(store: Store, args: argparse.Namespace) -> None:
@@ -90,11 +91,11 @@ def _list(store: Store, args: argparse.Namespace) -> None:
         print_json([{name: getattr(account, name) for name in names} for account in found])
         return
     if not found:
-        print("no accounts", file=sys.stderr)
+        output.line("no accounts", error=True)
     for one in found:
         state = "disabled" if one.disabled_at else "active"
         users, teams = (",".join(names) or "-" for names in (one.users, one.teams))
-        print(f"{one.name}\t{one.role}\t{one.source}\t{users}\t{teams}\t{state}")
+        output.row(one.name, one.role, one.source, users, teams, state)
 
 
 def _read_password(name: str) -> str:

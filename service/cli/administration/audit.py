@@ -1,11 +1,10 @@
 """`faultline audit list|verify|export-head`: list recorded changes, or verify that the records are unaltered."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 from service.errors import ConfigurationError
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
             return exit_codes.OK
         for one in found.items:
             when = f"{one.at:%Y-%m-%d %H:%M:%S} UTC"
-            print("\t".join((str(one.id), when, one.who, one.what, one.subject, f"{one.before} → {one.after}")))
+            output.row(one.id, when, one.who, one.what, one.subject, f"{one.before} → {one.after}")
     finally:
         services.close()
     return 0
@@ -78,15 +77,15 @@ def _verify(store: Store, heads: AuditHeads, *, as_json: bool) -> int:
             }
         )
         return code
-    print(f"audit log: {count} entries intact")
-    print(f"exported heads: {checked - len(differing)} of {checked} agree")
-    print(f"verdicts: {seals.intact} intact, {seals.removed} removed by retention")
+    output.line(f"audit log: {count} entries intact")
+    output.line(f"exported heads: {checked - len(differing)} of {checked} agree")
+    output.line(f"verdicts: {seals.intact} intact, {seals.removed} removed by retention")
     if broken is not None:
-        print(f"audit log: entry {broken.id}: {broken.detail}", file=sys.stderr)
+        output.line(f"audit log: entry {broken.id}: {broken.detail}", error=True)
     for problem in summary(differing):
-        print(f"audit log: {problem}", file=sys.stderr)
+        output.line(f"audit log: {problem}", error=True)
     for failure_id, version in seals.changed:
-        print(f"failure {failure_id}, version {version}: altered after it was sealed", file=sys.stderr)
+        output.line(f"failure {failure_id}, version {version}: altered after it was sealed", error=True)
     for seal in seals.broken:
-        print(f"seal {seal}: altered, or its predecessor is missing", file=sys.stderr)
+        output.line(f"seal {seal}: altered, or its predecessor is missing", error=True)
     return code

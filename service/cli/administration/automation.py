@@ -6,6 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli import output
 from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
 
@@ -36,10 +37,10 @@ def run(args: argparse.Namespace) -> int:
         services.store.check()
         if args.action == "stop":
             services.automation.set_stopped(stopped=True, by=_who(), reason=args.reason)
-            print("stopped: hooks get no requests")
+            output.line("stopped: hooks get no requests")
         elif args.action == "start":
             services.automation.set_stopped(stopped=False, by=_who())
-            print("started: waiting requests that have not expired continue")
+            output.line("started: waiting requests that have not expired continue")
         else:
             _show(services.store, as_json=args.format == "json")
     finally:
@@ -59,11 +60,11 @@ def _show(store: Store, *, as_json: bool) -> None:
         return
     turned = f" by {switch.by}, {switch.at:%Y-%m-%d %H:%M:%S} UTC" if switch.at is not None else ""
     why = f": {switch.reason}" if switch.reason else ""
-    print(f"{'stopped' if switch.stopped else 'on'}{turned}{why if switch.stopped else ''}")
+    output.line(f"{'stopped' if switch.stopped else 'on'}{turned}{why if switch.stopped else ''}")
     for state in sorted(counts):
-        print(f"{state}\t{counts[state]}")
+        output.row(state, counts[state])
     for incident in incidents:
-        print(f"incident {incident.id}\t{incident.cluster}\t{incident.title}\t{incident.jobs} jobs")
+        output.row(f"incident {incident.id}", incident.cluster, incident.title, f"{incident.jobs} jobs")
 
 
 def _who() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from service.cli import output
 from service.cli.commands import full_parser
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def add_parser(commands: "Subparsers") -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the script of one shell."""
     levels = tuple(levels_of(full_parser()))
-    print({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](levels), end="")
+    output.document({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](levels), end="")
     return 0
 
 

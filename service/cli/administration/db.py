@@ -5,6 +5,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from service import settings
+from service.cli import output
 from service.db.session import Store
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ def run(args: argparse.Namespace) -> int:
     with closing(Store(url, pool_size=1)) as store:
         if args.action == "check":
             store.check()
-            print(f"{where}: the schema is up to date")
+            output.line(f"{where}: the schema is up to date")
             return 0
         before, after = store.upgrade()
     if before == after:
-        print(f"{where}: already at revision {after}")
+        output.line(f"{where}: already at revision {after}")
     else:
-        print(f"{where}: {'created' if before is None else f'upgraded from {before}'}, now at revision {after}")
+        output.line(f"{where}: {'created' if before is None else f'upgraded from {before}'}, now at revision {after}")
     return 0

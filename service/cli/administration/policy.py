@@ -10,6 +10,7 @@ import orjson
 from service import compose, settings
 from service.automation import decision_records
 from service.automation.policy_replay import replay
+from service.cli import output
 from service.cli.files import check_writable, write_output
 from service.clock import SystemClock
 from service.db.session import Store
@@ -59,22 +60,25 @@ def _span(text: str) -> timedelta:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
     return f'"{value}"' if isinstance(value, str) else f"{value:g}"
 
 
 def _show(found: policy.Policy, overrides: tuple[str, ...]) -> None:
-    print(f"policy {found.version}")
+    output.line(f"policy {found.version}")
     for number, rule in enumerate(found.rule, 1):
         conditions = rule.when.model_dump(exclude_none=True, mode="json")
         origin = found.origin("rule", rule.name)
-        print(f"{number}. {rule.name}: {conditions or 'always'} → {rule.decision}. {rule.says} ({origin})")
-    print()
+        output.line(f"{number}. {rule.name}: {conditions or 'always'} → {rule.decision}. {rule.says} ({origin})")
+    output.line()
     rows = [(name, _value(value), origin) for name, value, origin in found.values()]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     for name, value, origin in rows:
-        print(f"{name:<{widths[0]}} = {value:<{widths[1]}}  # {origin}")
+        output.line(f"{name:<{widths[0]}} = {value:<{widths[1]}}  # {origin}")
     if overrides:
-        print("\noverrides: " + "; ".join(overrides))
+        output.line()
+        output.line("overrides: " + "; ".join(overrides))
 
 
 def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) -> None:
@@ -83,11 +87,12 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
     other = policy.load(args.policy) if args.policy is not None else in_force
     effective = other.effective(cluster=past.cluster, queue=past.queue, team=past.team)
     advice = advise(past.verdict, past.job, past.facts, effective)
-    print(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
-    print(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}\n")
+    output.line(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
+    output.line(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}")
+    output.line()
     width = max(len(one.name) for one in advice.rules_asked)
     for one in advice.rules_asked:
-        print(f"{'→' if one.decided else ' '} {one.name:<{width}}  {one.said}")
+        output.line(f"{'→' if one.decided else ' '} {one.name:<{width}}  {one.said}")
 
 
 def _replay(args: argparse.Namespace, database_url: str) -> None:
@@ -113,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.action == "check":
         found = policy.load(args.file)
-        print(f"{args.file}: policy {found.version}, {len(found.rule)} rules, sound")
+        output.line(f"{args.file}: policy {found.version}, {len(found.rule)} rules, sound")
         return 0
     configured = settings.read()
     if args.action == "show":

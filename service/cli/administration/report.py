@@ -1,13 +1,13 @@
 """`faultline report --week 2026-W47`: the weekly quality report as text, Markdown, HTML, PDF or JSON."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
 from service import compose, settings, weeks
+from service.cli import output
 from service.cli.files import check_writable, write_output
 from service.reports import html, markdown, pdf
 from service.reports.document import Report
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         services.close()
     write_output(args.output, rendered(report, args.format))
     if args.output is not None:
-        print(f"{args.output}: {report.title}, version {report.version}", file=sys.stderr)
+        output.line(f"{args.output}: {report.title}, version {report.version}", error=True)
     return 0
 
 

@@ -1,11 +1,11 @@
 """`faultline token create|list|revoke`: manage API tokens."""
 
 import argparse
-import sys
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from service import compose, settings
+from service.cli import output
 from service.cli.json_output import add_json_option, print_json
 from service.clock import Clock
 from service.db.session import Store
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             with services.store.unit_of_work() as work:
                 work.tokens.revoke(args.name)
                 work.audit_log.append(BY, "token.revoked", f"token/{args.name}")
-            print(f'token "{args.name}" is revoked')
+            output.line(f'token "{args.name}" is revoked')
         else:
             _list(services.store, as_json=args.format == "json")
     finally:
@@ -83,8 +83,8 @@ def _create(store: Store, clock: Clock, args: argparse.Namespace) -> None:
         bound = {"clusters": token.clusters, "teams": token.teams, "expires_at": ends and ends.isoformat()}
         after = {"scopes": sorted(wanted)} | {field: value for field, value in bound.items() if value}
         work.audit_log.append(BY, "token.made", f"token/{name}", after=after)
-    print(f'token "{name}" created; its secret, shown only once:', file=sys.stderr)
-    print(secret)
+    output.line(f'token "{name}" created; its secret, shown only once:', error=True)
+    output.line(secret)
 
 
 def _list(store: Store, *, as_json: bool) -> None:
@@ -95,16 +95,15 @@ def _list(store: Store, *, as_json: bool) -> None:
         print_json([{name: getattr(token, name) for name in names} for token in tokens])
         return
     if not tokens:
-        print("no tokens", file=sys.stderr)
+        output.line("no tokens", error=True)
     for token in tokens:
         state = f"revoked {_day(token.revoked_at)}" if token.revoked_at else f"last used {_day(token.last_used_at)}"
-        bound = "".join(
-            f"\t{name} {','.join(values)}"
-            for name, values in (("clusters", token.clusters), ("teams", token.teams))
-            if values
+        named = (("clusters", token.clusters), ("teams", token.teams))
+        bound = [f"{name} {','.join(values)}" for name, values in named if values]
+        ends = [f"expires {_day(token.expires_at)}"] if token.expires_at else []
+        output.row(
+            token.name, ",".join(sorted(token.scopes)), f"created {_day(token.created_at)}", state, *bound, *ends
         )
-        ends = f"\texpires {_day(token.expires_at)}" if token.expires_at else ""
-        print(f"{token.name}\t{','.join(sorted(token.scopes))}\tcreated {_day(token.created_at)}\t{state}{bound}{ends}")
 
 
 def _day(at: datetime | None) -> str:

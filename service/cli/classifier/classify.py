@@ -1,16 +1,13 @@
 """`faultline classify FILE|- [--output FILE]`: print one verdict/1 line for each job completion, in input order."""
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import orjson
-
 from service import settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.classifier.verdict_of_event import case_of, wire
 from service.cli.files import opened_input, opened_output
 from service.clock import SystemClock
@@ -112,7 +109,7 @@ def classify(
                 answer = one.value
             else:
                 answer = wire(one, next(verdicts), rules)
-            out.write(orjson.dumps(answer, option=orjson.OPT_APPEND_NEWLINE))
+            out.write(output.json_line(answer))
     return total, bad
 
 
@@ -131,5 +128,5 @@ def run(args: argparse.Namespace) -> int:
         total, bad = classify(_lines(source), out, diagnoser, rules, args.cluster)
     if bad:
         lines = "line" if total == 1 else "lines"
-        print(f"faultline: {bad} of {total} {lines} could not be read; see the errors in the output", file=sys.stderr)
+        output.problem(f"{bad} of {total} {lines} could not be read; see the errors in the output")
     return exit_codes.SOME_LINES_BAD if bad else exit_codes.OK

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from classifiers.evaluation import (
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
+from service.cli import output
 from service.cli.classifier import evaluate_adaptation, evaluate_noise
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput, ModelUnavailable
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     catalogue = signatures.packaged()
     if args.compare:
         rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=_progress)
-        print(model_comparison.markdown(rows))
+        output.document(model_comparison.markdown(rows))
         return 0
     configured = settings.read()
     try:
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         )
     predictors = [(name, answers), *baselines.baselines(cases, catalogue)]
     parts = figures.measure_parts(cases, predictors)
-    print(text_tables.text(parts))
+    output.document(text_tables.text(parts))
     if args.json is not None:
         content["evaluation"] = text_tables.json_figures(parts)
         write_output(args.json, (json.dumps(content, indent=1) + "\n").encode())
@@ -148,4 +148,4 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _progress(line: str) -> None:
-    print(line, file=sys.stderr)
+    output.line(line, error=True)

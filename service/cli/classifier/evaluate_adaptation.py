@@ -14,6 +14,7 @@ from classifiers.evaluation.metrics import Evaluation
 from classifiers.model.artifact import Model
 from classifiers.signatures import Catalogue
 from service.cli.files import write_output
+from service.cli.output import document
 from service.errors import InvalidInput
 
 STANDARD_OUTPUT: Final = Path("-")
@@ -39,9 +40,9 @@ def run(
         raise InvalidInput(f"--adaptation: {error}") from None
     content = json.dumps(figures(found, model.label), indent=1) + "\n"
     if output == STANDARD_OUTPUT:
-        print(content, end="")
+        document(content, end="")
         return 0
-    print(table(found))
+    document(table(found))
     if output is not None:
         write_output(output, content.encode())
     return 0

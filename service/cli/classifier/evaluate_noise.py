@@ -16,6 +16,7 @@ from classifiers.evaluation import held_out, noise_robustness
 from classifiers.evaluation.noise_robustness import Figures, Share, Trial
 from classifiers.model.artifact import Model
 from classifiers.signatures import Catalogue
+from service.cli import output
 from service.cli.files import write_output
 from service.recommend.advise import would_resubmit_without_history
 from service.recommend.facts import Facts, OptIn
@@ -100,7 +101,7 @@ def run(
     """Measure, print the table and write the figures as JSON to `args.json`."""
     done = measure(cases, model, catalogue, policy, progress)
     figures = noise_robustness.summarize(done)
-    print(table(figures))
+    output.document(table(figures))
     if args.json is not None:
         changed = [
             {"case": one.case_id, "noise": one.condition.name, "events": one.condition.events}

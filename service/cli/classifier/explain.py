@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from classifiers.last_good_run import good_run
 from service import settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.classifier.verdict_of_event import case_of, verdict_body
 from service.cli.files import read_input
 from service.clock import SystemClock
@@ -83,9 +81,9 @@ def run(args: argparse.Namespace) -> int:
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))
     found = explanation.explain(request, body, folder.current().layered)
     if args.json:
-        sys.stdout.buffer.write(orjson.dumps(found.to_wire(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        output.json_document(found.to_wire())
     else:
-        sys.stdout.write(terminal.text_of(found, terminal.style_of(sys.stdout, args.color)))
+        output.styled(terminal.text_of(found, terminal.style_of(sys.stdout, args.color)))
     return exit_codes.OK
 
 

@@ -1,7 +1,6 @@
 """`faultline labels export|import`: corrections of verdicts as labelled cases, for training or sharing."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
 from service.feedback import label_export
@@ -60,20 +59,20 @@ def _export(services: compose.Services, args: argparse.Namespace) -> int:
     count = 0
     with opened_output(args.output) as out:
         for case in label_export.cases(services.store, golden=wanted):
-            out.write(orjson.dumps(case) + b"\n")
+            out.write(output.json_line(case))
             count += 1
-    print(f"{count} labelled {'case' if count == 1 else 'cases'}", file=sys.stderr)
+    output.line(f"{count} labelled {'case' if count == 1 else 'cases'}", error=True)
     return 0
 
 
 def _import(services: compose.Services, file: str) -> int:
     done = label_export.import_labels(services.store, services.feedback, _lines(file), who=BY)
     for problem in done.wrong:
-        print(f"faultline: {problem}", file=sys.stderr)
+        output.problem(problem)
     for place in done.elsewhere:
-        print(f"faultline: {place}: its job is not stored here", file=sys.stderr)
-    print(
-        f"{done.taken} taken, {len(done.elsewhere)} of jobs not stored here, {len(done.wrong)} wrong", file=sys.stderr
+        output.problem(f"{place}: its job is not stored here")
+    output.line(
+        f"{done.taken} taken, {len(done.elsewhere)} of jobs not stored here, {len(done.wrong)} wrong", error=True
     )
     return exit_codes.SOME_LINES_BAD if done.wrong else exit_codes.OK
 

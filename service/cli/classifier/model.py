@@ -1,13 +1,13 @@
 """`faultline model list|show`: list trained models, or show the manifest of one."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
+from service.cli import output
 from service.cli.json_output import add_json_option, print_json
 from service.errors import ModelUnavailable
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     shown = dict(model.about)
     shown["features_known"] = len(model.text.names)
     shown["abstains_below"] = round(model.calibration.threshold, 4)
-    print(json.dumps(shown, indent=2, ensure_ascii=False))
+    print_json(shown)
     return 0
 
 
@@ -60,9 +60,11 @@ def _list(folder: Path, in_use: Path, *, as_json: bool) -> None:
         try:
             about = artifact.manifest_of(one)
         except ModelError as error:
-            print(f"{mark} {one.name}: not usable: {error}")
+            output.line(f"{mark} {one.name}: not usable: {error}")
             continue
-        print(f"{mark} {one.name}: {about['name']} {about['version']} of {about['created']}, {about['cases']} cases")
+        output.line(
+            f"{mark} {one.name}: {about['name']} {about['version']} of {about['created']}, {about['cases']} cases"
+        )
 
 
 def _described(folder: Path, in_use: Path) -> dict[str, Any]:

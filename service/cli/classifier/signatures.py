@@ -1,7 +1,6 @@
 """`faultline signatures check|list|test LOG...`: check, list and try your own signatures."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING
 from classifiers.extraction.scan import Scanner, tidy
 from classifiers.signatures import Catalogue, CatalogueError, Signature
 from service import settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.errors import ConfigurationError
 from service.explain import log_files, read_logs
 from service.explain.read_logs import ReadLog
-from service.formatting import escape_invisible
 from service.signatures import operator_catalogue
 from service.signatures.operator_catalogue import LayeredCatalogue, OperatorEntry
 
@@ -95,7 +93,9 @@ def _check(folder: Path, layered: LayeredCatalogue) -> int:
     replaced = sum(one.replaces for one in layered.own.values())
     more = f", {replaced} of them in place of packaged ones" if replaced else ""
     entries = "signature" if len(layered.own) == 1 else "signatures"
-    print(f"{folder}: {len(layered.own)} {entries} in {files} {'file' if files == 1 else 'files'}{more}: no problem")
+    output.line(
+        f"{folder}: {len(layered.own)} {entries} in {files} {'file' if files == 1 else 'files'}{more}: no problem"
+    )
     return exit_codes.OK
 
 
@@ -107,7 +107,7 @@ def _list(layered: LayeredCatalogue, *, packaged: bool, as_json: bool) -> int:
         return exit_codes.OK
     for row in rows:
         causes = "/".join(list(row.causes)[:3]) or "-"
-        print(escape_invisible(f"{row.id:40} {row.origin:17} {row.role:11} {causes:14} {row.label}"))
+        output.line(f"{row.id:40} {row.origin:17} {row.role:11} {causes:14} {row.label}")
     return exit_codes.OK
 
 
@@ -134,9 +134,9 @@ def _test(layered: LayeredCatalogue, names: Sequence[str], *, packaged: bool, as
         print_json(hits)
         return exit_codes.OK
     for hit in hits:
-        print(escape_invisible(f"{hit.file}:{hit.line}: {hit.signature}: {tidy(hit.text, _SHOWN)}"))
+        output.line(f"{hit.file}:{hit.line}: {hit.signature}: {tidy(hit.text, _SHOWN)}")
     count = len({hit.signature for hit in hits})
-    print(f"{len(hits)} matches of {count} {'signature' if count == 1 else 'signatures'}", file=sys.stderr)
+    output.line(f"{len(hits)} matches of {count} {'signature' if count == 1 else 'signatures'}", error=True)
     return exit_codes.OK
 
 

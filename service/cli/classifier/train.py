@@ -1,7 +1,6 @@
 """`faultline train [--add labels.jsonl] [--output FOLDER]`: fit the classifier and save it for the service."""
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from classifiers.data import labelled_cases
 from classifiers.data.labelled_cases import DatasetError
 from classifiers.model import artifact, constants, training
 from service import settings
+from service.cli import output
 from service.errors import FieldError, InvalidInput
 
 if TYPE_CHECKING:
@@ -59,14 +59,16 @@ def run(args: argparse.Namespace) -> int:
         labelled_cases.check_ids(cases)
     except DatasetError as error:
         raise InvalidInput(str(error)) from error
-    model, report = training.train(cases, seed=args.seed, progress=lambda line: print(line, file=sys.stderr))
+    model, report = training.train(cases, seed=args.seed, progress=lambda line: output.line(line, error=True))
     try:
         artifact.save(model, folder)
     except OSError as error:
         raise InvalidInput(f"{folder}: {error.strerror}") from error
-    print(f"{model.label} in {folder}")
-    print("seconds: " + ", ".join(f"{step} {value:.1f}" for step, value in report.seconds.items()))
-    print("right on kinds held out: " + ", ".join(f"{axis} {value:.3f}" for axis, value in report.held_out.items()))
+    output.line(f"{model.label} in {folder}")
+    output.line("seconds: " + ", ".join(f"{step} {value:.1f}" for step, value in report.seconds.items()))
+    output.line(
+        "right on kinds held out: " + ", ".join(f"{axis} {value:.3f}" for axis, value in report.held_out.items())
+    )
     weak = sum(len(codes) for codes in report.weak.values())
-    print(f"classes with fewer than {training.WEAK_CLASS} cases: {weak} (faultline model show lists them)")
+    output.line(f"classes with fewer than {training.WEAK_CLASS} cases: {weak} (faultline model show lists them)")
     return 0

@@ -5,12 +5,12 @@ import importlib
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from service.cli import output
 from service.clock import Clock, SystemClock
 from service.deliveries.channels import signing
 from service.errors import ConfigurationError, Unavailable
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         flags["command"] = tuple(args.command_words)
     options = read(flags, os.environ)
     # Not the worker's logging setup, which would import the whole service; a hook stays small.
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    output.log_to_stderr()
     clock = SystemClock()
     stop = SignalShutdownFlag()
     stop.listen()

@@ -2,14 +2,13 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.files import check_readable
 from service.clock import Clock, SystemClock
 from service.contracts.event import MAX_EVENT_BYTES
@@ -50,14 +49,14 @@ def run(args: argparse.Namespace) -> int:
             producer.send(topic, piece)
             sent += len(piece)
     except FaultlineError as error:
-        print(f"faultline: {error.detail}; {sent} events were published before", file=sys.stderr)
+        output.problem(f"{error.detail}; {sent} events were published before")
         return exit_codes.USAGE if isinstance(error, ConfigurationError) else exit_codes.FAILED
     finally:
         producer.close()
     for line in bad:
-        print(f"faultline: {line}", file=sys.stderr)
+        output.problem(line)
     if not args.quiet:
-        print(f"published {sent} events on {topic}")
+        output.line(f"published {sent} events on {topic}")
     return exit_codes.SOME_LINES_BAD if bad else exit_codes.OK
 
 

@@ -1,11 +1,10 @@
 """`faultline replay`: store events from files without Kafka."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.files import check_readable
 from service.clock import Clock
 from service.formats import recognise
@@ -38,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     finally:
         services.close()
     for problem in summary.broken:
-        print(f"faultline: {problem}", file=sys.stderr)
-    print(summary.text())
+        output.problem(problem)
+    output.line(summary.text())
     return exit_codes.SOME_LINES_BAD if summary.bad or summary.broken else exit_codes.OK
 
 
@@ -53,4 +52,4 @@ class _Progress:
     def __call__(self, lines: int) -> None:
         if self._clock.monotonic() >= self._next:
             self._next = self._clock.monotonic() + PROGRESS_EVERY_S
-            print(f"{lines} lines", file=sys.stderr, flush=True)
+            output.line(f"{lines} lines", error=True)

@@ -5,7 +5,6 @@ import errno
 import logging
 import signal
 import socket
-import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from service import compose, settings
+from service.cli import output
 from service.cli.processes.worker import configure_logging, exit_code_of, run_worker, warn_if_root
 from service.errors import ConfigurationError, FaultlineError
 from service.periodic import PeriodicTask
@@ -91,7 +91,7 @@ def _serve(parts: compose.Services, *, with_worker: bool) -> int:
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
-        print(f"Faultline is at http://{shown}:{taken}", file=sys.stderr, flush=True)
+        output.line(f"Faultline is at http://{shown}:{taken}", error=True)
         with _side_work(parts, server, with_worker=with_worker) as failed, _signals_kept():
             server.run(sockets=[listening])
         return exit_code_of(failed[0]) if failed else 0
@@ -167,7 +167,7 @@ def _side_work(
         try:
             run_worker(parts, stop)
         except FaultlineError as error:
-            print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
+            output.problem(error.detail)
             failed.append(error)
         except BaseException as error:  # a dead worker behind a live page would go unnoticed
             log.exception("the worker failed")

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import orjson
 from prometheus_client import start_http_server
 
 from service import compose, settings
+from service.cli import output
 from service.clock import SystemClock
 from service.errors import ConfigurationError
 from service.messaging.record import Message
@@ -61,7 +61,7 @@ def add_parser(commands: "Subparsers") -> None:
 def run(args: argparse.Namespace) -> int:
     """Watch until SIGTERM or SIGINT."""
     connect = client()
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    output.log_to_stderr()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     sender, tell_nodes = _sender(args)

@@ -5,7 +5,6 @@ import gc
 import logging
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from prometheus_client import start_http_server
 
 from service import compose, settings
 from service.backoff import Backoff
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
@@ -84,7 +83,7 @@ def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics
         with _metrics(services, metrics_port):
             run_worker(services, stop, member=member)
     except FaultlineError as error:
-        print(f"faultline: {error.detail}", file=sys.stderr, flush=True)
+        output.problem(error.detail)
         return exit_code_of(error)
     finally:
         services.close()
@@ -173,7 +172,7 @@ def _name_scope(config: KafkaConfig, host: str) -> str:
 
 def configure_logging() -> None:
     """Log to standard error; the consumer itself logs each lost connection once, so Kafka's client stays silent."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    output.log_to_stderr()
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 

@@ -1,7 +1,8 @@
 """Chat and mail, by apprise: a short message for people, combined for one owner and one kind of failure."""
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -9,10 +10,13 @@ from classifiers.redaction import redact
 from service.deliveries.channels.address_check import Network, Refused, Resolve, permitted, resolve
 from service.deliveries.channels.channel import SENT, Outcome, summary, verdict_of
 from service.deliveries.channels.pagerduty import failure_link
+from service.deliveries.channels.plain_text import plain_text
 from service.deliveries.records import DueDelivery
 from service.errors import ConfigurationError
 
 OWNER = "{user}"
+# The name of a user comes from an event. Anything else could address another mailbox or channel.
+PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}", re.ASCII)
 SHOWN = 10  # messages listed in a digest
 AGAIN = {
     "resubmit_now": "will retry: it is resubmitted at once where resubmission is automatic",
@@ -24,7 +28,17 @@ AGAIN = {
 
 
 class ChatChannel:
-    """Sends to one apprise address. `{user}` in it is replaced by the job's owner."""
+    """Sends to one apprise address. `{user}` in it is replaced by the job's owner.
+
+    Args:
+        url: the address.
+        schemas: the permitted schemes of addresses.
+        allow: permitted networks besides public ones.
+        timeout_s: time limit of a message in seconds.
+        public_url: the public address of this service, for links.
+        lookup: resolves names.
+        recipients: what replaces `{user}`, by user; others get no message. None: the user's name.
+    """
 
     bulk = True
 
@@ -37,6 +51,7 @@ class ChatChannel:
         timeout_s: float,
         public_url: str | None = None,
         lookup: Resolve = resolve,
+        recipients: Mapping[str, str] | None = None,
     ) -> None:
         schema = urlsplit(url).scheme.lower()
         if schema not in schemas:
@@ -53,21 +68,31 @@ class ChatChannel:
         self._timeout_s = timeout_s
         self._public_url = public_url
         self._lookup = lookup
+        self._recipients = recipients
         if self._service("somebody") is None:
             raise ConfigurationError(f"not an address that apprise takes ({schema}://...)")
 
     def send(self, messages: Sequence[DueDelivery]) -> Outcome:
         """Send all messages as one."""
-        user = messages[0].payload.get("user")
-        if OWNER in self._url and not user:
-            return Outcome("refused", "the job names no owner")
-        service = self._service(str(user or ""))
+        recipient = ""
+        if OWNER in self._url:
+            user = messages[0].payload.get("user")
+            if not user:
+                return Outcome("refused", "the job names no owner")
+            found = self._recipient(str(user))
+            if found is None:
+                return Outcome("refused", "the owner is not a plain user name, or is not in `recipients`")
+            recipient = found
+        service = self._service(recipient)
         if service is None:
             return Outcome("refused", "no address for this owner")
         try:
             self._check(service)
             sent = service.notify(
-                title=title(messages), body=text(messages, self._public_url), notify_type=self._apprise.NotifyType.INFO
+                title=title(messages),
+                body=text(messages, self._public_url),
+                notify_type=self._apprise.NotifyType.INFO,
+                body_format=self._apprise.NotifyFormat.TEXT,
             )
         except (Refused, OSError) as error:
             return Outcome("retry", redact(str(error))[:300])
@@ -76,10 +101,16 @@ class ChatChannel:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _service(self, user: str) -> Any:
-        url = self._url.replace(OWNER, quote(user, safe=""))
+    def _recipient(self, user: str) -> str | None:
+        if PLAIN_USER.fullmatch(user) is None:
+            return None
+        return user if self._recipients is None else self._recipients.get(user)
+
+    def _service(self, recipient: str) -> Any:
+        url = self._url.replace(OWNER, quote(recipient, safe=""))
         joint = "&" if "?" in url else "?"
-        limits = f"redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
+        text_only = "" if "format=" in url else "format=text&"
+        limits = f"{text_only}redirect=no&cto={self._timeout_s / 2:g}&rto={self._timeout_s / 2:g}"
         return self._apprise.Apprise.instantiate(f"{url}{joint}{limits}", asset=self._asset, suppress_exceptions=True)
 
     def _check(self, service: Any) -> None:
@@ -94,10 +125,10 @@ def title(messages: Sequence[DueDelivery]) -> str:
     """The title line."""
     first = messages[0]
     if first.type == "report.published":
-        return str(first.payload.get("title", first.type))[:200]
+        return plain_text(str(first.payload.get("title", first.type)))[:200]
     if len(messages) == 1:
-        return f"{first.key}: {verdict_of(first).get('side', first.type)}"[:200]
-    return f"{len(messages)} failures of one kind: {first.key} and others"[:200]
+        return plain_text(f"{first.key}: {verdict_of(first).get('side', first.type)}")[:200]
+    return plain_text(f"{len(messages)} failures of one kind: {first.key} and others")[:200]
 
 
 def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
@@ -107,7 +138,7 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
         report_lines = [str(one) for one in first.payload.get("sentences", ())]
         report_lines += [f"- {one.get('title')}: {one.get('gain')}" for one in first.payload.get("todo", ())]
         link = f"{public_url.rstrip('/')}{first.payload.get('page', '')}" if public_url else None
-        return "\n".join([*report_lines, *([link] if link else [])])
+        return "\n".join([*map(plain_text, report_lines), *([link] if link else [])])
     verdict = verdict_of(first)
     lines = [summary(first)]
     if verdict.get("explanation"):
@@ -118,6 +149,4 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     if len(messages) > SHOWN + 1:
         lines.append(f"and {len(messages) - SHOWN - 1} more")
     link = failure_link(public_url, first)
-    if link is not None:
-        lines.append(link)
-    return "\n".join(lines)
+    return "\n".join([*map(plain_text, lines), *([] if link is None else [link])])

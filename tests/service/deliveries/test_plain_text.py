@@ -1,0 +1,78 @@
+"""Nothing in a text of a job becomes a mention, a link or markup at the receiver."""
+
+import re
+
+import pytest
+
+from service.deliveries.channels.chat import text, title
+from service.deliveries.channels.plain_text import plain_text
+from tests.service.deliveries.made import due, payload
+from tests.service.deliveries.test_chat import Inbox, channel, inbox, text_of
+
+__all__ = ["inbox"]
+HOSTILE = (
+    "@here",
+    "＠everyone",
+    "<!channel>",
+    "<@U0123>",
+    "<https://evil.example|click>",
+    "[verify](https://evil.example)",
+    "[a]: https://evil.example",
+    "![x](//evil.example/p.png)",
+    "https://evil.example/x",
+    "HTTPS://EVIL.EXAMPLE",
+    "ftp://evil.example",
+    "mailto:me@evil.example",
+    "www.evil.example",
+    "evil.com",
+    "evil.zip/x",
+    "<b onload=x>",
+    "a\r\nSubject: b",
+    "\x1b]8;;https://evil.example\x07click",
+    "\u202ereversed\u200b",
+    "\x9b31m",
+)
+ACTIVE = re.compile(r"[@＠<>\r\n\x00-\x1f\x7f-\x9f\u202e\u200b]|\]\(|\]:(?!\])|\w://|(?i:www\.\w|evil\.|mailto:)")
+
+
+@pytest.mark.parametrize("given", HOSTILE)
+def test_a_hostile_text_is_inert(given: str) -> None:
+    assert ACTIVE.search(given)
+    assert not ACTIVE.search(plain_text(f"loss {given} end"))
+
+
+@pytest.mark.parametrize(
+    "given", ["RuntimeError: CUDA error: out of memory", "File /scratch/a.py, line 3: torch.nn.Linear [rank0] 1.5e-3"]
+)
+def test_an_ordinary_text_stays(given: str) -> None:
+    assert plain_text(given) == given
+
+
+@pytest.mark.parametrize("given", HOSTILE)
+def test_a_message_has_no_link_but_its_own(given: str) -> None:
+    verdict = {"side": "user", "cause": "USER.1", "explanation": f"x {given}", "decision": "ask"}
+    hostile = payload(7) | {"headline": given, "title": given, "verdict": verdict}
+    for kind in ("failure.diagnosed", "report.published"):
+        messages = [
+            due(7, payload=hostile | {"sentences": [given], "todo": [{"title": given, "gain": given}]}, type=kind)
+        ]
+        *lines, link = text(messages, "https://faultline.example").split("\n")
+        assert link.startswith("https://faultline.example")
+        assert not ACTIVE.search("".join([*lines, title(messages)])), lines
+
+
+@pytest.mark.parametrize("user", ["ana,boss@org.example", "a b", "../x", "ana%2Cb", "ana\nx", "@ana", "", "x" * 65])
+def test_only_plain_user_names_are_recipients(inbox: tuple[Inbox, str], user: str) -> None:
+    box, url = inbox
+    assert channel(url).send([due(7, payload=payload(7) | {"user": user})]).kind == "refused"
+    assert box.to == []
+
+
+def test_recipients_are_mapped_by_the_setting(inbox: tuple[Inbox, str]) -> None:
+    box, url = inbox
+    mapped = channel(url, recipients={"ana": "ana.berg"})
+    assert mapped.send([due(7, payload=payload(7) | {"user": "ana"})]).kind == "sent"
+    assert mapped.send([due(8, payload=payload(8) | {"user": "bob"})]).kind == "refused"
+    assert box.to == [["ana.berg@org.example"]]
+    assert box.mails[0].get_body(("html",)) is None
+    assert "FileNotFoundError" in text_of(box.mails[0])
