@@ -1,6 +1,7 @@
 """The policy: read from TOML, merged with the built-in policy, validated with line numbers, specialized for a job."""
 
 import copy
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -18,6 +19,9 @@ from service.recommend.policy_settings import OVERRIDDEN, Retrier, Rule, Section
 BUILT_IN = "built in"
 _LISTS = ("rule", "retrier")
 _OF_WHERE = tuple(Where.model_fields)
+# A key of very many parts: tomllib takes time that grows with the square of their number.
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}[ \t]*+\.[ \t]*+){{100}}")
 
 
 class Policy(Sections):
@@ -193,6 +197,8 @@ def _check_overrides(rows: Any, raw: dict[str, Any], errors: _Errors, name: str,
 
 
 def _read(text: str, name: str) -> dict[str, Any]:
+    if _LONG_KEY.search(text):
+        raise ConfigurationError(f"{name}: nested too deeply")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -54,7 +54,8 @@ def _default_output() -> Path:
 def run(args: argparse.Namespace) -> int:
     """Train and save the model."""
     folder = args.output or _default_output()
-    cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *read_cases(args.add)]
+    own = read_cases(args.add)  # first: composing the packaged cases takes seconds, and a wrong file ends the command
+    cases = [*training_cases.packaged(training_cases.TRAINING_NOISE), *own]
     try:
         labelled_cases.check_ids(cases)
     except DatasetError as error:

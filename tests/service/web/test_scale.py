@@ -6,6 +6,7 @@ so that both are beyond them. Work is what SQLite's machine does, and the rows t
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,21 @@ AS_IF_LARGE = (
 SPARE = {"sqlite": 50_000, "postgresql": 7_000}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The statements behind an answer, and the work of the database for them."""
+
+    work: float
+    statements: Sequence[tuple[str, Any]]
+
+
+@dataclass
+class Steps:
+    """Instructions of SQLite's machine."""
+
+    done: int = 0
+
+
 def services(store: Store) -> Services:
     return Services(
         store=store, ingest=lambda *_: pytest.fail("nothing is stored here"), clock=SystemClock(), telemetry=Telemetry()
@@ -73,8 +89,15 @@ def filled(urls: Sequence[str]) -> Iterator[tuple[Store, Store]]:
         yield short, long
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    """Windows and counts that stop early, so that both histories are beyond them."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_limits(patch)
+        yield
+
+
+def set_limits(patch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (facets, "OVER_SEARCHED", 100),
         (failure_listing, "Q_FEW", 100),
@@ -84,8 +107,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (bounded_count, "COUNT_LIMIT", 100),
         (signature_hits, "MOST", 200),
     ):
-        monkeypatch.setattr(module, name, value)
-    monkeypatch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
+        patch.setattr(module, name, value)
+    patch.setitem(facets.count.__kwdefaults__ or {}, "over", 300)
 
 
 def urls_of(store: Store) -> dict[str, str]:
@@ -110,27 +133,35 @@ def paths(some: Sequence[Any]) -> Iterator[str]:
             yield from (one.path for one in route.effective_route_contexts() if "GET" in (one.methods or ()))
 
 
-def test_no_page_works_more_the_more_there_is(stores: tuple[Store, Store]) -> None:
-    short, long = (work_of(store) for store in stores)
+@pytest.fixture(scope="module")
+def asked(stores: tuple[Store, Store]) -> tuple[Mapping[str, Asked], Mapping[str, Asked]]:
+    """Every URL, asked once of each history."""
+    short, long = (ask(store) for store in stores)
+    return short, long
+
+
+def test_no_page_works_more_the_more_there_is(
+    stores: tuple[Store, Store], asked: tuple[Mapping[str, Asked], Mapping[str, Asked]]
+) -> None:
+    short, long = asked
     slow = {
-        name: (short[name], long[name])
+        name: (short[name].work, long[name].work)
         for name in short
-        if long[name] > 1.5 * short[name] + SPARE[stores[0].dialect] and not any(part in name for part in BY_PERIOD)
+        if long[name].work > 1.5 * short[name].work + SPARE[stores[0].dialect]
+        and not any(part in name for part in BY_PERIOD)
     }
     assert not slow, "\n".join(f"{name}: {was:,.0f} {now:,.0f}" for name, (was, now) in slow.items())
 
 
-def test_no_page_scans_a_table(stores: tuple[Store, Store]) -> None:
-    _, long = stores
+def test_no_page_scans_a_table(
+    stores: tuple[Store, Store], asked: tuple[Mapping[str, Asked], Mapping[str, Asked]]
+) -> None:
     found: dict[str, list[str]] = {}
-    with statements(long._engine) as seen, TestClient(create_app(services(long)), base_url=HERE) as client:
-        for url in urls_of(long).values():
-            seen.clear()
-            client.get(url)
-            for statement, parameters in seen:
-                scanned = set(scans(plan(long, statement, parameters))) - SHORT_TABLES
-                if scanned:
-                    found.setdefault(f"{scanned}: {statement}", []).append(url)
+    for name, answer in asked[1].items():
+        for statement, parameters in answer.statements:
+            scanned = set(scans(plan(stores[1], statement, parameters))) - SHORT_TABLES
+            if scanned:
+                found.setdefault(f"{scanned}: {statement}", []).append(name)
     assert not found
 
 
@@ -168,51 +199,55 @@ def scans(lines: Sequence[str]) -> Iterator[str]:
             yield words[1]
 
 
-def work_of(store: Store) -> Mapping[str, float]:
-    """What each URL costs the database."""
-    return in_sqlite(store) if store.dialect == "sqlite" else in_postgres(store)
+def ask(store: Store) -> dict[str, Asked]:
+    """Ask for every URL; of each the statements, and what they cost the database."""
+    found: dict[str, Asked] = {}
+    with (
+        steps_of_sqlite(store._engine) as steps,
+        statements(store._engine) as seen,
+        TestClient(create_app(services(store)), base_url=HERE) as client,
+    ):
+        for name, url in urls_of(store).items():
+            seen.clear()
+            steps.done = 0
+            assert client.get(url).status_code == 200, url
+            made = list(seen)
+            work = steps.done if store.dialect == "sqlite" else rows_in_postgres(store, made)
+            found[f"{name} {url}" if "since=365d" in url else name] = Asked(work, made)
+    return found
 
 
-def in_sqlite(store: Store) -> dict[str, float]:
-    """Instructions of SQLite's machine."""
-    done = 0
+@contextmanager
+def steps_of_sqlite(engine: Engine) -> Iterator[Steps]:
+    """Counts the instructions of SQLite's machine; nothing on PostgreSQL."""
+    steps = Steps()
+    if engine.dialect.name != "sqlite":
+        yield steps
+        return
 
     def step() -> int:
-        nonlocal done
-        done += 100
+        steps.done += 100
         return 0
 
     def watch(driver: Any, *_rest: Any) -> None:
         driver.set_progress_handler(step, 100)
 
-    found: dict[str, float] = {}
-    event.listen(store._engine, "checkout", watch)
+    event.listen(engine, "checkout", watch)
     try:
-        with TestClient(create_app(services(store)), base_url=HERE) as client:
-            for name, url in urls_of(store).items():
-                done = 0
-                assert client.get(url).status_code == 200, url
-                found[f"{name} {url}" if "since=365d" in url else name] = done
+        yield steps
     finally:
-        event.remove(store._engine, "checkout", watch)
-    return found
+        event.remove(engine, "checkout", watch)
 
 
-def in_postgres(store: Store) -> dict[str, float]:
-    """Rows that the steps of the plans gave or threw away."""
-    found: dict[str, float] = {}
-    with statements(store._engine) as seen, TestClient(create_app(services(store)), base_url=HERE) as client:
-        for name, url in urls_of(store).items():
-            seen.clear()
-            assert client.get(url).status_code == 200, url
-            asked, total = list(seen), 0.0
-            with store._engine.connect() as connection:
-                connection.exec_driver_sql(AS_IF_LARGE)
-                for statement, parameters in asked:
-                    told = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
-                    total += rows_of(told.scalar_one()[0]["Plan"])
-            found[f"{name} {url}" if "since=365d" in url else name] = total
-    return found
+def rows_in_postgres(store: Store, made: Sequence[tuple[str, Any]]) -> float:
+    """Rows that the steps of the statements' plans gave or threw away."""
+    total = 0.0
+    with store._engine.connect() as connection:
+        connection.exec_driver_sql(AS_IF_LARGE)
+        for statement, parameters in made:
+            explained = connection.exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
+            total += rows_of(explained.scalar_one()[0]["Plan"])
+    return total
 
 
 def rows_of(node: dict[str, Any]) -> float:

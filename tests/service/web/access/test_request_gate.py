@@ -17,13 +17,14 @@ POSTS = ("/api/v1/events", "/api/v1/policy:replay", "/api/v1/labels", "/failures
 @pytest.mark.parametrize(
     "header", ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "Forwarded", "Via", "X-Real-IP"]
 )
-@pytest.mark.parametrize("path", ["/", "/login", "/api/v1/stats", "/health/live", "/static/faultline.css"])
-def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, header: str, path: str) -> None:
+def test_a_service_without_a_login_refuses_what_a_proxy_forwards(world: World, header: str) -> None:
+    paths = ("/", "/login", "/api/v1/stats", "/health/live", "/static/faultline.css")
     with world.client() as client:
-        assert client.get(path).status_code == 200
-        assert client.get(path, headers={header: "127.0.0.1"}).status_code == 403
-        bearer = {"Authorization": f"Bearer {world.token('read')}"}
-        assert client.get(path, headers={header: "127.0.0.1", **bearer}).status_code == 200
+        assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
+        forwarded = {header: "127.0.0.1"}
+        assert {path: client.get(path, headers=forwarded).status_code for path in paths} == dict.fromkeys(paths, 403)
+        bearer = {**forwarded, "Authorization": f"Bearer {world.token('read')}"}
+        assert {path: client.get(path, headers=bearer).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
 def test_headers_of_programs_are_not_those_of_a_proxy() -> None:
