@@ -1,4 +1,4 @@
-"""`make demo`: an empty database, the worker, the API, the dashboard, and four weeks of job completions played."""
+"""`make demo`: an empty database, the API, the pages, and a month of a simulated cluster that goes on live."""
 
 import argparse
 import shutil
@@ -6,43 +6,25 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import uvicorn
 
 from service import compose, settings, weeks
-from service.clock import SystemClock
-from service.demo.player import PARTITIONS, TOPIC, Player
+from service.demo.month import Month
+from service.demo.simulation import Simulation
+from service.demo.story import DAYS, Story
+from service.demo.story_clock import StoryClock
 from service.errors import FaultlineError
-from service.messaging.memory_source import MemoryBroker, MemorySource
-from service.messaging.record import Record
 from service.web.app import create_app
 
 HOST = "127.0.0.1"
 FOLDER = Path("var/demo")
-STEP = 500
-WAIT_S = 0.2
+STEP_S = 0.1
+LIVE_EVERY_S = 2.0
 WEEKS = 3
-
-
-class Patient(MemorySource):
-    """A topic in memory that waits for records in `poll`, so that the idle demo does not use a full core."""
-
-    def poll(self, max_records: int, timeout_s: float) -> list[Record]:
-        """Return the available records, or none after the timeout, as a broker does."""
-        records = super().poll(max_records, timeout_s)
-        if not records:
-            time.sleep(min(timeout_s, WAIT_S))
-        return records
-
-
-class TopicInMemory:
-    """Dead-letter topic of the demo, which discards messages; the database table keeps the dead letters."""
-
-    def send(self, rejected: object) -> None:
-        """Discard the message."""
 
 
 def announce(text: str) -> None:
@@ -61,14 +43,8 @@ def port_is_taken(port: int) -> bool:
     return False
 
 
-def stored_count(services: compose.Services) -> int:
-    """Return the number of job completions that the worker has committed."""
-    samples = (sample for metric in services.telemetry.events.collect() for sample in metric.samples)
-    return int(sum(sample.value for sample in samples if sample.name.endswith("_total")))
-
-
 class BackgroundThreads:
-    """Threads of the worker and the server; an error in one stops all."""
+    """Threads of the server and the story; an error in one stops all."""
 
     def __init__(self, stop: threading.Event) -> None:
         self.stop = stop
@@ -108,14 +84,15 @@ def main() -> int:
     shutil.rmtree(args.folder, ignore_errors=True)
     args.folder.mkdir(parents=True)
     database = (args.folder / "faultline.sqlite3").resolve()
-    services = compose.build(
-        settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
-    )
+    now = datetime.now(UTC)
+    clock = StoryClock(now - timedelta(days=DAYS))
+    found = settings.read({"FAULTLINE_DATABASE_URL": f"sqlite:///{database}", "FAULTLINE_PORT": str(args.port)})
+    services = compose.build(found, clock)
     # A background process starts with SIGINT ignored; end on either signal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run(services, args.port)
+        return run(services, clock, now, args.port)
     except FaultlineError as error:
         announce(f"demo: {error.detail}")
         return 1
@@ -132,33 +109,27 @@ def publish(services: compose.Services) -> list[str]:
     return [services.reports.publish(this.earlier(back)).week for back in range(WEEKS, 0, -1)]
 
 
-def run(services: compose.Services, port: int) -> int:
-    """Play the stream and serve the pages."""
+def run(services: compose.Services, clock: StoryClock, now: datetime, port: int) -> int:
+    """Play the month, serve the pages, and go on live."""
     services.store.upgrade()
     announce("database created and migrated")
     announce(f"model loaded: {services.diagnoser.model}")
-    broker = MemoryBroker({TOPIC: PARTITIONS})
-    consumer = services.consumer_of(Patient(broker, "demo", [TOPIC]), TopicInMemory())
     server = uvicorn.Server(uvicorn.Config(create_app(services.web()), host=HOST, port=port, log_level="warning"))
     parts = BackgroundThreads(threading.Event())
-    parts.start("worker", lambda: consumer.run(parts.stop))
-    parts.start("server", server.run)
-    announce("worker, API and dashboard started")
-    player = Player(broker, SystemClock())
-    total = player.backlog()
+    story, since = Story(now), now - timedelta(days=DAYS)
+    month = Month(services, clock, story, Simulation(story, since))
     try:
-        shown = -STEP
-        while not parts.stop.wait(0.1) and (done := stored_count(services)) < total:
-            if done >= shown + STEP:
-                shown = done
-                announce(f"diagnosed and stored {done} of {total} job completions")
-        if not parts.failed:
-            announce(f"diagnosed and stored {total} of {total} job completions")
-            published = publish(services)
-            announce(f"weekly reports published: {', '.join(published)}\n")
-            announce(f"Open http://{HOST}:{port}/ (new jobs keep arriving; Ctrl-C ends the demo)")
-            with services.maintenance():
-                player.live(parts.stop)
+        month.play(since, now, lambda stored, day: announce(f"{day:%Y-%m-%d}: {stored} job completions stored"))
+        clock.at = None
+        published = publish(services)
+        announce(f"weekly reports published: {', '.join(published)}\n")
+        parts.start("server", server.run)
+        while not server.started and not parts.stop.wait(STEP_S):
+            pass
+        announce(f"Open http://{HOST}:{port}/ (new jobs end every few minutes; Ctrl-C ends the demo)")
+        with services.maintenance():
+            while not parts.stop.wait(LIVE_EVERY_S):
+                month.live(clock.now())
     finally:
         server.should_exit = True
         parts.join()
