@@ -43,6 +43,7 @@ $(STAMP): pyproject.toml requirements.lock | $(VENV)/bin/python
 	@$(PIP_INSTALL) --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@$(COMPILE_BYTECODE)
+	@$(BIN)/python -m compileall -qq -j 0 classifiers migrations service || true
 	@touch $@
 
 $(DEV_STAMP): requirements-dev.lock $(STAMP)

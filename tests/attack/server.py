@@ -6,10 +6,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from service.db.session import Store
 from service.settings import default_model_dir
 from tests.labs.need import missing
 
@@ -29,16 +32,13 @@ def environment(folder: Path, **given: str) -> dict[str, str]:
     return {**own, "PYTHONPATH": str(ROOT), **settings}
 
 
-def faultline(folder: Path, *arguments: str, **given: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end."""
-    return subprocess.run(
-        [*FAULTLINE, *arguments],
-        env=environment(folder, **given),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def set_environment(monkeypatch: pytest.MonkeyPatch, folder: Path, **given: str) -> None:
+    """Give the command the settings in `given` and no others."""
+    for name in [name for name in os.environ if name.startswith("FAULTLINE_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment(folder, **given).items():
+        if name.startswith("FAULTLINE_"):
+            monkeypatch.setenv(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,10 @@ def serving(folder: Path, **given: str) -> Iterator[Server]:
     """A server with a fresh database, bound to all addresses."""
     if not (default_model_dir() / "manifest.json").exists():
         missing("no model is trained (make install)")
-    assert faultline(folder, "db", "upgrade").returncode == 0
-    token = faultline(folder, "token", "create", "test", "--scope", "admin").stdout.strip()
+    with closing(Store(f"sqlite:///{folder}/attacked.sqlite3")) as store:
+        store.upgrade()
+        with store.unit_of_work() as work:
+            _, token = work.tokens.create("test", ["admin"])
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [*FAULTLINE, "serve", "--host", "0.0.0.0", "--port", "0"],

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from service.__main__ import main
 from service.clock import SystemClock
 from service.db.session import Store
 from service.people.audit_heads import AuditHeadExport, AuditHeads
-from tests.attack.server import faultline
+from tests.attack.server import set_environment
 
 KEY = "k" * 40
 
@@ -23,7 +24,9 @@ KEY = "k" * 40
         ("SELECT 1", None),
     ],
 )
-def test_a_changed_audit_log_is_found(tmp_path: Path, statement: str, key: str | None) -> None:
+def test_a_changed_audit_log_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, statement: str, key: str | None
+) -> None:
     file, heads = tmp_path / "attacked.sqlite3", tmp_path / "heads"
     secret = None if key is None else key.encode()
     with closing(Store(f"sqlite:///{file}", audit_key=secret)) as store:
@@ -34,8 +37,8 @@ def test_a_changed_audit_log_is_found(tmp_path: Path, statement: str, key: str |
         AuditHeadExport(store, AuditHeads(heads, secret), SystemClock())()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(statement)
-    verified = faultline(
-        tmp_path, "audit", "verify", AUDIT_HEAD_FILE=str(heads), **({} if key is None else {"AUDIT_KEY": key})
-    )
-    assert verified.returncode == (0 if statement == "SELECT 1" else 1), verified.stdout + verified.stderr
-    assert ("audit log: " in verified.stderr) == (statement != "SELECT 1")
+    set_environment(monkeypatch, tmp_path, AUDIT_HEAD_FILE=str(heads), **({} if key is None else {"AUDIT_KEY": key}))
+    code = main(["audit", "verify"])
+    error = capsys.readouterr().err
+    assert code == (0 if statement == "SELECT 1" else 1), error
+    assert ("audit log: " in error) == (statement != "SELECT 1")

@@ -9,7 +9,11 @@ from classifiers.evaluation import model_comparison
 
 
 @pytest.mark.slow
-def test_every_family_of_models_answers_for_programs_it_has_not_seen(cases: list[LabelledCase]) -> None:
+def test_every_family_of_models_answers_for_programs_it_has_not_seen(
+    cases: list[LabelledCase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_comparison, "_CHARS", 300)  # small models: a dozen cases tell no more to large ones
+    monkeypatch.setattr(model_comparison, "_TREES", 2)
     with threadpool_limits(limits=1):  # on a busy machine threads would wait for one another, for minutes
         rows = model_comparison.compare(cases[::6], signatures.packaged())
     names = [row.name for row in rows]
