@@ -12,7 +12,7 @@ from classifiers.extraction.line_headers import is_informational
 from classifiers.extraction.line_shapes import Shape, contains_any, is_overcome, reports_lost_peer, shape_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.scan import ScannedLine
-from classifiers.extraction.tracebacks import Traceback
+from classifiers.extraction.tracebacks import EXCEPTION, Traceback
 from classifiers.signatures import Signature
 from classifiers.taxonomy import Role
 
@@ -44,6 +44,9 @@ _TRACEBACK_PARTS: Final = (
     'File "', "raise ", "During handling of the above", "The above exception was the direct", "frame #",
     "Exception raised from ", "terminate called after throwing", "terminate called recursively",
 )  # fmt: skip
+# What stands before the name of an exception in source code, and how far into a line a name is searched (judgement).
+_PYTHON_WORDS: Final = ("except", "class", "raise", "=", "(", '"', "'")
+_PREFIX_RANGE: Final = 160
 # Exceptions that a process raises because another one went away, as often as for reasons of its own.
 _CONSEQUENCE_EXCEPTIONS: Final = frozenset(
     {
@@ -214,6 +217,12 @@ def _is_present(name: str, present: frozenset[str]) -> bool:
     return name in present
 
 
+def _names_exception(message: str) -> bool:
+    """Whether a line is an exception, which stands below its frame where the source line is not printed."""
+    found = EXCEPTION.search(message, 0, _PREFIX_RANGE)
+    return found is not None and not contains_any(message[: found.start("type")], _PYTHON_WORDS)
+
+
 def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) -> bool:
     """Whether a line without its header is a frame of a traceback or the source line printed below a frame.
 
@@ -226,7 +235,7 @@ def is_source_code(text: str, offset: int, line: str, *, stamped: bool = False) 
     message = line.lstrip()
     if message.startswith(_TRACEBACK_PARTS):
         return shape_of(message) is None
-    if message == line and not stamped:
+    if (message == line and not stamped) or _names_exception(message):
         return False
     previous = text.rfind("\n", 0, max(0, offset - 1)) + 1
     return _FRAME.search(text, previous, offset) is not None

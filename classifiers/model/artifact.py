@@ -5,7 +5,8 @@ A folder holds
 - `manifest.json`: format, name, version, time of creation, what the model was trained on and with, and of each file its
   size and SHA-256; closed by a SHA-256 over the manifest itself
 - `weights.npz`: compressed arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
-- `parameters.json`: feature names, heads, coefficients of the second stage, calibration, P(retry outlook | cause)
+- `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, P(retry
+  outlook | cause)
 
 Nothing is parsed before its digest agrees.
 """
@@ -31,9 +32,10 @@ from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.constants import AXES
 from classifiers.model.fusion_input import GROUPS
 from classifiers.model.label_fusion import FEATURES_BEFORE_VOTES, number_of_coefficients
+from classifiers.model.line_weights import LineWeights
 from classifiers.model.linear_model import Floats, Head, TextModel
 
-FORMAT: Final = "faultline-model/2"
+FORMAT: Final = "faultline-model/3"
 _FORMAT_PREFIX: Final = "faultline-model/"
 MANIFEST: Final = "manifest.json"
 WEIGHTS: Final = "weights.npz"
@@ -51,6 +53,7 @@ class Model:
 
     Attributes:
         text: the first stage.
+        lines: how much the words of each line count in the first stage.
         fusion: by axis the coefficients of the second stage.
         calibration: confidence of the side, and the threshold of abstention.
         retry_by_cause: P(retry outlook | cause).
@@ -58,6 +61,7 @@ class Model:
     """
 
     text: TextModel
+    lines: LineWeights
     fusion: Mapping[str, ConditionalLogit]
     calibration: Calibration
     retry_by_cause: Mapping[str, Mapping[str, float]]
@@ -100,6 +104,7 @@ def save(model: Model, folder: Path) -> None:
     parameters = {
         "names": list(model.text.names),
         "heads": [{"axis": head.axis, "classes": list(head.classes), "begin": head.begin} for head in model.text.heads],
+        "lines": {"words": dict(model.lines.words), "intercept": model.lines.intercept},
         "fusion": {axis: list(one.coefficients) for axis, one in model.fusion.items()},
         "calibration": {
             "weights": list(model.calibration.weights),
@@ -197,9 +202,12 @@ def load(folder: Path) -> Model:
             weights: Floats = arrays["weights"].astype(np.float32, copy=False)
             intercept: Floats = arrays["intercept"].astype(np.float32, copy=False)
         heads = tuple(Head(one["axis"], tuple(one["classes"]), one["begin"]) for one in parameters["heads"])
-        calibration = parameters["calibration"]
+        calibration, lines = parameters["calibration"], parameters["lines"]
         model = Model(
             text=TextModel(tuple(parameters["names"]), heads, weights, intercept),
+            lines=LineWeights(
+                {str(word): float(one) for word, one in lines["words"].items()}, float(lines["intercept"])
+            ),
             fusion={axis: ConditionalLogit(tuple(one)) for axis, one in parameters["fusion"].items()},
             calibration=Calibration(tuple(calibration["weights"]), calibration["intercept"], calibration["threshold"]),
             retry_by_cause=parameters["retry_by_cause"],

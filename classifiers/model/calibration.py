@@ -19,9 +19,11 @@ from classifiers.model import constants
 # - distributed: whether the job had several processes
 # - length: logarithm of the number of lines
 # - owner_log_odds: how clear it is whether the user or somebody else has to act
+# - hardware, system: whether it is that side; sides differ in how sure their wordings are
+# - two_sided: how far the catalogue entries on the first line leave several sides open
 CONFIDENCE_FEATURES: Final = (
     "log_odds", "margin", "text_agrees", "vote", "has_onset", "known_words", "distributed", "no_vote", "length",
-    "owner_log_odds",
+    "owner_log_odds", "hardware", "system", "two_sided",
 )  # fmt: skip
 _SCORE_LIMIT: Final = 30.0
 

@@ -27,6 +27,14 @@ WORD_WEIGHT_OF_ROLE: Final[Mapping[Role, float]] = {
     "initiating": 1.0, "cascade": 0.35, "teardown": 0.25, "context": 0.4,
 }  # fmt: skip
 FOLLOWING_LINE_WEIGHT: Final = 0.6
+# Judgement: the least that a line of a log counts, relative to one that surely tells the cause: the words of some
+# twenty lines of banners and progress together count less than that line.
+LEAST_LINE_WEIGHT: Final = 0.05
+# Held-out kinds: inverse strength of the L2 penalty of the line model (area under the curve 0.98 on kinds held out).
+LINE_INVERSE_PENALTY: Final = 3.0
+# Judgement: so many lines of a log that are not the first one enter the line model; weights below the second are 0.
+OTHER_LINES: Final = 8
+SMALL_LINE_WEIGHT: Final = 0.05
 # Held-out kinds: Euclidean length of the words of the initiating lines, and of all words.
 INITIATING_WORDS_LENGTH: Final = 1.5
 ALL_WORDS_LENGTH: Final = 4.0

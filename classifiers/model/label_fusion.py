@@ -208,7 +208,10 @@ class LabelFusion:
     def _confidence_features(
         self, inputs: Sequence[FusionInput], text: Floats, fused: Floats, known_words: Sequence[float]
     ) -> list[tuple[float, ...]]:
-        user = np.array([code == "user" for code in self.classes["side"]])
+        codes = self.classes["side"]
+        user = np.array([code == "user" for code in codes])
+        chosen = [codes[column] for column in fused.argmax(axis=1)]
+        two_sided = self.votes.open_sides(inputs, self._sides)
         owner = np.abs(_log_odds(fused[:, user].sum(axis=1)))
         ranked = np.sort(fused, axis=1)[:, ::-1]
         margin = ranked[:, 0] - (ranked[:, 1] if ranked.shape[1] > 1 else 0)
@@ -226,9 +229,21 @@ class LabelFusion:
                 float(vote is None),
                 math.log1p(one.lines) / 5,
                 float(clear),
+                float(side == "hardware"),
+                float(side == "system"),
+                two,
             )
-            for odds, lead, same, vote, one, known, clear in zip(
-                _log_odds(ranked[:, 0]), margin, agrees, votes, inputs, known_words, owner, strict=True
+            for odds, lead, same, vote, one, known, clear, side, two in zip(
+                _log_odds(ranked[:, 0]),
+                margin,
+                agrees,
+                votes,
+                inputs,
+                known_words,
+                owner,
+                chosen,
+                two_sided,
+                strict=True,
             )
         ]
 

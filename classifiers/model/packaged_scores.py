@@ -53,7 +53,7 @@ class PackagedClassifier:
     def scores(self, cases: Sequence[RawCase]) -> PackagedScores:
         """The scores of a batch of at least one case. Texts must be redacted already."""
         extracted = [self.extractor.extract(case) for case in cases]
-        rows = [features(one) for one in extracted]
+        rows = [features(one, self.model.lines) for one in extracted]
         matrix, known = self.model.text.matrix(rows)
         inputs = [fusion_input(one) for one in extracted]
         text = self.model.text.probabilities(matrix)

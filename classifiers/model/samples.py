@@ -24,11 +24,12 @@ from classifiers.model import constants
 from classifiers.model.case_views import FIRST_ERROR, WHOLE, CaseView, views_of
 from classifiers.model.catalogue_examples import is_example
 from classifiers.model.fusion_input import FusionInput, fusion_input
+from classifiers.model.line_weights import LineWeights
 from classifiers.model.vectorizer import features
 from classifiers.signatures import Catalogue
 
 _CHUNKS_PER_PROCESS: Final = 8  # so that no process waits long for the last one
-_EXTRACTORS: Final[list[Extractor]] = []  # the extractor of a worker process
+_READERS: Final[list[tuple[Extractor, LineWeights]]] = []  # what a worker process reads cases with
 
 Inputs: TypeAlias = tuple[dict[str, float], FusionInput]
 _Packed: TypeAlias = "tuple[list[str], list[tuple[array[int], array[float], FusionInput]]]"
@@ -91,11 +92,11 @@ def fold_of(kind: str, seed: int) -> int:
     return zlib.crc32(f"{seed}:{kind}".encode()) % constants.FOLDS
 
 
-def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, seed: int) -> list[Sample]:
+def samples(cases: Iterable[LabelledCase], catalogue: Catalogue, lines: LineWeights, seed: int) -> list[Sample]:
     """All samples of the cases, in their order. Many cases are extracted by several processes, with the same result."""
     with _garbage_collection_paused():
         chosen = list(_weighted_views(list(cases)))
-        inputs = _all_inputs([view.raw for _, view, _ in chosen], catalogue)
+        inputs = _all_inputs([view.raw for _, view, _ in chosen], catalogue, lines)
         return [
             Sample(case, view.raw, named, fusion, weight, fold_of(case.kind, seed), view.name)
             for (case, view, weight), (named, fusion) in zip(chosen, inputs, strict=True)
@@ -120,15 +121,15 @@ def _weighted_views(cases: Sequence[LabelledCase]) -> Iterator[tuple[LabelledCas
             yield case, view, total * view.weight / shared
 
 
-def _all_inputs(raws: Sequence[RawCase], catalogue: Catalogue) -> list[Inputs]:
+def _all_inputs(raws: Sequence[RawCase], catalogue: Catalogue, lines: LineWeights) -> list[Inputs]:
     """Features and fusion input of each case, by as many processes as there are processors."""
     processes = _processors()
     if processes == 1 or len(raws) < constants.CASES_WORTH_PROCESSES:
-        return _inputs(Extractor(Scanner(catalogue)), raws)
+        return _inputs(Extractor(Scanner(catalogue)), lines, raws)
     size = math.ceil(len(raws) / (processes * _CHUNKS_PER_PROCESS))
     chunks = [raws[begin : begin + size] for begin in range(0, len(raws), size)]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, _prepare_process, (catalogue,)) as pool:
+    with ProcessPoolExecutor(processes, context, _prepare_process, (catalogue, lines)) as pool:
         return [one for packed in pool.map(_packed_inputs, chunks) for one in _unpacked(packed)]
 
 
@@ -136,21 +137,21 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _inputs(extractor: Extractor, raws: Sequence[RawCase]) -> list[Inputs]:
+def _inputs(extractor: Extractor, lines: LineWeights, raws: Sequence[RawCase]) -> list[Inputs]:
     extracted = map(extractor.extract, raws)
-    return [(features(one), fusion_input(one)) for one in extracted]
+    return [(features(one, lines), fusion_input(one)) for one in extracted]
 
 
-def _prepare_process(catalogue: Catalogue) -> None:
+def _prepare_process(catalogue: Catalogue, lines: LineWeights) -> None:
     gc.disable()
-    _EXTRACTORS.append(Extractor(Scanner(catalogue)))
+    _READERS.append((Extractor(Scanner(catalogue)), lines))
 
 
 def _packed_inputs(raws: Sequence[RawCase]) -> _Packed:
     """The inputs of some cases with each feature's name once: less to send between processes."""
     columns: dict[str, int] = {}
     rows = []
-    for named, fusion in _inputs(_EXTRACTORS[0], raws):
+    for named, fusion in _inputs(*_READERS[0], raws):
         indices = array("l", [columns.setdefault(name, len(columns)) for name in named])
         rows.append((indices, array("d", named.values()), fusion))
     return list(columns), rows

@@ -92,7 +92,7 @@ def train(
             "numpy": np.__version__,
         },
     }
-    return Model(text, second.coefficients, second.calibration, retry_by_cause, about), report
+    return Model(text, table.lines, second.coefficients, second.calibration, retry_by_cause, about), report
 
 
 def retry_shares(cases: Iterable[LabelledCase]) -> dict[str, dict[str, float]]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from classifiers.data.labelled_cases import NONE, LabelledCase
-from classifiers.model import constants, samples
+from classifiers.model import constants, line_weights, samples
 from classifiers.model.catalogue_examples import example_cases
+from classifiers.model.line_weights import EQUAL, LineWeights
 from classifiers.model.samples import Sample
 from classifiers.model.vectorizer import CATALOGUE_PREFIXES, STAGE_PREFIXES
 from classifiers.signatures import Catalogue
@@ -36,13 +37,14 @@ class Targets:
 class TrainingTable:
     """All samples as a sparse matrix (samples × features). `names` are its features, `sizes` the features a sample has.
 
-    `sizes` counts features that are too rare for a column, too.
+    `sizes` counts features that are too rare for a column, too. `lines` says how much the words of each line counted.
     """
 
     samples: Sequence[Sample]
     names: tuple[str, ...]
     matrix: Any
     sizes: Sequence[int]
+    lines: LineWeights = EQUAL
 
     @cached_property
     def from_catalogue(self) -> Mask:
@@ -111,8 +113,8 @@ def without_features(matrix: Any, unread: Mask) -> Any:
     return copy
 
 
-def table_of(taken: Sequence[Sample]) -> TrainingTable:
-    """The samples as a table over the features of several kinds and of the catalogue."""
+def table_of(taken: Sequence[Sample], lines: LineWeights = EQUAL) -> TrainingTable:
+    """The samples, read with these weights of lines, as a table over features of several kinds and of the catalogue."""
     names = _vocabulary(taken)
     columns = {name: column for column, name in enumerate(names)}
     pointers, indices, data = [0], [], []
@@ -125,12 +127,13 @@ def table_of(taken: Sequence[Sample]) -> TrainingTable:
         pointers.append(len(indices))
     arrays = (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers))
     matrix = csr_matrix(arrays, shape=(len(taken), len(names)))
-    return TrainingTable(taken, names, matrix, [len(sample.features) for sample in taken])
+    return TrainingTable(taken, names, matrix, [len(sample.features) for sample in taken], lines)
 
 
 def table_for(cases: Sequence[LabelledCase], catalogue: Catalogue, seed: int) -> TrainingTable:
     """The table of all views of the cases and of the catalogue's own examples."""
-    return table_of(samples.samples([*cases, *example_cases(catalogue)], catalogue, seed))
+    lines = line_weights.fit(cases, seed)
+    return table_of(samples.samples([*cases, *example_cases(catalogue)], catalogue, lines, seed), lines)
 
 
 def _vocabulary(taken: Sequence[Sample]) -> tuple[str, ...]:

@@ -20,23 +20,26 @@ from classifiers.extraction import benign_lines, failure_stage
 from classifiers.extraction.evidence_items import EvidenceItem, ExtractedCase
 from classifiers.extraction.onset import Onset
 from classifiers.model import constants
+from classifiers.model.line_weights import EQUAL, LineWeights
 from classifiers.model.tokenizer import is_known_code, words
 
-VERSION: Final = 5
+VERSION: Final = 6
 CATALOGUE_PREFIXES: Final = ("s:", "sc:", "sk:", "sy:", "sr:")
 STAGE_PREFIXES: Final = ("g:", "g1:", "g2:")
 WORD_PREFIXES: Final = ("i:", "w:")
 _PROCESS_GROUP_CUES: Final = frozenset({"group", "launch", "wrap", "broadcast", "collective", "command"})
 
 
-def features(extracted: ExtractedCase) -> dict[str, float]:
-    """All features of a case by name."""
+def features(extracted: ExtractedCase, lines: LineWeights = EQUAL) -> dict[str, float]:
+    """All features of a case by name; `lines` says how much the words of each line count."""
     out: dict[str, float] = {}
     initiating = [item for item in extracted.items if item.role == "initiating" and not item.derived]
     initiating = initiating[: constants.INITIATING_ITEMS]
     leading = ((item.message, 1.0 if index == 0 else 0.5) for index, item in enumerate(initiating))
     _add_words(leading, "i:", constants.INITIATING_WORDS_LENGTH, out)
-    _add_words(_weighted_lines(extracted, any_initiating=bool(initiating)), "w:", constants.ALL_WORDS_LENGTH, out)
+    weighted = _weighted_lines(extracted, any_initiating=bool(initiating))
+    telling = ((line, weight * lines.weight(line)) for line, weight in weighted)
+    _add_words(telling, "w:", constants.ALL_WORDS_LENGTH, out)
     for index, item in enumerate(initiating):
         if item.exception:
             out.setdefault(f"x:{item.exception}", 1.0 if index == 0 else 0.4)
@@ -65,7 +68,7 @@ def is_single_process(extracted: ExtractedCase) -> bool:
 
 
 def _weighted_lines(extracted: ExtractedCase, *, any_initiating: bool) -> Iterable[tuple[str, float]]:
-    """Lines and the weight of their words. The lines of a short log count alike, as none of them was selected."""
+    """Lines and the weight of their role. The lines of a short log have the same, as none of them was selected."""
     for index, item in enumerate(extracted.items[: constants.EVIDENCE_ITEMS]):
         if item.derived or (extracted.short_log_lines and (item.from_scheduler or benign_lines.is_benign(item.text))):
             continue  # that a job failed is no word of its log, nor are notices

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from classifiers.model import constants
 from classifiers.model.fusion_input import GROUPS, FusionInput
 from classifiers.model.linear_model import Floats
 from classifiers.signatures import Catalogue, Signature
+
+# Groups of the entries that match the first leading line.
+_LEADING: Final = frozenset(number for number, name in enumerate(GROUPS) if name.endswith(", first"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class VoteMatrix:
     def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]]) -> None:
         self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
         self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
+        self._shares: Mapping[str, Floats] | None = None
         self._labelling = {
             axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
             for axis, rows in self._statements.items()
@@ -69,6 +73,29 @@ class VoteMatrix:
             max((coefficients[vote.group] for vote in one.votes if vote.entry in entries), default=None)
             for one in inputs
         ]
+
+    def open_sides(self, inputs: Sequence[FusionInput], sides: Floats) -> list[float]:
+        """Of each sample how far the entries on its leading lines leave the side open, 0 (one side) to 1.
+
+        Args:
+            inputs: the samples.
+            sides: to which side each cause belongs, causes × sides, 0 or 1.
+        """
+        shares = self._side_shares(sides)
+        found = []
+        for one in inputs:
+            rows = [shares[vote.entry] for vote in one.votes if vote.group in _LEADING and vote.entry in shares]
+            total = np.sum(rows, axis=0) if rows else None
+            found.append(0.0 if total is None else 2 * (1 - float(total.max() / total.sum())))
+        return found
+
+    def _side_shares(self, sides: Floats) -> Mapping[str, Floats]:
+        """Of each entry that says a cause the shares of the sides; computed once."""
+        if self._shares is None:
+            causes = np.exp(self._statements["cause"]) * self._statements["cause"].any(axis=1, keepdims=True)
+            shares = causes @ sides
+            self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
+        return self._shares
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
         statements = self._statements[axis]

@@ -6,6 +6,7 @@ from classifiers.extraction import failure_stage
 from classifiers.extraction.extractor import Extractor
 from classifiers.extraction.scan import Scanner
 from classifiers.model.fitting import fit_text
+from classifiers.model.line_weights import EQUAL
 from classifiers.model.samples import samples
 from classifiers.model.training_table import table_of
 from classifiers.model.vectorizer import features
@@ -104,7 +105,7 @@ def test_only_the_symptom_depends_on_the_stage() -> None:
     loaded = ("for one in DataLoader(two)\n", "  in _get_iterator\n", "batch_sampler=mine\n", "num_workers=9\n")
     cases = [labelled(at, "D.1.6", before + last.format(f"n{at}")) for at, before in enumerate(saved)]
     cases += [labelled(at, "C.2", before + last.format(f"m{at}")) for at, before in enumerate(loaded)]
-    taken = samples(cases, signatures.Catalogue((), {}), 0)
+    taken = samples(cases, signatures.Catalogue((), {}), EQUAL, 0)
     table = table_of(taken)
     text = fit_text(table, range(len(taken)), ("side", "symptom"))
     matrix, _ = text.matrix([extracted(SAVING), extracted(LOADING)])

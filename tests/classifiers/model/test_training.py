@@ -7,6 +7,7 @@ from classifiers.model import training
 from classifiers.model.artifact import Model
 from classifiers.model.calibration import CONFIDENCE_FEATURES, fit_calibration
 from classifiers.model.fitting import rounded, with_site_prior
+from classifiers.model.line_weights import EQUAL
 from classifiers.model.samples import fold_of, samples
 from classifiers.signatures import packaged
 from tests.classifiers.conftest import labelled
@@ -45,7 +46,7 @@ def test_an_operator_s_cases_set_the_prior_of_the_site(cases: list[LabelledCase]
 
 def test_a_kind_s_cases_share_a_fold(cases: list[LabelledCase]) -> None:
     folds: dict[str, set[int]] = {}
-    for sample in samples(cases, packaged(), 0):
+    for sample in samples(cases, packaged(), EQUAL, 0):
         folds.setdefault(sample.case.kind, set()).add(sample.fold)
     assert all(len(found) == 1 for found in folds.values())
     assert {fold_of(kind, 0) for kind in folds} == {0, 1, 2}

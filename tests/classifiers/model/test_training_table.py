@@ -7,6 +7,7 @@ from classifiers.contracts import JobFacts, LogStream, RawCase
 from classifiers.data.labelled_cases import LabelledCase, Labels
 from classifiers.model import constants
 from classifiers.model.case_views import WHOLE
+from classifiers.model.line_weights import EQUAL
 from classifiers.model.samples import samples
 from classifiers.model.training_table import TrainingTable, table_of
 
@@ -27,7 +28,7 @@ def case(number: int, text: str = "rank 2 waits in the barrier", **allowed: tupl
 
 
 def table(*cases: LabelledCase) -> TrainingTable:
-    return table_of(samples(cases, EMPTY, 0))
+    return table_of(samples(cases, EMPTY, EQUAL, 0))
 
 
 def test_cases_composed_for_another_axis_are_few_there_and_have_their_total_weight() -> None:
