@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -236,3 +237,10 @@ def test_launcher_prefixes_give_the_suspect_and_separate_tracebacks() -> None:
     assert case.suspect is not None
     assert case.suspect.rank == 1
     assert beginnings(case) == ["[1] KeyError: 'y'"]
+
+
+@pytest.mark.parametrize("stamp", ["", "2024-07-17 07:48:19,000 ", "07:48:19 ", "2024-07-17T07:48:19.123Z stderr F "])
+def test_an_exception_below_a_frame_without_its_source_line_is_the_beginning(stamp: str) -> None:
+    lines = ['  File "<frozen importlib._bootstrap>", line 241, in _call', "ImportError: libfoo.so.1 is missing"]
+    text = "\n".join(stamp + line for line in ["step 1 loss 2.5", *lines])
+    assert beginnings(extract(LogStream(text=text), job=JobFacts(status="failed"))) == [stamp + lines[1]]

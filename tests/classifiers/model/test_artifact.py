@@ -82,9 +82,9 @@ def test_a_model_of_another_version_asks_for_training(folder: Path, key: str, va
 
 def test_a_folder_of_the_former_format_asks_for_training(folder: Path) -> None:
     file = folder / "manifest.json"
-    file.write_text(file.read_text().replace(artifact.FORMAT, "faultline-model/1"))
+    file.write_text(file.read_text().replace(artifact.FORMAT, "faultline-model/2"))
     with pytest.raises(
-        ModelError, match=r"format 'faultline-model/1', expected 'faultline-model/2'.*run faultline train"
+        ModelError, match=r"format 'faultline-model/2', expected 'faultline-model/3'.*run faultline train"
     ):
         artifact.load(folder)
 
