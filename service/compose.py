@@ -26,7 +26,7 @@ from service.formats import node_events, recognise
 from service.good_runs.collection import GoodRuns
 from service.groups.count_updater import GroupCountUpdater
 from service.logs.fetch import LogFetcher
-from service.maintenance import Retention, RetentionDays, Sealing
+from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer
 from service.messaging.dead_letters import DeadLetterSender, DeadLetterTopic
 from service.messaging.kafka.config import KafkaConfig
@@ -46,6 +46,8 @@ from service.periodic import PeriodicTask
 from service.pipeline.diagnose import Diagnose
 from service.recommend import policy
 from service.reports.publish import ReportService
+from service.second_reader import asking as second_readings
+from service.second_reader import build as second_reader
 from service.settings import Settings
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
@@ -58,7 +60,6 @@ FLEET_EVERY_S = 5.0
 RETENTION_EVERY_S = 600.0
 SEALS_EVERY_S = 60.0
 SILENT_EVERY_S = 60.0
-UNDELIVERED_FOR = timedelta(days=1)
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
 
@@ -208,6 +209,11 @@ class Services:
             dead_letter_limit=self.settings.dead_letter_limit,
         )
 
+    @property
+    def second_reader(self) -> second_readings.SecondReadings | None:
+        """Asks a language model about doubtful failures; None unless an endpoint is set."""
+        return second_reader.build(self.settings.second_reader(), self.store, self.clock, self.telemetry)
+
     @contextmanager
     def maintenance(self) -> Iterator[None]:
         """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
@@ -221,9 +227,12 @@ class Services:
             PeriodicTask(AuditHeadExport(self.store, self.audit_heads, self.clock), SEALS_EVERY_S),
             PeriodicTask(self.fold, FOLD_EVERY_S),
             PeriodicTask(self.feedback.draw, AUDIT_EVERY_S),
-            PeriodicTask(self._expire_undeliverable, SILENT_EVERY_S),
-            PeriodicTask(self._fold_hourly_counts, SILENT_EVERY_S),
+            PeriodicTask(HourlyCounts(self.store, self.clock), SILENT_EVERY_S),
         ]
+        if self.delivery is None:
+            tasks.append(PeriodicTask(UndeliverableMessages(self.store, self.clock), SILENT_EVERY_S))
+        if (asking := self.second_reader) is not None:
+            tasks.append(PeriodicTask(asking, second_readings.EVERY_S, name="second reader"))
         for task in tasks:
             task.start()
         try:
@@ -306,20 +315,6 @@ class Services:
             runner.close()
             with suppress(FaultlineError):
                 store.close()
-
-    def _fold_hourly_counts(self) -> None:
-        """Fold completed hours into counts, so that long periods are read quickly."""
-        while True:
-            with self.store.unit_of_work() as work:
-                if not work.rollups.recount(self.clock.now()):
-                    return
-
-    def _expire_undeliverable(self) -> None:
-        """Without a delivery file, drop messages after a day; a file set until then still gets them."""
-        if self.delivery is not None:
-            return
-        with self.store.unit_of_work() as work:
-            work.outbox.pass_over(self.clock.now() - UNDELIVERED_FOR)
 
     def _topic(self, topic: str) -> TopicChannel:
         return TopicChannel(topic, Producer(self.kafka), lambda: ensure_topic(self.kafka, topic))

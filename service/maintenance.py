@@ -1,4 +1,4 @@
-"""Scheduled maintenance: retention once a day by exactly one process, and sealing of verdicts."""
+"""Scheduled maintenance: retention once a day by exactly one process, sealing, counts, old messages."""
 
 import logging
 import secrets
@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 TASK = "retention"
 LEASE = timedelta(hours=6)
 SEALED_BEHIND = timedelta(minutes=10)
+UNDELIVERED_FOR = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +93,39 @@ class Sealing:
             sealed += count
             if count < verdict_seals.MOST:
                 return sealed
+
+
+class HourlyCounts:
+    """Folds completed hours into counts, so that long periods are read quickly."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def __call__(self) -> None:
+        """Fold all completed hours.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        while True:
+            with self._store.unit_of_work() as work:
+                if not work.rollups.recount(self._clock.now()):
+                    return
+
+
+class UndeliverableMessages:
+    """For a service without a delivery file: drops messages after a day; a file set until then still gets them."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def __call__(self) -> None:
+        """Drop them.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        with self._store.unit_of_work() as work:
+            work.outbox.pass_over(self._clock.now() - UNDELIVERED_FOR)

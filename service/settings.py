@@ -10,11 +10,12 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 
 import classifiers
 from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
+from service.second_reader.options import SecondReaderOptions, checked_url
 
 PREFIX = "FAULTLINE_"
 # Prefixes of programs that read their own settings.
@@ -27,11 +28,13 @@ SECRETS = (
     "oidc_client_secret",
     "proxy_secret",
     "audit_key",
+    "second_reader_api_key",
 )
 # Empty values of these settings would weaken or widen access; an unset variable is the way to leave them out.
 NEVER_EMPTY = (
     *SECRETS,
     *("host", "public_url", "oidc_issuer", "oidc_client_id", "user_claim", "groups_claim", "teams_claim"),
+    *("second_reader_url", "second_reader_model"),
 )
 LISTS = ("kafka_bootstrap_servers", "kafka_topics", "log_roots", "log_roots_any_owner", "roles", "trusted_proxies")
 SHORTEST_SECRET = 32  # bytes, as many as a SHA-256 key has (RFC 2104, section 3)
@@ -120,6 +123,14 @@ class Settings(BaseModel):
     node_half_life_days: float = Field(
         default=14.0, gt=0, le=3_650, description="half-life of a node's failures in its failure rate"
     )
+    second_reader_allow_http: bool = Field(default=False, description="endpoint without TLS on other machines")
+    second_reader_url: str | None = Field(
+        default=None, description="OpenAI-compatible endpoint that reads doubtful failures, https://.../v1"
+    )
+    second_reader_model: str | None = Field(default=None, validate_default=True, description="model of the endpoint")
+    second_reader_api_key: SecretStr | None = Field(default=None, validate_default=True)
+    second_reader_hourly_limit: int = Field(default=20, ge=1, le=3_600, description="questions an hour")
+    second_reader_timeout_s: float = Field(default=60.0, gt=0, le=300)
     gpu_hour_price: float | None = Field(
         default=None, ge=0, description="price of a GPU-hour, for the cost of lost hours"
     )
@@ -185,6 +196,36 @@ class Settings(BaseModel):
         except (KeyError, ValueError, OSError):
             raise ValueError("a time zone of the IANA database, such as Europe/Berlin") from None
         return value
+
+    @field_validator("second_reader_url")
+    @classmethod
+    def _safe_endpoint(cls, value: str | None, info: ValidationInfo) -> str | None:
+        allow_http = bool(info.data.get("second_reader_allow_http"))
+        return None if value is None else checked_url(value, allow_http=allow_http)
+
+    @field_validator("second_reader_model", "second_reader_api_key")
+    @classmethod
+    def _with_endpoint(cls, value: Any, info: ValidationInfo) -> Any:
+        url = info.data.get("second_reader_url")
+        if value is not None and url is None:
+            raise ValueError("a valid FAULTLINE_SECOND_READER_URL with it")
+        if value is None and url is not None and info.field_name == "second_reader_model":
+            raise ValueError("the name of a model of FAULTLINE_SECOND_READER_URL")
+        return value
+
+    def second_reader(self) -> SecondReaderOptions | None:
+        """The second reader; None if there is none."""
+        if self.second_reader_url is None or self.second_reader_model is None:
+            return None
+        key = self.second_reader_api_key
+        return SecondReaderOptions(
+            url=self.second_reader_url,
+            model=self.second_reader_model,
+            api_key=None if key is None else key.get_secret_value(),
+            timeout_s=self.second_reader_timeout_s,
+            hourly_limit=self.second_reader_hourly_limit,
+            allow_http=self.second_reader_allow_http,
+        )
 
     def audit_key_bytes(self) -> bytes | None:
         """The key of the audit log; None if there is none."""

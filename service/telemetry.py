@@ -52,6 +52,24 @@ class Telemetry:
             ["event"],
             registry=self.registry,
         )
+        self.second_reader_requests = Counter(
+            "faultline_second_reader_requests",
+            "Questions to the second reader, by outcome",
+            ["outcome"],  # answered, undecided, invalid, no_answer, circuit_open, hourly_limit
+            registry=self.registry,
+        )
+        self.second_reader_tokens = Counter(
+            "faultline_second_reader_tokens",
+            "Tokens that the second reader reports",
+            ["kind"],  # prompt, completion
+            registry=self.registry,
+        )
+        self.second_reader_seconds = Histogram(
+            "faultline_second_reader_seconds",
+            "Time until the second reader answers or fails",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
         self.database_up = Gauge(
             "faultline_database_up", "1 while the database answers the consumer", registry=self.registry
         )

@@ -13,6 +13,7 @@ from service.nodes import tables as nodes
 from service.people import tables as people
 from service.reports import tables as reports
 from service.requests import tables as requests
+from service.second_reader import tables as second_reader
 from service.sql.metadata import metadata
 from service.statistics import tables as statistics
 
@@ -30,6 +31,7 @@ MODULES = (
     people,
     reports,
     requests,
+    second_reader,
     statistics,
 )
 

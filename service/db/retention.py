@@ -18,6 +18,7 @@ from service.incidents.tables import incident_jobs
 from service.jobs.repository.jobs import RETIREMENT_LOCK, key_hash
 from service.jobs.tables import jobs, retired_events
 from service.requests.tables import advices, lineage_marks, lineages, requests
+from service.second_reader.tables import second_readings
 from service.sql import bulk
 from service.sql.types import UtcDateTime, utc
 
@@ -59,6 +60,8 @@ def purge(
         bodies = _Bodies(utc(verdicts_before))
         _each(transaction, bodies)
         removed_bodies = bodies.removed
+        with transaction() as connection:  # a row for each kind that was asked about: no batches
+            connection.execute(delete(second_readings).where(second_readings.c.asked_at < utc(verdicts_before)))
     if rows_before is not None:
         rows = _Rows(utc(rows_before))
         removed_jobs, removed_failures = _each(transaction, rows), rows.failures

@@ -49,6 +49,7 @@ from service.requests.repository.lineages import LineageReader, LineageRepositor
 from service.requests.repository.outcomes import OutcomeReader, OutcomeRepository
 from service.requests.repository.requests import RequestReader, RequestRepository
 from service.requests.repository.storms import StormReader, StormRepository
+from service.second_reader.repository import SecondReadingReader, SecondReadingRepository
 from service.statistics.repository.rollups import RollupRepository
 from service.statistics.repository.statistics import StatisticsReader
 
@@ -95,6 +96,7 @@ class ReadSession:
         self.outcomes = OutcomeReader(connection, clock)
         self.storms = StormReader(connection, clock)
         self.kill_switch = KillSwitchReader(connection, clock)
+        self.second_readings = SecondReadingReader(connection)
 
 
 class UnitOfWork(ReadSession):
@@ -131,6 +133,7 @@ class UnitOfWork(ReadSession):
     outcomes: OutcomeRepository
     storms: StormRepository
     kill_switch: KillSwitchRepository
+    second_readings: SecondReadingRepository
 
     def __init__(self, connection: Connection, clock: Clock, audit_key: bytes | None = None) -> None:
         super().__init__(connection, clock, audit_key)
@@ -167,6 +170,7 @@ class UnitOfWork(ReadSession):
         self.outcomes = OutcomeRepository(connection, clock)
         self.storms = StormRepository(connection, clock)
         self.kill_switch = KillSwitchRepository(connection, clock)
+        self.second_readings = SecondReadingRepository(connection)
 
 
 class Store:

@@ -131,3 +131,54 @@ def test_credentials_in_any_setting_are_not_shown() -> None:
     assert "hunter22" not in str(shown)
     assert "AKIA" not in str(shown)
     assert shown["kafka_bootstrap_servers"] == "kafka:9092"
+
+
+ENDPOINT = {"FAULTLINE_SECOND_READER_URL": "https://llm.example/v1", "FAULTLINE_SECOND_READER_MODEL": "local"}
+
+
+def test_the_second_reader_is_off_unless_an_endpoint_is_set(tmp_path: Path) -> None:
+    assert read({}).second_reader() is None
+    key = tmp_path / "key"
+    key.write_text("sk-hunter2\n")
+    settings = read({**ENDPOINT, "FAULTLINE_SECOND_READER_API_KEY_FILE": str(key)})
+    options = settings.second_reader()
+    assert options is not None
+    assert (options.url, options.model, options.api_key) == ("https://llm.example/v1", "local", "sk-hunter2")
+    assert "hunter2" not in "".join(settings.shown().values()) + repr(settings)
+    for plain in ("http://127.0.0.1:8000/v1", "http://[::1]:8000/v1", "http://localhost:8000/v1"):
+        assert read({**ENDPOINT, "FAULTLINE_SECOND_READER_URL": plain}).second_reader() is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"FAULTLINE_SECOND_READER_URL": "http://llm.example/v1"}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_URL": "http://127.0.0.1.example/v1"}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_URL": "https://ana:secret@llm.example/v1"}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_URL": "https://llm.example/v1?key=1"}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_URL": "ftp://llm.example"}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_URL": ""}, "FAULTLINE_SECOND_READER_URL"),
+        ({"FAULTLINE_SECOND_READER_MODEL": ""}, "FAULTLINE_SECOND_READER_MODEL"),
+        ({"FAULTLINE_SECOND_READER_HOURLY_LIMIT": "0"}, "FAULTLINE_SECOND_READER_HOURLY_LIMIT"),
+        ({"FAULTLINE_SECOND_READER_TIMEOUT_S": "0"}, "FAULTLINE_SECOND_READER_TIMEOUT_S"),
+        ({"FAULTLINE_SECOND_READER_ALLOW_HTTP": "perhaps"}, "FAULTLINE_SECOND_READER_ALLOW_HTTP"),
+    ],
+)
+def test_a_wrong_setting_of_the_second_reader_stops_the_start(changes: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read({**ENDPOINT, **changes})
+    assert named in {error.field for error in caught.value.errors}
+    assert "secret" not in caught.value.detail
+
+
+def test_endpoint_and_model_of_the_second_reader_belong_together() -> None:
+    for missing, named in (("URL", "MODEL"), ("MODEL", "MODEL")):
+        given = {name: value for name, value in ENDPOINT.items() if not name.endswith(missing)}
+        with pytest.raises(ConfigurationError, match=f"FAULTLINE_SECOND_READER_{named}"):
+            read(given)
+    with pytest.raises(ConfigurationError, match="FAULTLINE_SECOND_READER_API_KEY"):
+        read({"FAULTLINE_SECOND_READER_API_KEY": "sk-hunter2"})
+    allowed = read(
+        {**ENDPOINT, "FAULTLINE_SECOND_READER_URL": "http://llm/v1", "FAULTLINE_SECOND_READER_ALLOW_HTTP": "1"}
+    )
+    assert allowed.second_reader() is not None

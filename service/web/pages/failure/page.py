@@ -13,7 +13,7 @@ from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.failure import owner_message, related_failures
+from service.web.pages.failure import owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
@@ -67,6 +67,7 @@ def failure(
             "timeline": timeline(detail),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
+            "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
             "owner": owner_message.compose(detail),
             "causes": by_side(),
             "categories": categories(),

@@ -1,0 +1,84 @@
+"""The answer of a second reader, checked against the schema: an opinion, or the reason why it is none."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from classifiers import taxonomy
+from classifiers.redaction import redact
+from service.second_reader.question import MOST_CITED, REASON_LENGTH, UNDECIDED, Question
+
+_MOST_BYTES: Final = 20_000
+
+
+class InvalidAnswer(Exception):
+    """The answer does not follow the schema; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a second reader makes of a failure: side and cause are None where it is undecided.
+
+    `lines` are the numbers of the lines that show it, `reason` is redacted text of one line.
+    """
+
+    side: str | None
+    cause: str | None
+    confidence: float
+    lines: tuple[int, ...]
+    reason: str
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    side: str
+    cause: str | None
+    confidence: float = Field(ge=0, le=1)
+    lines: list[int] = Field(max_length=MOST_CITED)
+    reason: str = Field(max_length=REASON_LENGTH)
+
+
+def parse(content: str | bytes, asked: Question) -> Opinion:
+    """The opinion in the text of an answer.
+
+    Raises:
+        InvalidAnswer: the text is not JSON, not as the schema says, or it cites lines that the question does not have.
+    """
+    raw = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    if len(raw) > _MOST_BYTES:
+        raise InvalidAnswer("the answer is too long")
+    try:
+        decoded = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidAnswer("the answer is not JSON") from error
+    return from_object(decoded, asked)
+
+
+def from_object(decoded: Any, asked: Question) -> Opinion:
+    """The opinion in a decoded answer.
+
+    Raises:
+        InvalidAnswer: see `parse`.
+    """
+    try:
+        body = _Body.model_validate(decoded)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise InvalidAnswer(f"{'.'.join(map(str, first['loc'])) or 'answer'}: {first['msg']}") from None
+    if not math.isfinite(body.confidence) or any(not 1 <= number <= asked.lines for number in body.lines):
+        raise InvalidAnswer("lines: numbers of lines of the question expected")
+    reason = " ".join(redact("".join(one if one.isprintable() else " " for one in body.reason)).split())
+    if body.side == UNDECIDED:
+        if body.cause is not None:
+            raise InvalidAnswer("cause: null expected where undecided")
+        return Opinion(None, None, body.confidence, tuple(body.lines), reason)
+    axes = taxonomy.load()
+    if body.cause is None or body.cause not in axes.causes or axes.side_of(body.cause) != body.side:
+        raise InvalidAnswer("cause: a cause of the side expected")
+    if asked.lines and not body.lines:
+        raise InvalidAnswer("lines: an opinion needs a line that shows it")
+    return Opinion(body.side, body.cause, body.confidence, tuple(body.lines), reason)
