@@ -25,7 +25,7 @@ from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
 from service import settings
 from service.cli import output
-from service.cli.classifier import evaluate_adaptation, evaluate_noise
+from service.cli.classifier import evaluate_adaptation, evaluate_noise, evaluate_second_reader
 from service.cli.files import check_readable, check_writable, write_output
 from service.errors import FieldError, InvalidInput, ModelUnavailable
 from service.recommend import policy
@@ -72,6 +72,7 @@ def add_parser(commands: "Subparsers") -> None:
     parser.add_argument(
         "--compare", action="store_true", help="compare types of models on held-out families; takes minutes"
     )
+    evaluate_second_reader.add_arguments(parser)
     parser.add_argument("--model", type=Path, help="the model's folder (FAULTLINE_MODEL_DIR)")
 
 
@@ -92,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     check_writable(None if args.json == evaluate_adaptation.STANDARD_OUTPUT else args.json)
     check_writable(args.html)
+    check_writable(args.second_reader_export)
+    evaluate_second_reader.is_wanted(args)
     catalogue = signatures.packaged()
     if args.compare:
         rows = model_comparison.compare(training_cases.packaged(), catalogue, progress=_progress)
@@ -108,6 +111,8 @@ def run(args: argparse.Namespace) -> int:
     if args.noise:
         measured = None if args.cases is None else _read(args.cases)
         return evaluate_noise.run(args, measured, model, catalogue, policy.load(configured.policy_file), _progress)
+    if evaluate_second_reader.is_wanted(args):
+        return evaluate_second_reader.run(args, _read(args.cases), model, catalogue)
     content: dict[str, Any] = {"schema": text_tables.SCHEMA, "model": model.label}
     if args.cases is not None:
         cases, source, name = _read(args.cases), args.cases.name, "faultline"
