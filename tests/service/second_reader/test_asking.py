@@ -73,7 +73,7 @@ def age(world: World, hours: float) -> None:
 
 
 def count(world: World, outcome: str) -> float:
-    return world.services.telemetry.second_reader_requests.labels(outcome)._value.get()
+    return float(world.services.telemetry.second_reader_requests.labels(outcome)._value.get())
 
 
 def known_kinds(world: World) -> None:

@@ -55,7 +55,8 @@ def test_gain_and_cost_are_counted() -> None:
     found = measuring.gain(CASES, VERDICTS, answers(c0=SETTLED, c2=undecided, c3={"side": "system"}))
     assert (found.asked, found.invalid, found.missing, found.doubtful, found.settled) == (3, 1, 0, 4, 2)
     assert (found.side_right, found.cause_right, found.guess_right) == (1.0, 1.0, 0.0)
-    assert (found.answered, found.answered_with) == (0.2, pytest.approx(0.6))
+    assert found.answered == pytest.approx(0.2)
+    assert found.answered_with == pytest.approx(0.6)
     assert (found.right_when_answered, found.right_when_answered_with) == (1.0, 1.0)
     assert (found.prompt_tokens, found.completion_tokens) == (2700, 120)
 
