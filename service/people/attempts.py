@@ -1,31 +1,86 @@
-"""Rate limits of failed logins, per address and per name, counted in this process by `limits`."""
+"""Limits of logins, counted in this process by `limits`. An attempt counts from its start until it succeeds.
+
+Nobody can lock everybody out: a person who logged in from an address before is only limited by attempts for this name
+from this address, so neither guesses from elsewhere nor other people behind the same address keep the person out.
+"""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from ipaddress import ip_address
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 BY_ADDRESS = RateLimitItemPerMinute(20, 5)
-BY_NAME = RateLimitItemPerMinute(10, 5)
+BY_NAME_AND_ADDRESS = RateLimitItemPerMinute(10, 5)
+BY_NAME = RateLimitItemPerMinute(30, 5)
 RETRY_AFTER_S = 300
+MAX_KNOWN = 10_000  # names with an address
+IPV6_NETWORK = 64  # bits; a client usually has all addresses of such a network
+
+_Limit = tuple[RateLimitItem, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A started attempt, to be passed to `finish`."""
+
+    limits: tuple[_Limit, ...]
+    known_as: tuple[str, str]
 
 
 class LoginAttempts:
-    """Failed logins of the last five minutes."""
+    """Failed logins of the last five minutes, and running ones."""
 
     def __init__(self) -> None:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._running: Counter[_Limit] = Counter()
+        self._known: dict[tuple[str, str], None] = {}
+        self._lock = threading.Lock()
 
-    def allowed(self, address: str, name: str) -> bool:
-        """Whether another attempt is allowed."""
-        return all(self._limiter.test(limit, *keys) for limit, keys in _keys(address, name))
+    def start(self, address: str, name: str) -> Attempt | None:
+        """Count an attempt; None if a limit is reached. To be called before a password is hashed."""
+        network, folded = _network(address), name.casefold()[:200]
+        with self._lock:
+            found = self._limits(network, folded)
+            if not all(self._limiter.test(item, *key, cost=self._running[item, key] + 1) for item, key in found):
+                return None
+            self._running.update(found)
+            return Attempt(found, (network, folded))
 
-    def failed(self, address: str, name: str) -> None:
-        """Count a failed attempt."""
-        for limit, keys in _keys(address, name):
-            self._limiter.hit(limit, *keys)
+    def finish(self, attempt: Attempt, *, succeeded: bool) -> None:
+        """Count the attempt as failed, or forget it."""
+        with self._lock:
+            for limit in attempt.limits:
+                self._running[limit] -= 1
+                if not self._running[limit]:
+                    del self._running[limit]
+                if not succeeded:
+                    self._limiter.hit(limit[0], *limit[1])
+            if succeeded and attempt.known_as[1]:
+                self._known.pop(attempt.known_as, None)
+                self._known[attempt.known_as] = None
+                if len(self._known) > MAX_KNOWN:
+                    del self._known[next(iter(self._known))]
+
+    def _limits(self, network: str, name: str) -> tuple[_Limit, ...]:
+        by_address = (BY_ADDRESS, ("address", network))
+        if not name:  # a token login has no name: guessing tokens must not lock out other token users
+            return (by_address,)
+        by_both = (BY_NAME_AND_ADDRESS, (name, network))
+        return (by_both,) if (network, name) in self._known else (by_address, by_both, (BY_NAME, ("name", name)))
 
 
-def _keys(address: str, name: str) -> tuple[tuple[RateLimitItem, tuple[str, str]], ...]:
-    by_address = (BY_ADDRESS, ("address", address))
-    # A token login has no name: guessing tokens must not lock out other token users.
-    return (by_address, (BY_NAME, ("name", name.casefold()[:200]))) if name else (by_address,)
+def _network(address: str) -> str:
+    """The part of an address that one client has for itself."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:  # noqa: PLR2004 - the version of IP
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(int(found) >> (128 - IPV6_NETWORK))

@@ -29,7 +29,8 @@ def build(
     proxy = None if proxy_secret is None else _proxy(proxy_secret, claims)
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
-    return LoginMethods(parse_roles(roles), claims, provider, proxy)
+    secure = public_url is not None and public_url.lower().startswith("https://")
+    return LoginMethods(parse_roles(roles), claims, provider, proxy, secure=secure)
 
 
 def _proxy(secret: str, claims: ClaimNames) -> Proxy:

@@ -40,13 +40,17 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class LoginMethods:
-    """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` counts failed logins."""
+    """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` limits logins.
+
+    `secure`: the public address of the service has TLS, so that cookies and browsers may be bound to it.
+    """
 
     roles: RoleMap = field(default_factory=lambda: RoleMap({}))
     claims: ClaimNames = field(default_factory=ClaimNames)
     provider: Provider | None = None
     proxy: Proxy | None = None
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
+    secure: bool = False
 
     @property
     def logins(self) -> bool:

@@ -20,7 +20,7 @@ from service.web.error_responses import is_api_path
 from service.web.same_origin import SAFE_METHODS, check_origin
 from service.web.security_events import record_token_address
 from service.web.services import InjectedServices, Services
-from service.web.sessions import COOKIE, FORM_COOKIE
+from service.web.sessions import COOKIE, FORM_COOKIE, IDLE, cookie
 
 PROXY_SECRET = "X-Faultline-Proxy-Secret"  # noqa: S105 - a header's name
 _USE_RECORDED_EVERY = timedelta(minutes=1)
@@ -120,8 +120,8 @@ def identify(request: Request, services: Services, bearer: str | None) -> Princi
     proxied = proxy_account(request, services)
     if proxied is not None:
         return _account_principal(proxied, "proxy")
-    cookie = request.cookies.get(COOKIE)
-    found = session_owner(services, cookie) if cookie else None
+    session = cookie(request, COOKIE)
+    found = session_owner(services, session) if session else None
     if isinstance(found, Account):
         return _account_principal(found, "cookie")
     if found is not None:
@@ -145,11 +145,19 @@ def tokens_required(services: Services) -> bool:
         return reading.tokens.any() or reading.accounts.any()
 
 
-def session_owner(services: Services, cookie: str) -> Account | Token | None:
-    """The account or token of a session cookie; None if the session or its owner no longer exists."""
+def session_owner(services: Services, session: str) -> Account | Token | None:
+    """The account or token of a session cookie; None if the session or its owner no longer exists.
+
+    The time of use is recorded at most once a minute.
+    """
     with services.reading() as reading:
-        found = reading.accounts.session(cookie)
-        return reading.tokens.get(found) if isinstance(found, int) else found
+        found = reading.accounts.session(session, idle=IDLE)
+        owner = reading.tokens.get(found) if isinstance(found, int) else found
+        used_at = None if owner is None else reading.accounts.session_used_at(session)
+    if used_at is not None and services.clock.now() - used_at >= _USE_RECORDED_EVERY:
+        with suppress(Unavailable), services.store.unit_of_work() as work:  # a busy database must not block readers
+            work.accounts.use_session(session)
+    return owner
 
 
 def proxy_account(request: Request, services: Services) -> Account | None:
@@ -203,7 +211,7 @@ def check_form(request: Request, given: str) -> None:
         Forbidden: the form token does not match, or the browser rejects cookies.
     """
     check_origin(request.headers, from_form=True)
-    expected = request.cookies.get(FORM_COOKIE, "")
+    expected = cookie(request, FORM_COOKIE)
     if not expected or not secrets.compare_digest(expected.encode(), given.encode()):
         raise Forbidden("the form has expired or was not created by this server: reload the page and try again")
 

@@ -27,6 +27,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+# Only where FAULTLINE_PUBLIC_URL has TLS: browsers then refuse plain HTTP for a year (RFC 6797).
+STRICT_TRANSPORT_SECURITY = "max-age=31536000"
 # Refused requests that are security events.
 REFUSALS = {401: "request.unauthenticated", 403: "request.denied", 429: "request.limited"}
 _log = logging.getLogger(__name__)
@@ -58,7 +60,7 @@ class SecurityMiddleware:
                 refused = REFUSALS.get(message["status"])
                 if refused is not None:
                     notice(self._services, refused, request)
-                _add(message)
+                _add(message, secure=self._services.people.secure)
             await send(message)
 
         request = Request(scope, receive)
@@ -74,8 +76,10 @@ class SecurityMiddleware:
             await respond(request, error)(scope, receive, send_secured)
 
 
-def _add(message: MutableMapping[str, Any]) -> None:
+def _add(message: MutableMapping[str, Any], *, secure: bool) -> None:
     headers = MutableHeaders(scope=message)
     for name, value in HEADERS.items():
         headers[name] = value
+    if secure:
+        headers["Strict-Transport-Security"] = STRICT_TRANSPORT_SECURITY
     headers.setdefault("Cache-Control", "no-store")

@@ -9,7 +9,7 @@ from service import compose, settings
 from service.cli import output
 from service.cli.json_output import add_json_option, print_json
 from service.db.session import Store
-from service.people import passwords
+from service.people import one_time_codes, passwords
 from service.people.repository.accounts import ROLES
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ def add_parser(commands: "Subparsers") -> None:
         one.add_argument("--user", action="append", help="user, or cluster/user, whose jobs it owns; repeatable")
         one.add_argument("--team", action="append", help="team whose jobs the account sees; repeatable")
     change.add_argument("--password", action="store_true", help="prompt for a new password")
+    change.add_argument(
+        "--one-time-codes",
+        choices=("on", "off"),
+        help="on: a new key for an authenticator app, printed once; off: log in with the password alone",
+    )
     disable = actions.add_parser("disable", help="disable an account at once")
     disable.add_argument("name")
     add_json_option(actions.add_parser("list", help="list all accounts"))
@@ -52,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(store: Store, args: argparse.Namespace) -> None:
-    hashed = passwords.hash_password(_read_password(args.name))
+    hashed = passwords.hash_password(_read_password(args.name), args.name)
     with store.unit_of_work() as work:
         made = work.accounts.create(args.name, args.role, password=hashed, users=args.user or (), teams=args.team or ())
         work.audit_log.append(
@@ -66,14 +71,20 @@ def _change(store: Store, args: argparse.Namespace) -> None:
     values = {name: value for name, value in given.items() if value is not None}
     recorded = dict(values)
     if args.password:
-        values["password"] = passwords.hash_password(_read_password(args.name))
+        values["password"] = passwords.hash_password(_read_password(args.name), args.name)
         recorded["password"] = "changed"  # noqa: S105 - the word, no password
+    secret = one_time_codes.new_secret() if args.one_time_codes == "on" else None
+    if args.one_time_codes is not None:
+        values["totp_secret"], recorded["one_time_codes"] = secret, args.one_time_codes
     with store.unit_of_work() as work:
         before = work.accounts.named(args.name)
         after = work.accounts.change(args.name, **values)
         was = {"role": before.role, "teams": before.teams}
         work.audit_log.append(BY, "account.changed", f"account/{args.name}", before=was, after=recorded)
     output.line(f'account "{after.name}": role {after.role}; its sessions ended')
+    if secret is not None:
+        output.line("key for an authenticator app, shown only once:", error=True)
+        output.line(one_time_codes.address(secret, args.name))
 
 
 def _disable(store: Store, args: argparse.Namespace) -> None:

@@ -8,19 +8,20 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 import orjson
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
 
 from service.clock import Clock
 from service.errors import Conflict, NotFound, invalid
 from service.people.repository.tokens import hashed
 from service.people.tables import accounts, sessions
 from service.sql import bulk
-from service.sql.types import clean, utc
+from service.sql.types import UtcDateTime, clean, utc
 
 Role = Literal["viewer", "owner", "operator", "admin"]
 AccountSource = Literal["local", "oidc", "proxy"]
 ROLES: tuple[str, ...] = get_args(Role)
 _NAME = 200  # characters
+_used_at = func.coalesce(sessions.c.used_at, sessions.c.created_at, type_=UtcDateTime)
 _MOST = 100  # sessions of one account or token; beyond it its oldest are removed, and nobody else's
 
 
@@ -43,6 +44,15 @@ class Account:
     last_login_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a local account logs in with: an Argon2 hash, and the key of one-time codes if it has a second factor."""
+
+    account_id: int
+    password: str | None
+    totp_secret: str | None
+
+
 class AccountReader:
     """Reads accounts."""
 
@@ -61,14 +71,14 @@ class AccountReader:
             raise NotFound(f'no account named "{name[:80]}"')
         return _account(row)
 
-    def password(self, name: str) -> str | None:
-        """The Argon2 hash of an enabled local account; None if there is none."""
+    def credentials(self, name: str) -> Credentials | None:
+        """The credentials of an enabled local account; None if there is none."""
         row = self._connection.execute(
-            select(accounts.c.password).where(
+            select(accounts.c.id, accounts.c.password, accounts.c.totp_secret).where(
                 accounts.c.name == clean(name), accounts.c.source == "local", accounts.c.disabled_at.is_(None)
             )
         ).first()
-        return None if row is None else row.password
+        return None if row is None else Credentials(row.id, row.password, row.totp_secret)
 
     def list(self) -> tuple[Account, ...]:
         """All accounts, by name."""
@@ -79,13 +89,17 @@ class AccountReader:
         found = select(accounts.c.id).where(accounts.c.disabled_at.is_(None)).limit(1)
         return self._connection.execute(found).first() is not None
 
-    def session(self, secret: str) -> Account | int | None:
-        """The account or the API token id of a session; None if the session is not valid."""
+    def session(self, secret: str, *, idle: timedelta | None = None) -> Account | int | None:
+        """The account or the API token id of a session; None if the session is not valid.
+
+        A session that was not used for `idle` is not valid.
+        """
         row = self._connection.execute(
             select(sessions.c.account_id, sessions.c.token_id).where(
                 sessions.c.sha256 == hashed(secret),
                 sessions.c.revoked_at.is_(None),
                 sessions.c.until > utc(self._clock.now()),
+                *(() if idle is None else (_used_at > utc(self._clock.now() - idle),)),
             )
         ).first()
         if row is None:
@@ -97,6 +111,12 @@ class AccountReader:
             return None if found is None else _account(found)
         token_id: int = row.token_id
         return token_id
+
+    def session_used_at(self, secret: str) -> datetime | None:
+        """The last recorded use of a session; None if there is none."""
+        found = select(_used_at).where(sessions.c.sha256 == hashed(secret))
+        at: datetime | None = self._connection.execute(found).scalar_one_or_none()
+        return at
 
 
 class AccountRepository(AccountReader):
@@ -142,7 +162,7 @@ class AccountRepository(AccountReader):
         return self.named(name)
 
     def change(self, name: str, **values: Any) -> Account:
-        """Change `role`, `users`, `teams` or `password`; all sessions of the account end.
+        """Change `role`, `users`, `teams`, `password` or `totp_secret`; all sessions of the account end.
 
         Raises:
             NotFound: no such account.
@@ -185,6 +205,17 @@ class AccountRepository(AccountReader):
         if account_id is not None:
             self._connection.execute(update(accounts).where(accounts.c.id == account_id).values(last_login_at=now))
         return secret
+
+    def use_session(self, secret: str) -> None:
+        """Record that a session is used now."""
+        used = update(sessions).where(sessions.c.sha256 == hashed(secret)).values(used_at=utc(self._clock.now()))
+        self._connection.execute(used)
+
+    def use_code(self, account_id: int, step: int) -> bool:
+        """Accept a one-time code of a time step; False if a code of this step or a later one was accepted before."""
+        unused = or_(accounts.c.totp_step.is_(None), accounts.c.totp_step < step)
+        changed = update(accounts).where(accounts.c.id == account_id, unused).values(totp_step=step)
+        return self._connection.execute(changed).rowcount == 1
 
     def log_out(self, secret: str) -> None:
         """End one session."""

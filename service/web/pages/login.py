@@ -6,15 +6,15 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.people import passwords
+from service.people import one_time_codes, passwords
 from service.people.attempts import RETRY_AFTER_S
 from service.people.repository.accounts import Account
 from service.web.auth import check_form, find_token, session_owner, tokens_required
 from service.web.pages.forms import FormToken, Text, redirect
 from service.web.pages.templating import render, set_cookie
-from service.web.security_events import notice, record
+from service.web.security_events import address_of, notice, record
 from service.web.services import InjectedServices, Services
-from service.web.sessions import COOKIE, LIFETIME
+from service.web.sessions import COOKIE, LIFETIME, cookie, cookie_name, is_secure
 
 router = APIRouter()
 _Answer = TypeVar("_Answer", RedirectResponse, HTMLResponse)
@@ -33,19 +33,25 @@ def log_in(
     token: Annotated[str, Form(max_length=1_000)] = "",
     name: Annotated[str, Form(max_length=200)] = "",
     password: Annotated[str, Form(max_length=1_000)] = "",
+    code: Annotated[str, Form(max_length=20)] = "",
     form_token: FormToken = "",
     next: Annotated[str, Form(max_length=2_000)] = "/",  # noqa: A002 - the name in the form
 ) -> HTMLResponse | RedirectResponse:
     """Check the credentials, start a session and redirect to the requested page."""
     check_form(request, form_token)
-    address, name = request.client.host if request.client else "", name.strip()
+    address, name = address_of(request), name.strip()
     attempts = services.people.attempts
-    if not attempts.allowed(address, name):
+    attempt = attempts.start(address, "" if token.strip() else name)
+    if attempt is None:
         notice(services, "login.limited", request, name=name)
         return _form(request, services, local_path(next), "too_many", 429)
-    session = _by_token(services, token.strip()) if token.strip() else _by_password(services, name, password)
+    session = None
+    try:
+        secret = token.strip()
+        session = _by_token(services, secret) if secret else _by_password(services, name, password, code)
+    finally:
+        attempts.finish(attempt, succeeded=session is not None)
     if session is None:
-        attempts.failed(address, name)
         notice(services, "login.failed", request, name=name, by="token" if token.strip() else "password")
         return _form(request, services, local_path(next), "token" if token.strip() else "password", 401)
     return start_session(request, services, session, redirect(local_path(next)))
@@ -56,15 +62,17 @@ def log_out(request: Request, services: InjectedServices, form_token: FormToken 
     """End the session."""
     check_form(request, form_token)
     with services.store.unit_of_work() as work:
-        work.accounts.log_out(request.cookies.get(COOKIE, ""))
+        work.accounts.log_out(cookie(request, COOKIE))
     response = redirect("/login")
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(
+        cookie_name(request, COOKIE), path="/", secure=is_secure(request), httponly=True, samesite="strict"
+    )
     return response
 
 
 def start_session(request: Request, services: Services, session: str, response: _Answer) -> _Answer:
     """Set the cookie of a new session on a response and end the old session of the browser."""
-    old = request.cookies.get(COOKIE)
+    old = cookie(request, COOKIE)
     if old:
         with services.store.unit_of_work() as work:
             work.accounts.log_out(old)
@@ -93,13 +101,20 @@ def _by_token(services: Services, secret: str) -> str | None:
         return work.accounts.log_in(token_id=token.id, lasts=LIFETIME)
 
 
-def _by_password(services: Services, name: str, password: str) -> str | None:
+def _by_password(services: Services, name: str, password: str, code: str) -> str | None:
     with services.reading() as reading:
-        stored = reading.accounts.password(name)
-    if not passwords.verify(stored, password):
+        known = reading.accounts.credentials(name)
+    if not passwords.verify(None if known is None else known.password, password) or known is None:
         return None
+    step = None
+    if known.totp_secret is not None:
+        step = one_time_codes.matching_step(known.totp_secret, code, services.clock.now())
+        if step is None:
+            return None
     with services.store.unit_of_work() as work:
-        return work.accounts.log_in(account_id=work.accounts.named(name).id, lasts=LIFETIME)
+        if step is not None and not work.accounts.use_code(known.account_id, step):
+            return None
+        return work.accounts.log_in(account_id=known.account_id, lasts=LIFETIME)
 
 
 def _form(

@@ -14,7 +14,7 @@ from service.web.pages.forms import Text
 from service.web.pages.login import local_path, start_session
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
-from service.web.sessions import LIFETIME, OIDC_COOKIE
+from service.web.sessions import LIFETIME, OIDC_COOKIE, cookie, cookie_name, is_secure
 
 router = APIRouter(prefix="/login/oidc")
 MINUTES = 10
@@ -28,11 +28,11 @@ def start(request: Request, services: InjectedServices, next: Text = None) -> Re
     kept = orjson.dumps([login.state, login.nonce, login.verifier, local_path(next)]).hex()
     # Lax: browsers do not send a strict cookie when the provider redirects back.
     response.set_cookie(
-        OIDC_COOKIE,
+        cookie_name(request, OIDC_COOKIE),
         kept,
         max_age=60 * MINUTES,
-        path="/login/oidc",
-        secure=request.url.scheme == "https",
+        path=_path(request),
+        secure=is_secure(request) or request.url.scheme == "https",
         httponly=True,
         samesite="lax",
     )
@@ -54,7 +54,7 @@ def callback(
         InvalidInput: no login is in progress in this browser.
     """
     try:
-        wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(request.cookies.get(OIDC_COOKIE, "")))
+        wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(cookie(request, OIDC_COOKIE)))
     except (ValueError, TypeError):  # not a cookie of this server
         raise InvalidInput("no login is in progress in this browser: start again at /login") from None
     if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
@@ -70,8 +70,18 @@ def callback(
     response = start_session(
         request, services, session, render(request, "logged_in.html", {"next": local_path(str(wanted))})
     )
-    response.delete_cookie(OIDC_COOKIE, path="/login/oidc", httponly=True, samesite="lax")
+    response.delete_cookie(
+        cookie_name(request, OIDC_COOKIE),
+        path=_path(request),
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
     return response
+
+
+def _path(request: Request) -> str:
+    return "/" if is_secure(request) else "/login/oidc"  # a cookie with the prefix __Host- is for all paths
 
 
 def _provider(services: Services) -> Provider:

@@ -19,7 +19,7 @@ from service.web.pages import display_names
 from service.web.pages.failure.relative_time import relative_time
 from service.web.pages.operations.automation_banner import automation_banner
 from service.web.services import Services
-from service.web.sessions import FORM_COOKIE
+from service.web.sessions import FORM_COOKIE, cookie, cookie_name, is_secure
 
 
 @cache
@@ -95,7 +95,7 @@ def render(
     """
     services = services or cast("Services", request.app.state.services)
     now, zone = services.clock.now(), services.zone
-    form = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(24)
+    form = cookie(request, FORM_COOKIE) or secrets.token_urlsafe(24)
 
     def when(at: datetime) -> str:
         return formatting.exact_time(at, zone)
@@ -118,7 +118,7 @@ def render(
         )
     )
     response = HTMLResponse(content, status, headers)
-    if FORM_COOKIE not in request.cookies:
+    if not cookie(request, FORM_COOKIE):
         set_cookie(request, response, FORM_COOKIE, form)
     return response
 
@@ -128,11 +128,11 @@ def set_cookie(
 ) -> None:
     """Set an HttpOnly cookie with SameSite=Strict."""
     response.set_cookie(
-        name,
+        cookie_name(request, name),
         value,
         max_age=seconds,
         path="/",
-        secure=request.url.scheme == "https",
+        secure=is_secure(request) or request.url.scheme == "https",
         httponly=True,
         samesite="strict",
     )

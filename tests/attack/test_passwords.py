@@ -1,0 +1,181 @@
+"""Guessing passwords: bounded work, limits that count before the work, and no lock-out of others."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pyotp
+import pytest
+from fastapi.testclient import TestClient
+
+from service.errors import InvalidInput, Unavailable
+from service.people import one_time_codes, passwords
+from service.people.attempts import LoginAttempts
+from service.people.config import LoginMethods
+from service.web.sessions import COOKIE, FORM_COOKIE, HOST_PREFIX, IDLE
+from tests.service.web.access.test_auth import form_token, log_in
+from tests.service.web.world import World, make_world
+
+PASSWORD = "five random words 81 tulip"
+HTTPS = "https://faultline.example"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = make_world(tmp_path, host="0.0.0.0")
+    with made.store.unit_of_work() as work:
+        work.accounts.create("ana", "viewer", password=passwords.hash_password(PASSWORD))
+    yield made
+    made.store.close()
+
+
+def enter(client: TestClient, password: str = PASSWORD, code: str = "", name: str = "ana") -> int:
+    form = {"name": name, "password": password, "code": code, "form_token": form_token(client)}
+    return client.post("/login", data=form).status_code
+
+
+def test_few_passwords_are_hashed_at_once_and_few_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most, gate = 0, 0, threading.Event()
+
+    class Slow:
+        def verify(self, stored: str, password: str) -> bool:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            gate.wait(10)
+            running -= 1
+            return stored == password
+
+    monkeypatch.setattr(passwords, "_hasher", Slow)
+    with ThreadPoolExecutor(60) as pool:
+        made = [pool.submit(passwords.verify, "x", "x") for _ in range(60)]
+        refused = [one for one in made if isinstance(_early(one), Unavailable)]
+        gate.set()
+    assert most <= passwords.HASHES <= 4
+    assert len(refused) == 60 - passwords.HASHES - passwords.WAITING
+
+
+def _early(future: Future[bool]) -> BaseException | None:
+    try:
+        return future.exception(timeout=0.2)
+    except TimeoutError:
+        return None
+
+
+def test_attempts_count_before_the_work_and_good_ones_do_not(world: World) -> None:
+    """Parallel guesses can't pass the limit while the first ones are still being checked."""
+    attempts = LoginAttempts()
+    started = [attempts.start("192.0.2.1", "ana") for _ in range(15)]
+    running = [one for one in started if one is not None]
+    assert len(running) == 10
+    for one in running:
+        attempts.finish(one, succeeded=True)
+    assert attempts.start("192.0.2.1", "ana") is not None
+    with world.client() as client:
+        assert [enter(client, "wrong") for _ in range(11)] == [401] * 10 + [429]
+        assert enter(client) == 429
+
+
+def test_guesses_lock_nobody_else_out() -> None:
+    attempts = LoginAttempts()
+
+    def guess(address: str, name: str, times: int = 1, *, succeeded: bool = False) -> int:
+        done = 0
+        for _ in range(times):
+            one = attempts.start(address, name)
+            if one is not None:
+                attempts.finish(one, succeeded=succeeded)
+                done += 1
+        return done
+
+    assert guess("192.0.2.1", "ana", succeeded=True) == 1
+    # From many addresses at one name, and from one address (such as that of a proxy) at many names:
+    assert sum(guess(f"198.51.100.{number}", "ana", 10) for number in range(20)) == 30
+    assert sum(guess("192.0.2.1", f"name {number}") for number in range(100)) == 20
+    assert guess("192.0.2.1", "ana", succeeded=True) == 1
+    # A client with a whole IPv6 network is one client.
+    assert sum(guess(f"2001:db8::{number:x}", f"x{number}") for number in range(100)) == 20
+    assert guess("2001:db8:0:1::1", "y") == 1
+
+
+def test_limits_use_the_address_that_a_trusted_proxy_reports(world: World) -> None:
+    """`tests/attack/test_proxy.py` shows which proxies are trusted."""
+    for number in range(3):
+        with TestClient(world.app, base_url=HTTPS, client=(f"203.0.113.{number}", 5)) as client:
+            assert [enter(client, "wrong", name=f"n{one}") for one in range(21)][-2:] == [401, 429]
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "password1234",
+        "qwertyuiop12",
+        "aaaaaaaaaaaaaa",
+        "123456789012",
+        "ana.faultline",
+        "Passw0rd!2024",
+        "letmeinletmein",
+    ],
+)
+def test_a_password_that_is_easy_to_guess_is_refused(password: str) -> None:
+    with pytest.raises(InvalidInput, match="harder to guess") as caught:
+        passwords.hash_password(password, "ana.faultline")
+    assert password not in str(caught.value)
+
+
+def test_a_long_password_is_rated_quickly() -> None:
+    assert passwords.hash_password("x7 ÄÖ🙂 plum Ñandú 4!" * 8)
+
+
+def test_one_time_codes_follow_the_standard_and_count_once(world: World) -> None:
+    secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # of RFC 6238, appendix B
+    at = world.clock.at.fromtimestamp(1_111_111_109, world.clock.at.tzinfo)
+    assert one_time_codes.matching_step(secret, "081804", at) == 37_037_036
+    assert one_time_codes.matching_step(secret, "081804", at + timedelta(seconds=61)) is None
+    for wrong in ("", "081805", "0818040", "٠٨١٨٠٤", "\ud800"):
+        assert one_time_codes.matching_step(secret, wrong, at) is None
+    with world.store.unit_of_work() as work:
+        work.accounts.change("ana", totp_secret=secret)
+    with world.client() as client:
+        code = pyotp.TOTP(secret).at(world.clock.at)
+        assert enter(client) == 401
+        assert enter(client, "wrong", code) == 401
+        assert enter(client, code=code) == 303
+        assert enter(client, code=code) == 401  # seen by somebody over the shoulder
+        world.clock.sleep(30)
+        assert enter(client, code=pyotp.TOTP(secret).at(world.clock.at)) == 303
+
+
+def test_an_idle_session_ends_and_a_used_one_lasts_until_its_limit(world: World) -> None:
+    with world.client() as used, world.client() as idle:
+        assert [enter(used), enter(idle)] == [303, 303]
+        for _ in range(6):
+            world.clock.sleep(IDLE.total_seconds() - 1_000)
+            assert used.get("/").status_code == 200
+        assert idle.get("/").status_code == 303
+        world.clock.sleep(IDLE.total_seconds() - 1_000)
+        assert used.get("/").status_code == 303  # over twelve hours after the login
+
+
+def test_cookies_are_bound_to_the_host_where_the_public_address_has_tls(tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0", people=LoginMethods(secure=True))
+    secret = world.token("read")
+    with world.client(base_url=HTTPS) as client:
+        answer = client.get("/login")
+        assert answer.headers["Strict-Transport-Security"].startswith("max-age=")
+        [form] = answer.headers.get_list("set-cookie")
+        assert form.startswith(f"{HOST_PREFIX}{FORM_COOKIE}=")
+        assert log_in(client, secret) == 303
+        assert f"{HOST_PREFIX}{COOKIE}" in client.cookies
+        assert client.get("/").status_code == 200
+        # A cookie that a page of a neighbour host set is not accepted as a session.
+        session = client.cookies[f"{HOST_PREFIX}{COOKIE}"]
+    with world.client(base_url=HTTPS) as other:
+        other.cookies.set(COOKIE, session)
+        assert other.get("/").status_code == 303
+    for cookie in (form,):
+        assert all(word in cookie for word in ("Secure", "HttpOnly", "Path=/", "SameSite=strict"))
+        assert "Domain" not in cookie
+    world.store.close()
