@@ -121,7 +121,10 @@ def test_blanks_around_a_name_give_no_further_guesses(guarded: World) -> None:
 def test_who_guesses_tokens_shuts_out_nobody_else(guarded: World) -> None:
     secret = guarded.token("read", name="reader")
     for number in range(10):
-        guarded.services.people.attempts.failed(f"192.0.2.{number}", "")
+        attempts = guarded.services.people.attempts
+        one = attempts.start(f"192.0.2.{number}", "")
+        assert one is not None
+        attempts.finish(one, succeeded=False)
     with guarded.client() as client:
         form = {"token": secret, "form_token": form_token(client)}
         assert client.post("/login", data=form).status_code == 303
