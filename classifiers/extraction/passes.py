@@ -17,6 +17,7 @@ from classifiers.extraction.sampled_lines import sample_ends
 from classifiers.extraction.scan import ScannedLine
 from classifiers.extraction.stream_reader import StreamFindings, StreamReader, StreamText
 from classifiers.extraction.suspects import SuspectEvidence, find_suspect, ranks_seen
+from classifiers.relevance.recent_changes import CHANGE, NO_CAUSE
 
 IN_LAST_GOOD_RUN: Final = "the last good run of this job printed this line too"
 _LEADING: Final = 4  # items whose likely rank is searched (judgement: later ones are seldom read)
@@ -77,6 +78,13 @@ def read_streams(extraction: Extraction) -> None:
 def read_node_events(extraction: Extraction) -> None:
     """Read the node events that the catalogue knows; the others are no evidence."""
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
+        if event.source == CHANGE:
+            extraction.set_aside.append(
+                EvidenceItem(
+                    text, "context", Onset.NEUTRAL, len(extraction.streams), index, index, None, set_aside=NO_CAUSE
+                )
+            )
+            continue
         if line is None or not line.hits:
             continue
         present = extraction.present | {hit.id for hit in line.hits}

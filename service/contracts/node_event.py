@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from classifiers.relevance import evidence_weights
 from classifiers.relevance.evidence_weights import Severity
+from classifiers.relevance.recent_changes import ALL_NODES, CHANGE
 from service.contracts.event import Instant, Key
 
 SCHEMA: Literal["node-event/1"] = "node-event/1"
@@ -15,6 +16,9 @@ Text = Annotated[str, Field(max_length=200_000)]
 
 class NodeEvent(BaseModel):
     """A node-event/1 object. `node` or `nodes` is required; a missing `kind` is derived from the text, else "other".
+
+    With the source `change` it reports a change of the platform (maintenance window, configuration, quota, mount,
+    certificate, driver, image): its kind is `change`, and without a node it concerns the whole cluster.
 
     With `until` (or `start` and `end`) the event is a window, such as a maintenance. `resolved`: the condition ended.
     """
@@ -28,7 +32,9 @@ class NodeEvent(BaseModel):
     nodes: tuple[Key, ...] = Field(default=(), max_length=NODES_MOST)
     at: Instant = Field(description="when it was; `start` is another name")
     until: Instant | None = Field(default=None, description="the end of a window; `end` is another name")
-    source: Annotated[str, Field(max_length=200)] | None = Field(default=None, description="kernel, dcgm, kubelet ...")
+    source: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="kernel, dcgm, kubelet, change ..."
+    )
     kind: str | None = None
     text: Text = ""
     severity: Severity | None = Field(default=None, description="default: that of the kind")
@@ -44,6 +50,10 @@ class NodeEvent(BaseModel):
         for name, other in (("at", "start"), ("until", "end"), ("text", "message")):
             if out.get(name) is None and out.get(other) is not None:
                 out[name] = out.pop(other)
+        if out.get("source") == CHANGE:
+            out["kind"] = CHANGE
+            if out.get("node") is None and not out.get("nodes"):
+                out["node"] = ALL_NODES
         if isinstance(out.get("nodes"), list) and len(out["nodes"]) > NODES_MOST:
             raise ValueError(f"at most {NODES_MOST} nodes")
         return out

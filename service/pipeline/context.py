@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from classifiers.contracts import Verdict
 from classifiers.relevance.fleet_evidence import update_verdict
+from classifiers.relevance.recent_changes import RecentChange, with_changes
 from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.nodes.failure_evidence import FailedAttempt, read
+from service.nodes.recent_changes import changes_before
 from service.nodes.safe_times import bounded
 
 
@@ -24,4 +26,12 @@ def in_context(store: Store, events: Sequence[JobCompletion], verdicts: Sequence
     ]
     with store.reading() as reading:
         evidence = read(reading, attempts)
-    return [update_verdict(verdict, known) for verdict, known in zip(verdicts, evidence, strict=True)]
+        changes = changes_before(reading, [(one.cluster, one.nodes, one.ended_at) for one in attempts])
+    return [
+        with_changes(
+            update_verdict(verdict, known),
+            [RecentChange(change.node, change.at, change.text) for change in changed],
+            known.ended_at,
+        )
+        for verdict, known, changed in zip(verdicts, evidence, changes, strict=True)
+    ]

@@ -3,24 +3,29 @@
 from dataclasses import dataclass
 
 from classifiers.relevance import evidence_weights
+from classifiers.relevance.recent_changes import CHANGE
 from service.contracts.page import Page
 from service.failures.records import FailureRow
+from service.nodes.recent_changes import changes_before
 from service.nodes.records import NodeRow, NodeSort, StoredNodeEvent
+from service.nodes.safe_times import bounded
 from service.web import views
 from service.web.services import Services
 
 FAILURES_SHOWN = 20
+CHANGES_SHOWN = 10
 SUSPECT_FROM = 1.0  # the whole interval lies above the rate of the fleet
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDetail:
-    """One node: suspicion, events (newest first), maintenance windows and latest failures."""
+    """One node: suspicion, events (newest first), maintenance windows, changes of the day and latest failures."""
 
     node: NodeRow
     events: Page[StoredNodeEvent]
     windows: tuple[StoredNodeEvent, ...]
     failures: Page[FailureRow]
+    changes: tuple[StoredNodeEvent, ...] = ()
 
 
 def nodes(
@@ -51,8 +56,17 @@ def node(services: Services, cluster: str, name: str, *, limit: int = 50, cursor
         row = reading.suspicion.get(cluster, name)
         events = reading.node_events.page(cluster, name, limit=limit, cursor=cursor)
         windows = reading.node_events.windows(cluster, name, since=services.clock.now())
+        [changes] = changes_before(reading, [(cluster, (name,), services.clock.now())])
         failed = views.failures(snapshot, views.FailureQuery({"node": name, "cluster": cluster}), limit=FAILURES_SHOWN)
-    return NodeDetail(row, events, tuple(windows), failed)
+    windows = [one for one in windows if one.kind != CHANGE]
+    return NodeDetail(row, events, tuple(windows), failed, tuple(changes[:CHANGES_SHOWN]))
+
+
+def changes_of_failure(services: Services, row: FailureRow) -> list[StoredNodeEvent]:
+    """The changes on the nodes of a failed job and in its cluster in the day before its end, latest first."""
+    with services.reading() as reading:
+        [found] = changes_before(reading, [(row.cluster, row.nodes, bounded(row.ended_at))])
+    return found[:CHANGES_SHOWN]
 
 
 def node_status(row: NodeRow) -> str:

@@ -50,6 +50,20 @@ class NodeEventReader:
             rows += wanted.select(node_events, here + "node_events.until >= {since}", more=latest, most=most)
         return sorted({row.id: _event(row) for row in rows}.values(), key=_place)
 
+    def changes(self, windows: Collection[Window], *, most: int = 500) -> list[StoredNodeEvent]:
+        """The changes (node events of the kind `change`) of each (cluster, node) in its window, latest first."""
+        wanted = KeyJoin(
+            self._connection,
+            {"cluster": "text", "node": "text", "since": "timestamptz", "until": "timestamptz"},
+            [(one.cluster, one.name, one.since, one.until) for one in windows],
+        )
+        here = (
+            "node_events.cluster = {cluster} AND node_events.node = {node} AND node_events.kind = 'change' AND "
+            "node_events.at >= {since} AND node_events.at <= {until}"
+        )
+        rows = wanted.select(node_events, here, more="ORDER BY at DESC, id DESC LIMIT :most", most=most)
+        return [_event(row) for row in rows]
+
     def page(self, cluster: str, node: str, *, limit: int = 50, cursor: str | None = None) -> Page[StoredNodeEvent]:
         """The events of one node, newest first.
 

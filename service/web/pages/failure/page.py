@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from service.errors import FieldError, NotFound
 from service.failures.records import FailureDetail, FailureRow
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
-from service.web import automation_views, views
+from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import owner_message, related_failures, second_reading
@@ -65,6 +65,7 @@ def failure(
             "spread": spread(verdict),
             "site_actions": site_actions(snapshot, verdict),
             "timeline": timeline(detail),
+            "changes": fleet_views.changes_of_failure(snapshot, detail.row),
             "related": related_failures.find(snapshot, detail, all_failures=reader.may("read")),
             "feedback": related_failures.feedback_of(snapshot, failure_id),
             "second_reading": second_reading.find(snapshot, detail.row, all_failures=reader.may("read")),
