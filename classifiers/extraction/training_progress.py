@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from classifiers.contracts import Progress
@@ -15,6 +16,7 @@ _STEP_AT: Final = re.compile(
     r"(?i)(?:step|iteration|iter|update|batch)s?[\"']?\s{0,8}[:=#\[(]{0,2}\s{0,8}(?P<step>\d{1,12})"
     r"(?![\d.]{0,20}\s{0,8}(?:ms|s/|it/s|GB|GiB|MB))"
 )
+_LINE_TIME: Final = re.compile(r"[\[({]?(?P<at>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:\d\d)?)")
 _WORDS: Final = ("step", "iter", "update", "batch")
 _MOST_TRIES: Final = 5
 _CHECKPOINT: Final = re.compile(
@@ -34,8 +36,8 @@ def step_of(line: str) -> int | None:
     return int(steps[-1]) if steps else None
 
 
-def _last_step(text: str, low: str, begin: int) -> int | None:
-    """The last step reported in a text from `begin` on; `low` is that part in lower case."""
+def _last_step(text: str, low: str, begin: int) -> tuple[int, int] | None:
+    """The position and number of the last step in a text from `begin` on; `low` is that part in lower case."""
     best: tuple[int, int] | None = None
     for word in _WORDS:
         at = len(low)
@@ -47,11 +49,25 @@ def _last_step(text: str, low: str, begin: int) -> int | None:
             if found is not None:
                 best = (at, int(found["step"]))
                 break
-    return None if best is None else best[1]
+    return None if best is None else (begin + best[0], best[1])
+
+
+def _time_of_line(text: str, position: int) -> datetime | None:
+    """The time at the beginning of the line at a position, in UTC if it names no zone; None without one."""
+    found = _LINE_TIME.match(text, text.rfind("\n", 0, position) + 1)
+    if found is None:
+        return None
+    try:
+        at = datetime.fromisoformat(found["at"])
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 def find_progress(texts: Sequence[str], landmarks: Sequence[Collection[str]] | None = None) -> Progress | None:
     """The last step and checkpoint near the end of any of the texts, None if neither is shown.
+
+    The time is that of the last step; None with a checkpoint, because the time of a checkpoint is not known.
 
     Args:
         texts: the logs; the last 65,536 characters of each are read.
@@ -59,19 +75,20 @@ def find_progress(texts: Sequence[str], landmarks: Sequence[Collection[str]] | N
     """
     step: int | None = None
     checkpoint: str | None = None
+    at: datetime | None = None
     for index, text in enumerate(texts):
         begin = max(0, len(text) - _END_LENGTH)
         low = text[begin:].lower()
         if len(low) != len(text) - begin:
             continue  # some letters get longer in lower case: positions would not agree
         found = _last_step(text, low, begin)
-        if found is not None and (step is None or found > step):
-            step = found
+        if found is not None and (step is None or found[1] > step):
+            step, at = found[1], _time_of_line(text, found[0])
         if landmarks is None or any(word in landmarks[index] for word in SAVING):
             checkpoint = _last_checkpoint(text, low, begin) or checkpoint
     if step is None and checkpoint is None:
         return None
-    return Progress(step=step, checkpoint=checkpoint)
+    return Progress(step=step, checkpoint=checkpoint, at=None if checkpoint else at)
 
 
 def _last_checkpoint(text: str, low: str, begin: int) -> str | None:
