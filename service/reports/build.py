@@ -12,6 +12,7 @@ from service.formatting import duration, gpu_hours, number, percent
 from service.reports import breakdowns, comparison, goodput_section, intervals, top_actions
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
+from service.reports.follow_up import follow_ups
 from service.reports.side_section import side_order, sides
 from service.reports.weekly_facts import Facts, GroupFacts, WeekCounts
 
@@ -65,6 +66,7 @@ def build(facts: Facts) -> Report:
             *_goodput(facts, zone),
         ),
         figures=_figures(facts, this),
+        previous=tuple(follow_ups(facts, wording()["follow_up"])),
     )
 
 
@@ -114,6 +116,17 @@ def _sentences(facts: Facts, this: WeekCounts, changes: Comparison, made: str) -
     ]
     if moved:
         yield texts["sides_changed"].format(changes=", ".join(moved))
+    yield from _goodput_sentence(facts, texts)
+
+
+def _goodput_sentence(facts: Facts, texts: Mapping[str, str]) -> Iterable[str]:
+    """Goodput of the week and of the weeks before it."""
+    found = facts.goodput
+    if found is None or found.goodput is None:
+        return
+    before = [percent(one.goodput) for one in facts.goodput_trend[:-1] if one.goodput is not None]
+    text = texts["goodput" if before else "goodput_alone"]
+    yield text.format(share=percent(found.goodput), held=gpu_hours(found.held), before=", ".join(before))
 
 
 def _changed(facts: Facts, changes: Comparison) -> str:

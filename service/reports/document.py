@@ -48,12 +48,27 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is calculated."""
+    """One thing to do next week, the GPU-hours it would save in a week like this one, and how that is calculated.
+
+    `target` names what it is about (see `top_actions.covers`); `failures` and `lost_gpu_hours` are those behind it.
+    """
 
     title: str
     gpu_hours: float
     gain: str
     reckoned: str
+    href: str | None = None
+    target: str = ""
+    failures: int = 0
+    lost_gpu_hours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """An action that the report of the week before recommended, and its outcome."""
+
+    title: str
+    outcome: str
     href: str | None = None
 
 
@@ -61,7 +76,8 @@ class Todo:
 class Report:
     """One week's report. `figures` holds the raw numbers behind the text, for programs.
 
-    `version` counts publications of the same week; `moved` lists changes from the previous version.
+    `version` counts publications of the same week; `moved` lists changes from the previous version. `previous`: the
+    outcome of the actions of the week before.
     """
 
     week: str
@@ -75,6 +91,7 @@ class Report:
     figures: Mapping[str, float | int | None]
     version: int = 1
     moved: tuple[str, ...] = field(default=())
+    previous: tuple[FollowUp, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
         """The report as JSON (weekly-report/1)."""
@@ -95,6 +112,7 @@ def from_wire(stored: Mapping[str, Any]) -> Report:
         figures=dict(stored["figures"]),
         version=stored["version"],
         moved=tuple(stored["moved"]),
+        previous=tuple(FollowUp(**one) for one in stored.get("previous", ())),
     )
 
 

@@ -10,7 +10,9 @@ from service.goodput import figures
 from service.goodput.records import Scope, TrendPart
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
+from service.reports import document
 from service.reports.comparison import COMPARED
+from service.reports.document import Todo
 from service.reports.repository.weekly_counts import GroupCount, Sum
 from service.reports.weekly_facts import (
     Amount,
@@ -84,9 +86,15 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             resubmitted_by_people=max(weekly.resubmitted(since, until) - sum(done.by_outcome.values()), 0),
             recorded_mitigations=reading.applied_fixes.between(since, until),
             quality=_quality(reading, week, since, until, now),
+            previous_todo=_previous_todo(reading, week),
             goodput=figures.compute(reading.goodput.counts(week.days(zone), Scope()), Scope()),
             goodput_trend=_goodput_trend(reading, week, zone),
         )
+
+
+def _previous_todo(reading: ReadSession, week: Week) -> tuple[Todo, ...]:
+    published = reading.reports.latest(str(week.earlier(1)))
+    return () if published is None else document.from_wire(published.body).todo
 
 
 def _goodput_trend(reading: ReadSession, week: Week, zone: ZoneInfo) -> tuple[TrendPart, ...]:

@@ -21,6 +21,9 @@ def render(report: Report) -> str:
         f"{number}. **{text(todo.title)}** – {text(todo.gain)} ({text(todo.reckoned)})"
         for number, todo in enumerate(report.todo, 1)
     ] or ["No action is recommended."]
+    if report.previous:
+        lines += ["", "## Outcome of last week's actions", ""]
+        lines += [f"- **{text(one.title)}**: {text(one.outcome)}" for one in report.previous]
     lines += ["", "## How far to trust this", ""]
     lines += [f"- {text(label)}: {text(value)}" for label, value in report.trust]
     lines += ["", "## GPU-hours lost by week", ""]

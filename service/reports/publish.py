@@ -13,6 +13,7 @@ from service.errors import Conflict, NotFound
 from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
+from service.reports.summary import summary
 from service.stale_cache import StaleCache
 from service.weeks import Week, last_complete
 
@@ -145,6 +146,7 @@ def _message(report: Report) -> OutboxMessage:
             "version": report.version,
             "title": report.title,
             "sentences": list(report.sentences),
+            "summary": list(summary(report)),
             "todo": [{"title": one.title, "gain": one.gain} for one in report.todo],
             "page": f"/reports/{report.week}",
         },

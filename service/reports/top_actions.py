@@ -10,6 +10,7 @@ from service.reports.document import Todo
 from service.reports.weekly_facts import CostCell, Facts, GroupFacts, NodeFacts
 
 MOST = 3
+ENVIRONMENT, GROUP, NODE = "environment", "group:", "node:"
 _HEADLINE = 120  # characters
 
 
@@ -19,6 +20,7 @@ class _Action:
 
     title: str
     href: str
+    target: str
     covers: Callable[[CostCell], bool]
     reckoned: Callable[[int, float], str]  # of the failures and GPU-hours that are left
     share: float = 1.0
@@ -43,10 +45,33 @@ def top_actions_of(facts: Facts, texts: Mapping[str, Any]) -> tuple[Todo, ...]:
             break
         jobs = texts["jobs"].format(failures=number(failures))
         gain = texts["gain"].format(gain=gpu_hours(saved)) if saved > 0 else jobs
-        made.append(Todo(best.title, round(saved, 2), gain, best.reckoned(failures, hours), best.href))
+        made.append(
+            Todo(
+                best.title,
+                round(saved, 2),
+                gain,
+                best.reckoned(failures, hours),
+                best.href,
+                best.target,
+                failures,
+                round(hours, 2),
+            )
+        )
         cells = [cell for cell in cells if not best.covers(cell)]
         actions.remove(best)
     return tuple(made)
+
+
+def covers(target: str, cell: CostCell, facts: Facts) -> bool:
+    """Whether failures of a later week are about the target of an action; groups as people merged them since."""
+    if target == ENVIRONMENT:
+        return cell.environment
+    if target.startswith(GROUP):
+        fingerprint = target.removeprefix(GROUP)
+        same = next((one for one in facts.groups if fingerprint in {one.fingerprint, *one.merged}), None)
+        members = {fingerprint} if same is None else {same.fingerprint, *same.merged}
+        return cell.group in members and not cell.environment
+    return target == f"{NODE}{cell.cluster}/{cell.node}" and not cell.environment
 
 
 def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
@@ -59,6 +84,7 @@ def _actions(facts: Facts, texts: Mapping[str, Any]) -> Iterator[_Action]:
     yield _Action(
         texts["environment"],
         "/failures?category=EE.1",
+        ENVIRONMENT,
         lambda cell: cell.environment,
         lambda failures, _hours: texts["environment_reckoned"].format(failures=number(failures)),
     )
@@ -70,6 +96,7 @@ def _of_group(group: GroupFacts, texts: Mapping[str, Any]) -> _Action:
     return _Action(
         texts.get(f"group_{group.side}", texts["group_unknown"]).format(headline=headline),
         f"/failures?group={quote(group.fingerprint, safe='')}",
+        f"{GROUP}{group.fingerprint}",
         lambda cell: cell.group in members and not cell.environment,
         lambda failures, _hours: texts["group_reckoned"].format(
             failures=_many(failures, "failure"), users=_many(group.users, "user")
@@ -81,6 +108,7 @@ def _of_node(node: NodeFacts, texts: Mapping[str, Any]) -> _Action:
     return _Action(
         texts["node"].format(node=node.node),
         f"/nodes/{quote(node.cluster, safe='')}/{quote(node.node, safe='')}",
+        f"{NODE}{node.cluster}/{node.node}",
         lambda cell: (cell.cluster, cell.node) == (node.cluster, node.node) and not cell.environment,
         lambda _failures, hours: texts["node_reckoned"].format(
             lost=gpu_hours(hours), ratio=number(node.ratio, 1), low=number(node.low, 1), high=number(node.high, 1)

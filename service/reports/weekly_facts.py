@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
+from service.reports.document import Todo
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class Facts:
     ended in the week and say themselves that they repeat an earlier one, without a request of this service.
     `cells` split the week's failures, so that the savings of two actions never count a failure twice.
     `groups_cut`: the week has more groups than were read.
+    `previous_todo`: the actions that the published report of the week before recommended.
     `goodput`: the figures of the week; `goodput_trend`: one part for each of the last weeks, ending with this one.
     `recorded_mitigations`: what people recorded as the fix of a failure of the week, by mitigation code.
     """
@@ -192,5 +194,6 @@ class Facts:
     resubmitted_by_people: int = 0
     recorded_mitigations: Mapping[str, int] = field(default_factory=dict)
     quality: Quality = field(default_factory=Quality)
+    previous_todo: tuple[Todo, ...] = ()
     goodput: Goodput | None = None
     goodput_trend: tuple[TrendPart, ...] = ()

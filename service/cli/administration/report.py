@@ -9,13 +9,14 @@ import orjson
 from service import compose, settings, weeks
 from service.cli import output
 from service.cli.files import check_writable, write_output
-from service.reports import html, markdown, pdf
+from service.reports import html, markdown, pdf, summary
 from service.reports.document import Report
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 FORMATS = {"html": "one HTML file", "pdf": "PDF", "md": "Markdown (default)", "json": "JSON"}
+FORMATS |= {"chat": "ten lines for a chat", "mail": "a mail with text and HTML"}
 
 
 def add_parser(commands: "Subparsers") -> None:
@@ -61,4 +62,8 @@ def rendered(report: Report, output_format: str) -> bytes:
         return pdf.render(report)
     if output_format == "json":
         return orjson.dumps(report.to_wire(), option=orjson.OPT_INDENT_2) + b"\n"
+    if output_format == "mail":
+        return summary.mail(report)
+    if output_format == "chat":
+        return ("\n".join(summary.summary(report)) + "\n").encode()
     return (html.render(report) if output_format == "html" else markdown.render(report)).encode()

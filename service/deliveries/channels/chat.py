@@ -135,8 +135,10 @@ def text(messages: Sequence[DueDelivery], public_url: str | None) -> str:
     """What happened, whether it is retried, and a link."""
     first = messages[0]
     if first.type == "report.published":
-        report_lines = [str(one) for one in first.payload.get("sentences", ())]
-        report_lines += [f"- {one.get('title')}: {one.get('gain')}" for one in first.payload.get("todo", ())]
+        report_lines = [str(one) for one in first.payload.get("summary", ())][1:]  # the title is the message's own
+        if not report_lines:  # published by an earlier release
+            report_lines = [str(one) for one in first.payload.get("sentences", ())]
+            report_lines += [f"- {one.get('title')}: {one.get('gain')}" for one in first.payload.get("todo", ())]
         link = f"{public_url.rstrip('/')}{first.payload.get('page', '')}" if public_url else None
         return "\n".join([*map(plain_text, report_lines), *([link] if link else [])])
     verdict = verdict_of(first)

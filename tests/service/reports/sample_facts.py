@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from service.goodput import figures
+from service.goodput.records import AttemptSum, GoodputCounts, IncidentTimes, Quantiles, RunSums, Scope, Times
 from service.reports.weekly_facts import (
     Amount,
     AutomationFacts,
@@ -83,3 +85,19 @@ def facts(*weeks: WeekCounts, **changes: object) -> Facts:
         weeks=weeks or tuple(week(number) for number in range(36, 48)),
         **(made | changes),  # type: ignore[arg-type]  # by name, as each is declared
     )
+
+
+def _attempts(status: str, lost: float, cause: str | None = None) -> AttemptSum:
+    return AttemptSum(0, status, "hardware" if cause else None, cause, 8, 3, 3, 100.0, lost, 12.5, 2.0)
+
+
+GOODPUT = figures.compute(
+    GoodputCounts(
+        (SINCE, SINCE + timedelta(days=7)),
+        (_attempts("succeeded", 0.0), _attempts("failed", 20.0, "HW.GPU.1"), _attempts("preempted", 5.0)),
+        RunSums({0: 4, 1: 2}, 250.0, 290.0, 0.9, 2),
+        Times(Quantiles(2, 600.0, 1_200.0), Quantiles(3, 4.0, 9.0), Quantiles()),
+        IncidentTimes(1, 1, Quantiles(1, 3_600.0, 3_600.0)),
+    ),
+    Scope(),
+)

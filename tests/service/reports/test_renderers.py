@@ -1,20 +1,23 @@
 """Page, PDF, Markdown and JSON have the same figures, and log text is escaped."""
 
+import email
+import email.policy
 import html as html_words
 import re
 
 import orjson
 import pytest
 
-from service.reports import html, markdown, pdf
+from service.reports import html, markdown, pdf, summary
 from service.reports.build import build
 from service.reports.document import Report
-from tests.service.reports.sample_facts import HOSTILE, facts
+from tests.service.reports.sample_facts import GOODPUT, HOSTILE, facts
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return build(facts())
+    """A report with the outcome of actions of the week before."""
+    return build(facts(previous_todo=build(facts()).todo, goodput=GOODPUT, goodput_trend=GOODPUT.trend))
 
 
 def texts(report: Report) -> set[str]:
@@ -22,6 +25,7 @@ def texts(report: Report) -> set[str]:
     found = {*report.sentences, report.title, report.subtitle, *(text for pair in report.trust for text in pair)}
     for todo in report.todo:
         found |= {todo.title, todo.gain, todo.reckoned}
+    found |= {text for one in report.previous for text in (one.title, one.outcome)}
     for section in report.sections:
         found |= {section.title, *section.paragraphs}
         for row in section.table.rows if section.table else ():
@@ -56,3 +60,48 @@ def test_the_pdf_is_valid_and_has_the_title(report: Report) -> None:
     made = pdf.render(report)
     assert made.startswith(b"%PDF-")
     assert len(made) > 10_000
+
+
+def test_the_pdf_is_made_of_the_same_document(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    typst = pytest.importorskip("typst")
+    given: dict[str, str] = {}
+
+    def compile(*_: object, sys_inputs: dict[str, str], **__: object) -> bytes:  # noqa: A001 - the name of the library
+        given.update(sys_inputs)
+        return b"%PDF-"
+
+    monkeypatch.setattr(typst, "compile", compile)
+    pdf.render(report)
+    wire, printed = orjson.loads(orjson.dumps(report.to_wire())), orjson.loads(given["report"])
+    for point in printed["chart"]:
+        del point["shown"]
+    assert printed == wire
+
+
+def test_the_mail_has_every_figure_as_text_and_as_html(report: Report) -> None:
+    message = email.message_from_bytes(summary.mail(report), policy=email.policy.default)
+    assert message["Subject"] == report.title
+    text, page = (part.get_content() for part in message.iter_parts())
+    assert text.replace("\r\n", "\n") == markdown.render(report)
+    assert page.replace("\r\n", "\n").strip() == html.render(report).strip()
+
+
+def test_the_chat_summary_has_ten_lines_of_the_report(report: Report) -> None:
+    lines = summary.summary(report)
+    assert len(lines) <= 10
+    assert lines[0] == report.title
+    assert lines[1] == report.sentences[0]
+    for todo in report.todo:
+        assert any(todo.title in line and todo.gain in line for line in lines)
+    assert any(line.startswith("Earlier: ") for line in lines)
+    assert lines[-1].startswith("audited accuracy")
+
+
+def test_the_outcome_of_last_weeks_actions_compares_the_same_failures() -> None:
+    before = build(facts())
+    same = build(facts(previous_todo=before.todo)).previous
+    assert [one.title for one in same] == [todo.title for todo in before.todo]
+    for todo, one in zip(before.todo, same, strict=True):
+        assert f"{todo.failures} lost" in one.outcome
+    gone = build(facts(previous_todo=before.todo, cells=())).previous
+    assert all(one.outcome.startswith("no failure in this week") for one in gone)
