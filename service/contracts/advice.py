@@ -39,11 +39,11 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleAsked:
+class EvaluatedRule:
     """One evaluated rule: its name, its result, and whether it set the decision or the mode."""
 
     name: str
-    said: str
+    explanation: str
     decided: bool = False
 
 
@@ -56,8 +56,8 @@ class Advice:
     condition ends (`held_by`: repair, incident, storm, rate, window). `mode` controls automatic requests: one is
     created only if `mode` is act and the decision is to resubmit; if `mode` is act and the decision is hold, the
     request is held and evaluated again later. `incident` is the id of the incident that holds it. `reasons` describe
-    `rules_asked` in the order of evaluation; `rule` is the name of the deciding rule. `changes` are resource requests
-    to change before the next run, automatic or manual; `figures` are those of the cost gate.
+    `evaluated_rules` in the order of evaluation; `rule` is the name of the deciding rule. `changes` are resource
+    requests to change before the next run, automatic or manual; `figures` are those of the cost gate.
     """
 
     mitigations: tuple[Mitigation, ...]
@@ -71,7 +71,7 @@ class Advice:
     incident: int | None = None
     held_by: str | None = None
     rule: str = ""
-    rules_asked: tuple[RuleAsked, ...] = ()
+    evaluated_rules: tuple[EvaluatedRule, ...] = ()
     ask_whom: str | None = None
     changes: dict[str, Any] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)

@@ -96,9 +96,9 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
     acting = state.decision in RESUBMITTING
     checkpoint = _checkpoint(verdict, facts)
     worked = facts.history.resolved_by
-    rules_asked = reasons.describe_all(trace)
+    evaluated_rules = reasons.describe_all(trace)
     if worked:
-        rules_asked = (*rules_asked, worked_here(worked))
+        evaluated_rules = (*evaluated_rules, worked_here(worked))
     slots = {
         "checkpoint": checkpoint or "",
         "user": job.user or "",
@@ -119,7 +119,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         ),
         decision=state.decision,
         resubmit=would_resubmit_without_history(verdict, job, facts, policy),
-        reasons=tuple(f"{one.name}: {one.said}" for one in rules_asked),
+        reasons=tuple(f"{one.name}: {one.explanation}" for one in evaluated_rules),
         policy=policy.version,
         exclude_nodes=context.excluded_nodes,
         action=action(context, state, changes, checkpoint) if acting or state.held_by is not None else None,
@@ -127,7 +127,7 @@ def advise(verdict: Verdict, job: JobFacts, facts: Facts, policy: Policy) -> Adv
         incident=None if facts.incident is None else facts.incident.id,
         held_by=state.held_by,
         rule=state.rule,
-        rules_asked=rules_asked,
+        evaluated_rules=evaluated_rules,
         ask_whom=words.contact(),
         changes=changes,
         figures=context.figures,

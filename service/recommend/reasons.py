@@ -4,7 +4,7 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 
-from service.contracts.advice import RuleAsked
+from service.contracts.advice import EvaluatedRule
 from service.recommend.rule_chain import RuleResult, Trace
 
 
@@ -25,14 +25,14 @@ def describe(name: str, result: RuleResult) -> str:
     return text.format_map(result.slots) if result.slots else text
 
 
-def describe_all(trace: Trace) -> tuple[RuleAsked, ...]:
+def describe_all(trace: Trace) -> tuple[EvaluatedRule, ...]:
     """Every evaluated rule, its text, and whether it set the decision or the mode."""
     return tuple(
-        RuleAsked(name, describe(name, result), decided) if result.slots else _plain(name, result.text, decided)
+        EvaluatedRule(name, describe(name, result), decided) if result.slots else _plain(name, result.text, decided)
         for name, result, decided in trace
     )
 
 
 @cache
-def _plain(name: str, text: str, decided: bool) -> RuleAsked:  # noqa: FBT001 - a key
-    return RuleAsked(name, describe(name, RuleResult(text)), decided)
+def _plain(name: str, text: str, decided: bool) -> EvaluatedRule:  # noqa: FBT001 - a key
+    return EvaluatedRule(name, describe(name, RuleResult(text)), decided)

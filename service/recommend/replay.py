@@ -191,7 +191,7 @@ def _count(cluster: ReplayedCluster, past: PastDecision, state: DecisionState, c
 def _changed(past: PastDecision, state: DecisionState, facts: Facts, policy: Policy) -> ChangedDecision:
     advice = advise(past.verdict, past.job, facts, policy)
     rule = _deciding_rule(past, state, advice)
-    said = [one for one in advice.rules_asked if one.name == rule]
+    matching = [one for one in advice.evaluated_rules if one.name == rule]
     return ChangedDecision(
         past.failure_id,
         past.at,
@@ -203,7 +203,7 @@ def _changed(past: PastDecision, state: DecisionState, facts: Facts, policy: Pol
         past.gpu_hours,
         advice.reasons,
         rule,
-        said[-1].said if said else "",
+        matching[-1].explanation if matching else "",
     )
 
 
@@ -216,7 +216,7 @@ def _deciding_rule(past: PastDecision, state: DecisionState, advice: Advice) -> 
     if state.decision == past.decision:
         return state.mode_rule or Consent.name
     if state.decision in RESUBMITTING and past.decision not in RESUBMITTING:
-        return next((one.name for one in advice.rules_asked if one.decided), state.rule)
+        return next((one.name for one in advice.evaluated_rules if one.decided), state.rule)
     return state.rule
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from classifiers import taxonomy
 from classifiers.contracts import Verdict
-from service.contracts.advice import RuleAsked
+from service.contracts.advice import EvaluatedRule
 from service.formatting import whole_words
 
 LINE_SHOWN = 160
@@ -65,12 +65,12 @@ def _worked() -> Mapping[str, str]:
     return texts
 
 
-def worked_here(resolved_by: Mapping[str, int]) -> RuleAsked:
+def worked_here(resolved_by: Mapping[str, int]) -> EvaluatedRule:
     """The mitigations that resolved failures of this cause before, most frequent first; a reason without decision."""
     known = taxonomy.load().mitigations
     ordered = sorted(resolved_by.items(), key=lambda one: (-one[1], one[0]))
     what = ", ".join(f"{code} {known[code].title} {count:,}" for code, count in ordered if code in known)
-    return RuleAsked("worked here", _worked()["reason"].format(what=what), decided=False)
+    return EvaluatedRule("worked here", _worked()["reason"].format(what=what), decided=False)
 
 
 class MitigationWording:

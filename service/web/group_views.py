@@ -24,7 +24,7 @@ class Queued:
 
     failure: FailureRow
     label: Label
-    said: tuple[StoredFeedback, ...]
+    feedback: tuple[StoredFeedback, ...]
 
 
 def groups(

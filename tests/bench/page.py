@@ -71,11 +71,11 @@ def _address(words: IO[str], process: subprocess.Popen[str]) -> str:
     until = time.monotonic() + 120
     while time.monotonic() < until:
         words.seek(0)
-        said = words.read()
-        if match := re.search(r"http://127\.0\.0\.1:\d+", said):
+        output = words.read()
+        if match := re.search(r"http://127\.0\.0\.1:\d+", output):
             return match[0]
         if process.poll() is not None:
-            raise RuntimeError(f"the server did not start: {said}")
+            raise RuntimeError(f"the server did not start: {output}")
         time.sleep(0.1)
     raise RuntimeError("the server did not start within two minutes")
 

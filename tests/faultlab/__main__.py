@@ -140,14 +140,14 @@ def _check(args: argparse.Namespace, plans: Sequence[Plan]) -> int:
     for case, plan in chosen:
         compared = check.again(lab, case, plan)
         bad += compared.wrong is not None
-        told = (
+        result = (
             f"DIFFERS: {compared.wrong}"
             if compared.wrong
             else f"skipped: {compared.skipped}"
             if compared.skipped
             else "holds"
         )
-        print(f"{compared.run}: {told}", flush=True)
+        print(f"{compared.run}: {result}", flush=True)
     print(f"{len(chosen)} runs, {bad} differ")
     return 1 if bad or not chosen else 0
 

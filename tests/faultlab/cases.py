@@ -132,17 +132,17 @@ def status(captured: Captured) -> tuple[str, int | None, int | None]:
         shown = "\n".join(f"--- {s.rank} {s.name}\n{s.text[-1500:]}" for s in captured.streams)
         raise NotAsDeclared(f"{plan.id}#{captured.seed}: it ended well\n{shown}")
     killed_by_memory = any("killed process" in line.lower() for line in captured.kernel)
-    told = "out_of_memory" if killed_by_memory and who.scheduler is not None else plan.status
+    result = "out_of_memory" if killed_by_memory and who.scheduler is not None else plan.status
     if out.code >= 0:
-        return told, out.code, None
+        return result, out.code, None
     if who.scheduler in {"kubernetes", "slurm"}:
-        return told, 128 - out.code, None
-    return told, None, -out.code
+        return result, 128 - out.code, None
+    return result, None, -out.code
 
 
 def _event(captured: Captured) -> dict[str, Any]:
     plan, who, out = captured.plan, captured.who, captured.outcome
-    told, code, number = status(captured)
+    result, code, number = status(captured)
     started, ended = (datetime.fromtimestamp(moment, tz=UTC) for moment in (out.started, out.ended))
     gpus = plan.ranks if who.gpu_type and plan.ranks > 1 else None
     event: dict[str, Any] = {
@@ -155,7 +155,7 @@ def _event(captured: Captured) -> dict[str, Any]:
         "team": who.team,
         "queue": who.queue,
         "framework": plan.framework or None,
-        "status": told,
+        "status": result,
         "exit_code": code,
         "signal": number,
         "scheduler": who.scheduler,

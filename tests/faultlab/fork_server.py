@@ -52,9 +52,9 @@ class Forked:
         if self.returncode is None:
             ready = select.select([self._asked], [], [], timeout)[0]
             if ready:
-                told = self._asked.recv(4, socket.MSG_WAITALL)
+                result = self._asked.recv(4, socket.MSG_WAITALL)
                 # Without an answer the fork server is gone, and its forks were ended with it.
-                self.returncode = struct.unpack("!i", told)[0] if len(told) == 4 else -signal.SIGKILL
+                self.returncode = struct.unpack("!i", result)[0] if len(result) == 4 else -signal.SIGKILL
                 self._asked.close()
             elif timeout:
                 raise subprocess.TimeoutExpired(self.args, timeout)
@@ -198,8 +198,8 @@ def serve(address: str) -> tuple[dict[str, Any], int, int]:
                 break
             code = os.waitstatus_to_exitcode(status)
             if pid in running:
-                with running.pop(pid) as told, contextlib.suppress(OSError):
-                    told.sendall(struct.pack("!i", code))
+                with running.pop(pid) as result, contextlib.suppress(OSError):
+                    result.sendall(struct.pack("!i", code))
     raise SystemExit(0)
 
 

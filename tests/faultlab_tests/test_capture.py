@@ -28,8 +28,8 @@ def test_a_run_becomes_a_labelled_case_that_tells_nothing_of_this_machine(declar
     who = identity("family/one@base#3", 1)
     assert who.folder in made["event"]["logs"][0]["tail"]
     text = json.dumps(made)
-    for told in (str(Path(__file__).parents[2]), sys.prefix, os.uname().nodename + '"', "/tmp/fl", "faultlab/"):
-        assert told not in text
+    for result in (str(Path(__file__).parents[2]), sys.prefix, os.uname().nodename + '"', "/tmp/fl", "faultlab/"):
+        assert result not in text
     assert "/root/" not in text
 
 

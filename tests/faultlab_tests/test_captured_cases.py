@@ -78,18 +78,18 @@ def test_no_program_prints_the_line_that_tells_its_failure(file: Path) -> None:
         line = case["labels"]["root_line"]
         if source is None or not line:
             continue
-        told = message(line)
+        result = message(line)
         text = source.read_text(encoding="utf-8")
-        assert len(told) < 12 or told not in text, f"{case['id']}: {told}"
+        assert len(result) < 12 or result not in text, f"{case['id']}: {result}"
         if source.suffix == ".py":
-            assert not [s for s in sentences(source) if s in told], f"{case['id']}: {told}"
+            assert not [s for s in sentences(source) if s in result], f"{case['id']}: {result}"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_nothing_tells_of_the_machine_that_captured_it(file: Path) -> None:
     text = "\n".join(case_files.read_lines(file))
-    for told in (str(Path(__file__).parents[2]) + "/", sys.prefix, "zygote", "LAB_", "/tmp/fl", "faultlab"):
-        assert told not in text, told
+    for result in (str(Path(__file__).parents[2]) + "/", sys.prefix, "zygote", "LAB_", "/tmp/fl", "faultlab"):
+        assert result not in text, result
 
 
 def test_packed_lines_are_the_lines_that_were_written(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ def words(declare: Declare, more: str) -> tuple[str, ...]:
 
 
 def test_horovodrun_starts_so_many_ranks_over_gloo(declare: Declare) -> None:
-    told = words(declare, 'launcher = "horovodrun"\nranks = 3\nargs = ["--at", "{work}"]\nroot = { rank = 0 }\n')
-    assert told == (
+    result = words(declare, 'launcher = "horovodrun"\nranks = 3\nargs = ["--at", "{work}"]\nroot = { rank = 0 }\n')
+    assert result == (
         *("/env/bin/horovodrun", "--gloo", "-np", "3", "--network-interfaces", "lo"),
         *("python", "-u", "train.py", "--at", "/w"),
     )
@@ -25,5 +25,5 @@ def test_horovodrun_starts_so_many_ranks_over_gloo(declare: Declare) -> None:
 
 def test_a_programs_own_words_for_horovodrun_stand_instead(declare: Declare) -> None:
     own = 'launcher_args = ["-np", "4", "--network-interfaces", "ib0", "-H", "{work}:2"]\n'
-    told = words(declare, f'launcher = "horovodrun"\nranks = 3\n{own}root = {{ rank = 0 }}\n')
-    assert told[:8] == ("/env/bin/horovodrun", "--gloo", "-np", "4", "--network-interfaces", "ib0", "-H", "/w:2")
+    result = words(declare, f'launcher = "horovodrun"\nranks = 3\n{own}root = {{ rank = 0 }}\n')
+    assert result[:8] == ("/env/bin/horovodrun", "--gloo", "-np", "4", "--network-interfaces", "ib0", "-H", "/w:2")

@@ -45,7 +45,7 @@ def test_a_variant_overrides_its_program_and_sets_add_variants(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "result"),
     [
         ('cause = "SYS.2"', 'cause = "SYS.99"', "labels.cause"),
         ('cause = "SYS.2"', 'side = "user", cause = "SYS.2"', "is not of side user"),
@@ -60,11 +60,11 @@ def test_a_variant_overrides_its_program_and_sets_add_variants(tmp_path: Path) -
         ("[[program]]", "[[program", "f.toml"),
     ],
 )
-def test_a_wrong_declaration_names_file_program_and_field(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_wrong_declaration_names_file_program_and_field(tmp_path: Path, old: str, new: str, result: str) -> None:
     assert old in GOOD
     with pytest.raises(DeclarationError, match=r"f\.toml") as caught:
         list(read(write(tmp_path, GOOD.replace(old, new))))
-    assert told in str(caught.value)
+    assert result in str(caught.value)
 
 
 def test_all_declared_programs_are_sound_and_at_most_five_share_a_failing_path() -> None:

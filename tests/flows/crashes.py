@@ -153,9 +153,9 @@ class Worker:
 
     def given(self) -> int:
         """Return how often members have been assigned partitions."""
-        return self.said().count("partitions given: jobs")
+        return self.output_text().count("partitions given: jobs")
 
-    def said(self) -> str:
+    def output_text(self) -> str:
         """Return its log."""
         return self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
 
@@ -373,7 +373,7 @@ def until(happened: Callable[[], bool], what: str, worker: Worker, patience_s: f
     while not happened():
         if time.monotonic() > deadline or worker.ended():
             why = "the worker ended" if worker.ended() else f"not within {patience_s:.0f} s"
-            raise AssertionError(f"{why}: {what}\n{worker.said()[-4000:]}")
+            raise AssertionError(f"{why}: {what}\n{worker.output_text()[-4000:]}")
         time.sleep(0.05)
 
 

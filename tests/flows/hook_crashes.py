@@ -95,7 +95,7 @@ class Process:
         """Return whether it runs."""
         return self._process is not None and self._process.poll() is None
 
-    def said(self) -> str:
+    def output_text(self) -> str:
         """Return the end of its log."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
 
@@ -272,10 +272,10 @@ class Rounds:
         while not happened():
             if (now := self._open()) != left:
                 deadline, left = time.monotonic() + PATIENCE_S, now
-            dead = [name for name, process in processes.items() if process.said() and not process.alive()]
+            dead = [name for name, process in processes.items() if process.output_text() and not process.alive()]
             if dead or time.monotonic() > deadline:
-                said = "\n".join(f"--- {name}\n{process.said()}" for name, process in processes.items())
-                raise AssertionError(f"nothing for {PATIENCE_S:g} s; ended: {dead}; open: {left}\n{said}")
+                output = "\n".join(f"--- {name}\n{process.output_text()}" for name, process in processes.items())
+                raise AssertionError(f"nothing for {PATIENCE_S:g} s; ended: {dead}; open: {left}\n{output}")
             time.sleep(0.05)
 
 

@@ -46,8 +46,8 @@ class Site:
     def done(self, given: dict[str, Any], new_job: str) -> None:
         """Report the request as done, as the hook does."""
         answer = {"lease_token": given["lease_token"], "result": "done", "new_job_id": new_job}
-        told = self.hook.post(f"{API}/resubmissions/{given['request_id']}:ack", json=answer)
-        assert told.status_code == 200, told.text
+        result = self.hook.post(f"{API}/resubmissions/{given['request_id']}:ack", json=answer)
+        assert result.status_code == 200, result.text
 
     def ends_well(self, new_job: str, job: str) -> None:
         """Send the completion event of the resubmitted job."""

@@ -55,14 +55,14 @@ class Place:
         with subprocess.Popen(command, env=self.environ, cwd=self.folder, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None
-                said = []
+                output = []
                 for line in process.stderr:
-                    said.append(line)
+                    output.append(line)
                     found = re.search(r"Faultline is at http://\S+:(\d+)$", line)
                     if found is not None:
                         yield f"http://127.0.0.1:{found[1]}", process
                         return
-                pytest.fail("serve ended: " + "".join(said))
+                pytest.fail("serve ended: " + "".join(output))
             finally:
                 if process.poll() is None:
                     process.terminate()
@@ -99,10 +99,10 @@ def ask(address: str, path: str, *, body: object = None, token: str | None = Non
 def test_an_event_that_is_posted_is_diagnosed_by_the_trained_model_and_survives_a_restart(place: Place) -> None:
     with place.serving() as (address, process):
         assert ask(address, "/health/ready")[0] == 200
-        status, told = ask(address, "/api/v1/events?wait=verdict", body=EVENT)
-        assert (status, told["accepted"]) == (200, 1)
-        assert told["verdicts"][0]["side"] == "user"
-        assert told["verdicts"][0]["category"] == "EE.2"
+        status, result = ask(address, "/api/v1/events?wait=verdict", body=EVENT)
+        assert (status, result["accepted"]) == (200, 1)
+        assert result["verdicts"][0]["side"] == "user"
+        assert result["verdicts"][0]["category"] == "EE.2"
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=40) == 0
     with place.serving() as (address, _):

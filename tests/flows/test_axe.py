@@ -73,11 +73,11 @@ def test_axe_finds_nothing(browser: Browser, site: str, path: str, width: int, s
         found = Axe().run(
             page, options={"runOnly": {"type": "tag", "values": TAGS}, "rules": {"target-size": {"enabled": True}}}
         )
-    told = [
+    result = [
         (violation["id"], [node["html"][:200] for node in violation["nodes"][:3]])
         for violation in found.response["violations"]
     ]
-    assert told == []
+    assert result == []
 
 
 def test_axe_is_listening(browser: Browser, site: str, tmp_path: Path) -> None:

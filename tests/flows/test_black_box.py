@@ -131,8 +131,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 def post(client: TestClient, *records: Any, **headers: str) -> dict[str, Any]:
     answer = client.post("/api/v1/events", content="\n".join(map(json.dumps, records)), headers=headers)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def validator(client: TestClient, name: str) -> Draft202012Validator:
@@ -149,16 +149,16 @@ def test_every_field_of_the_event_is_known_by_its_name_and_kept(client: TestClie
     validator(client, "job-completion/1").validate(FULL)
     post(client, FULL | {"unheard_of": {"a": [1]}})
     [kept] = client.get("/api/v1/failures/1").json()["logs"]
-    told = kept["event"]
-    assert told["unheard_of"] == {"a": [1]}
+    result = kept["event"]
+    assert result["unheard_of"] == {"a": [1]}
     empty = {name for name, value in FULL.items() if value is None}
-    assert not set(FULL) - empty - set(told)
+    assert not set(FULL) - empty - set(result)
 
 
 @pytest.mark.parametrize("field", ["cluster", "job_id", "status", "ended_at"])
 def test_required_fields_are_asked_for_by_name(client: TestClient, field: str) -> None:
-    told = post(client, {name: value for name, value in FULL.items() if name != field})
-    assert [one["field"] for one in told["rejected"]] == [field]
+    result = post(client, {name: value for name, value in FULL.items() if name != field})
+    assert [one["field"] for one in result["rejected"]] == [field]
 
 
 @pytest.mark.parametrize(
@@ -197,25 +197,25 @@ def test_one_job_seen_by_every_way_is_one_row(client: TestClient) -> None:
     native = read.model_dump(mode="json", by_alias=True, exclude_none=True)
     envelope = {"specversion": "1.0", "type": "job", "source": "/s", "id": "a"}
     assert post(client, slurm)["accepted"] == 1
-    told = post(
+    result = post(
         client,
         slurm,
         native,
         envelope | {"data": slurm},
         envelope | {"id": "b", "data_base64": base64.b64encode(json.dumps(slurm).encode()).decode()},
     )
-    assert (told["accepted"], told["duplicates"], told["conflicts"]) == (0, 4, 0)
+    assert (result["accepted"], result["duplicates"], result["conflicts"]) == (0, 4, 0)
     binary = {"ce-specversion": "1.0", "ce-type": "job", "ce-source": "/s", "ce-id": "c"}
     assert post(client, slurm, **binary)["duplicates"] == 1
-    assert len(set(told["ids"])) == 1
+    assert len(set(result["ids"])) == 1
     assert len(client.get("/api/v1/jobs/orion/42").json()["attempts"]) == 1
     assert client.get("/api/v1/stats").json()["stats"]["failed"] == 1
 
 
 def test_the_same_id_with_other_content_is_a_counted_conflict(client: TestClient) -> None:
     post(client, event("1", event_id="e"))
-    told = post(client, event("2", event_id="e"))
-    assert (told["duplicates"], told["conflicts"]) == (1, 1)
+    result = post(client, event("2", event_id="e"))
+    assert (result["duplicates"], result["conflicts"]) == (1, 1)
     assert client.get("/api/v1/jobs/orion/2").status_code == 404
     assert client.get("/api/v1/jobs/orion/1").json()["attempts"][0]["conflicts"] == 1
 
@@ -269,18 +269,18 @@ def test_lists_have_one_shape_and_every_filter(client: TestClient) -> None:
 def test_every_error_has_one_shape(client: TestClient, path: str, status: int, field: str | None) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
-    told = answer.json()
-    assert {"type", "title", "status", "detail", "errors"} <= set(told)
-    assert all(set(one) == {"field", "expected", "got"} for one in told["errors"])
+    result = answer.json()
+    assert {"type", "title", "status", "detail", "errors"} <= set(result)
+    assert all(set(one) == {"field", "expected", "got"} for one in result["errors"])
     if field is not None:
-        assert told["errors"][0]["field"] == field
+        assert result["errors"][0]["field"] == field
 
 
 def test_a_job_is_found_by_an_id_with_slashes(client: TestClient) -> None:
     post(client, FULL)
-    told = client.get("/api/v1/jobs/orion/ns/Job/train").json()
-    assert (told["cluster"], told["job_id"]) == ("orion", "ns/Job/train")
-    assert {"attempt", "status", "started_at", "ended_at", "failure_id", "side", "cause"} <= set(told["attempts"][0])
+    result = client.get("/api/v1/jobs/orion/ns/Job/train").json()
+    assert (result["cluster"], result["job_id"]) == ("orion", "ns/Job/train")
+    assert {"attempt", "status", "started_at", "ended_at", "failure_id", "side", "cause"} <= set(result["attempts"][0])
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
@@ -330,18 +330,18 @@ def test_classify_answers_each_line_in_order_as_published(
     done = run(environ, "classify", "-", "--output", str(tmp_path / "out.jsonl"), stdin="\n".join(given).encode())
     assert (done.returncode, done.stdout) == (3, b"")
     assert done.stderr == b"faultline: 4 of 8 lines could not be read; see the errors in the output\n"
-    told = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
-    assert [one.get("job_id") or one["line"] for one in told] == ["ns/Job/train", "good", 3, 4, "8", 7, 8, "9"]
-    assert told[1] == {"job_id": "good", "skipped": "succeeded"}
-    for bad in (told[2], told[3], told[5], told[6]):
+    result = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    assert [one.get("job_id") or one["line"] for one in result] == ["ns/Job/train", "good", 3, 4, "8", 7, 8, "9"]
+    assert result[1] == {"job_id": "good", "skipped": "succeeded"}
+    for bad in (result[2], result[3], result[5], result[6]):
         assert set(bad) == {"line", "error"}
         assert set(bad["error"]) == {"field", "expected", "got"}
-    assert told[2]["error"]["field"] == "exit_code"
+    assert result[2]["error"]["field"] == "exit_code"
     check = validator(client, "verdict/1")
-    for verdict in (told[0], told[4], told[7]):
+    for verdict in (result[0], result[4], result[7]):
         check.validate(verdict)
         assert not set(VERDICT_FIELDS) - set(verdict)
-    assert any("no log" in what or "not" in what for what in told[4]["missing"])
+    assert any("no log" in what or "not" in what for what in result[4]["missing"])
 
 
 def test_classify_says_by_its_exit_code_how_it_went(environ: Mapping[str, str], tmp_path: Path) -> None:

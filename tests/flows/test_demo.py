@@ -17,8 +17,8 @@ def test_the_demo_fills_an_empty_database_and_says_what_to_open(tmp_path: Path) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
         try:
             assert demo.stdout is not None
-            told = next(line for line in demo.stdout if line.startswith("Open "))
-            assert f"http://127.0.0.1:{port}/" in told
+            result = next(line for line in demo.stdout if line.startswith("Open "))
+            assert f"http://127.0.0.1:{port}/" in result
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/stats?since=28d") as answer:
                 stats = json.load(answer)["stats"]
             assert stats["failed"] > 400

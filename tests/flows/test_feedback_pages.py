@@ -55,8 +55,8 @@ def test_two_people_looking_at_different_versions_do_not_overwrite_each_other(pa
     answer = page.request.post(f"/failures/{number}/feedback", form={"kind": "confirm", "version": "1"})
     assert answer.status == 403, "a form of ours carries its token"
     with world.client() as client:
-        told = client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "version": 1})
-    assert told.status_code == 409
+        result = client.post(f"/api/v1/failures/{number}/feedback", json={"kind": "confirm", "version": 1})
+    assert result.status_code == 409
 
 
 def test_an_owner_s_objection_is_queued_until_somebody_judges(page: Page) -> None:
@@ -115,9 +115,11 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
     page.goto("/failures?q=xid")
     page.locator("table.failures a").last.click()
     page.get_by_text("Show as table").first.click()
-    told = page.locator(".figures", has_text="last checkpoint at step 41,200").inner_text()
-    assert [word for word in ("submitted", "started", "last checkpoint", "Xid 79", "ended: failed") if word in told][1:]
-    assert "initiating" in told
+    result = page.locator(".figures", has_text="last checkpoint at step 41,200").inner_text()
+    assert [word for word in ("submitted", "started", "last checkpoint", "Xid 79", "ended: failed") if word in result][
+        1:
+    ]
+    assert "initiating" in result
     assert fits(page)
 
 
@@ -126,9 +128,9 @@ def test_a_user_s_own_failure_is_told_so_that_it_can_be_sent(page: Page) -> None
     owner = page.locator(".owner")
     assert "differ in libraries" in owner.inner_text()
     owner.get_by_text("Message to send").click()
-    said = owner.locator("pre").inner_text()
-    assert "Your job orion / module" in said
-    assert "No module named 'flash_attn'" in said
+    output = owner.locator("pre").inner_text()
+    assert "Your job orion / module" in output
+    assert "No module named 'flash_attn'" in output
     assert "Resubmit" not in page.locator(".answer .do strong").inner_text().replace("Do not resubmit", "")
 
 

@@ -82,12 +82,12 @@ class Faultline:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1{path}", timeout=30) as answer:
             return json.load(answer)
 
-    def page(self, path: str, said: Callable[[], str]) -> str:
+    def page(self, path: str, output: Callable[[], str]) -> str:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
-            raise AssertionError(f"{path}: {error}\n{said()}") from None
+            raise AssertionError(f"{path}: {error}\n{output()}") from None
 
     def up(self) -> bool:
         try:
@@ -105,8 +105,8 @@ class Faultline:
         items = self.get(f"/resubmissions?cluster={CLUSTER}&limit=500")["items"]
         return [one for one in items if job is None or one["job_id"] == job]
 
-    def said(self) -> str:
-        return "\n".join(f"--- {name}\n{process.said()}" for name, process in self.processes.items())
+    def output_text(self) -> str:
+        return "\n".join(f"--- {name}\n{process.output_text()}" for name, process in self.processes.items())
 
 
 @pytest.fixture
@@ -160,17 +160,17 @@ def faultline(
     try:
         for process in made.processes.values():
             process.start()
-        wait(made.up, 60, made.said)
+        wait(made.up, 60, made.output_text)
         yield made
     finally:
         for process in made.processes.values():
             process.kill()
 
 
-def wait(until: Callable[[], bool], seconds: float, said: Callable[[], str]) -> None:
+def wait(until: Callable[[], bool], seconds: float, output: Callable[[], str]) -> None:
     deadline = time.monotonic() + seconds
     while not until():
-        assert time.monotonic() < deadline, said()
+        assert time.monotonic() < deadline, output()
         time.sleep(0.3)
 
 
@@ -179,9 +179,9 @@ def wait(until: Callable[[], bool], seconds: float, said: Callable[[], str]) -> 
 def test_what_can_be_helped_runs_again_and_nothing_else_does(
     cluster: Slurm, bench: Bench, faultline: Faultline
 ) -> None:
-    def said() -> str:
+    def state_shown() -> str:
         requests = "\n".join(f"{one['job_id']} {one['state']} {one['held_by']} {one['detail']}" for one in shown())
-        return f"{requests}\n{faultline.said()}\n{cluster.said()}"
+        return f"{requests}\n{faultline.output_text()}\n{cluster.output_text()}"
 
     def shown() -> Sequence[dict[str, Any]]:
         return faultline.requests()
@@ -203,9 +203,9 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
         bench.wait(job, ["RUNNING"], 60)
 
     # One job fails because of its node: it is resubmitted without it, succeeds, and its page shows the whole chain.
-    wait(lambda: any(one["outcome"] for one in faultline.requests(xid)), 90, said)
+    wait(lambda: any(one["outcome"] for one in faultline.requests(xid)), 90, state_shown)
     [request] = faultline.requests(xid)
-    assert (request["state"], request["result"], request["outcome"]) == ("done", "done", "succeeded"), said()
+    assert (request["state"], request["result"], request["outcome"]) == ("done", "done", "succeeded"), state_shown()
     ended = bench.job(xid)
     assert ended["job_state"] == ["COMPLETED"]
     assert ended["nodes"] != "gpu1"
@@ -216,13 +216,13 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
 
     # Thirty jobs fail because of one outage: one incident, all requests on hold.
     (cluster.share / "started").touch()
-    wait(lambda: len([one for job in many for one in faultline.requests(job)]) == OUTAGE_JOBS, 120, said)
+    wait(lambda: len([one for job in many for one in faultline.requests(job)]) == OUTAGE_JOBS, 120, state_shown)
     (cluster.share / "outage").unlink()  # somebody repairs it
     [incident] = faultline.get("/incidents")["items"]
     assert (incident["jobs"], incident["users"], incident["value"]) == (OUTAGE_JOBS, len(OWNERS), "nas01")
 
     # One request is released first; after it succeeds, the others follow, a few at a time.
-    wait(lambda: all(one["outcome"] for job in many for one in faultline.requests(job)), 150, said)
+    wait(lambda: all(one["outcome"] for job in many for one in faultline.requests(job)), 150, state_shown)
     found = [one for job in many for one in faultline.requests(job)]
     assert [(one["result"], one["outcome"]) for one in found] == [("done", "succeeded")] * OUTAGE_JOBS
     probe, *others = sorted((datetime.fromisoformat(one["ended_at"]), one) for one in found)
@@ -235,12 +235,12 @@ def test_what_can_be_helped_runs_again_and_nothing_else_does(
     # A typo is no outage; and a job that Slurm has requeued is not requeued again.
     assert bench.job(typo)["job_state"] == ["FAILED"]
     assert faultline.requests(typo) == []
-    wait(lambda: bench.job(lost)["job_state"] == ["PENDING"], 150, said)
-    wait(lambda: any(one["status"] == "node_fail" for one in faultline.attempts(lost)), 60, said)
+    wait(lambda: bench.job(lost)["job_state"] == ["PENDING"], 150, state_shown)
+    wait(lambda: any(one["status"] == "node_fail" for one in faultline.attempts(lost)), 60, state_shown)
     time.sleep(3)
     again = bench.job(lost)
     assert again["comment"] == "nightly faultline/resubmit=auto"
     assert {one["result"] for one in faultline.requests(lost)} <= {"already_done"}
-    page = faultline.page(f"/failures/{request['failure_id']}", said)
+    page = faultline.page(f"/failures/{request['failure_id']}", state_shown)
     for words in ("GPU has fallen off the bus", "requeue without gpu1", "; the new run succeeded.", "one bad node:"):
         assert words in page, words

@@ -72,8 +72,8 @@ def client(world: World) -> Iterator[TestClient]:
 def post(client: TestClient, *records: dict[str, Any] | bytes, query: str = "") -> dict[str, Any]:
     answer = client.post(f"/api/v1/events{query}", content=lines(*records))
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def nested(levels: int) -> Any:
@@ -101,9 +101,9 @@ def test_a_bad_record_is_rejected_by_its_field_kept_as_a_letter_and_hurts_no_nei
     client: TestClient, changes: dict[str, Any], field: str
 ) -> None:
     bad = json.dumps(event("2") | changes).encode()  # orjson can't serialize such deep nesting
-    told = post(client, event("1"), bad, event("3"))
-    assert told["accepted"] == 2
-    assert [(one["line"], one["field"]) for one in told["rejected"]] == [(2, field)]
+    result = post(client, event("1"), bad, event("3"))
+    assert result["accepted"] == 2
+    assert [(one["line"], one["field"]) for one in result["rejected"]] == [(2, field)]
     [letter] = client.get("/api/v1/dead-letters").json()["items"]
     assert letter["place"] == "POST /api/v1/events line 2"
     assert letter["reason"].startswith(field)
@@ -136,9 +136,9 @@ def test_an_event_that_nothing_can_handle_becomes_a_letter_and_its_neighbours_ar
         return handle(events, dead)
 
     object.__setattr__(world.services, "ingest", stumbling)
-    told = post(client, b"{", *(event(str(n)) for n in range(5)), event("odd"), event("6"))
-    assert told["accepted"] == 6
-    assert [one["line"] for one in told["rejected"]] == [1, 7]
+    result = post(client, b"{", *(event(str(n)) for n in range(5)), event("odd"), event("6"))
+    assert result["accepted"] == 6
+    assert [one["line"] for one in result["rejected"]] == [1, 7]
     reasons = [one["reason"] for one in client.get("/api/v1/dead-letters").json()["items"]]
     assert len(reasons) == 2
     assert "could not be handled: ZeroDivisionError" in reasons
@@ -163,7 +163,7 @@ def test_a_body_of_countless_gzip_members_is_refused_at_once(client: TestClient)
 
 def test_null_bytes_invalid_utf8_and_truncated_json_each_have_an_answer(client: TestClient) -> None:
     whole = orjson.dumps(event("whole"))
-    told = post(
+    result = post(
         client,
         event("null", message="a\x00b", logs=[log("x\x00y\n" + FOUND)], labels={"k\x00": "v\x00"}),
         whole[: len(whole) // 2],
@@ -171,8 +171,8 @@ def test_null_bytes_invalid_utf8_and_truncated_json_each_have_an_answer(client: 
         whole.replace(b'"failed"', b"NaN"),
         event("last"),
     )
-    assert told["accepted"] == 2
-    assert [one["line"] for one in told["rejected"]] == [2, 3, 4]
+    assert result["accepted"] == 2
+    assert [one["line"] for one in result["rejected"]] == [2, 3, 4]
     assert client.get("/api/v1/jobs/orion/null").json()["attempts"][0]["side"] == "user"
     assert len(client.get("/api/v1/dead-letters").json()["items"]) == 3
 
@@ -238,12 +238,12 @@ def test_what_may_not_be_read_is_told_and_never_read(client: TestClient, world: 
         "local": f"local://{outside}",
         "gone": f"file://{root}/gone.err",
     }
-    told = post(
+    result = post(
         client,
         *(event(job, user="nobody", logs=[{"rank": 0, "stream": "stderr", "uri": uri}]) for job, uri in uris.items()),
         query="?wait=verdict",
     )
-    assert told["accepted"] == len(uris)
+    assert result["accepted"] == len(uris)
     items = client.get("/api/v1/failures").json()["items"]
     assert len(items) == len(uris)
     for item in items:
@@ -259,32 +259,34 @@ def test_what_may_not_be_read_is_told_and_never_read(client: TestClient, world: 
 
 
 def test_a_planted_secret_is_nowhere(client: TestClient, world: World, root: Path, tmp_path: Path) -> None:
-    told = " ".join(SECRETS.values())
-    (root / "job.err").write_text(f"export TOKEN={SECRETS['face']}\n{FOUND}\n{told}\n")
-    bad = event("bad", exit_code=-1, message=told, command=told)
-    texts = dict.fromkeys(("name", "user", "team", "queue", "image", "command", "reason", "message", "gpu_type"), told)
+    result = " ".join(SECRETS.values())
+    (root / "job.err").write_text(f"export TOKEN={SECRETS['face']}\n{FOUND}\n{result}\n")
+    bad = event("bad", exit_code=-1, message=result, command=result)
+    texts = dict.fromkeys(
+        ("name", "user", "team", "queue", "image", "command", "reason", "message", "gpu_type"), result
+    )
     event_ = event(
         "1",
         **texts,
         nodes=["n1", SECRETS["github"]],
-        labels={"note": told, SECRETS["github"]: "x"},
-        node_events=[{"at": NOW.isoformat(), "node": SECRETS["github"], "source": told, "text": told}],
+        labels={"note": result, SECRETS["github"]: "x"},
+        node_events=[{"at": NOW.isoformat(), "node": SECRETS["github"], "source": result, "text": result}],
         logs=[
-            log(f"{FOUND}\n{told}", stream=SECRETS["github"], node=SECRETS["face"]),
+            log(f"{FOUND}\n{result}", stream=SECRETS["github"], node=SECRETS["face"]),
             {"rank": 1, "uri": f"file://{root}/job.err"},
             {"rank": 2, "uri": f"https://logs.example/x?token={SECRETS['github']}"},
             {"rank": 3, "uri": f"https://ana:s3cretPassw0rd@logs.example/{SECRETS['face']}"},
         ],
         checkpoint={"uri": SECRETS["url"]},
-        topology={"n1": {"note": told}},
-        other={"deep": [told], "password": "s3cretPassw0rd"},
+        topology={"n1": {"note": result}},
+        other={"deep": [result], "password": "s3cretPassw0rd"},
     )
     slurm = {
         "jobid": 12, "cluster": "orion", "state": "FAILED", "exit_code": "1:0", "@end": "2026-11-20T03:41:57",
-        "script": f"#!/bin/sh\npython train.py {told}\n", "username": "ana", "job_name": told, "nodes": "n1",
+        "script": f"#!/bin/sh\npython train.py {result}\n", "username": "ana", "job_name": result, "nodes": "n1",
     }  # fmt: skip
     answers = [orjson.dumps(post(client, event_, bad, slurm, query="?wait=verdict"))]
-    (tmp_path / "events.jsonl").write_bytes(lines(bad, b'{"x": "' + told.encode() + b'"', event_ | {"job_id": "2"}))
+    (tmp_path / "events.jsonl").write_bytes(lines(bad, b'{"x": "' + result.encode() + b'"', event_ | {"job_id": "2"}))
     Replay(recognise.parse, world.services.ingest, clock=world.clock).run([str(tmp_path / "events.jsonl")])
     (tmp_path / "events.jsonl").unlink()
     letters = client.get("/api/v1/dead-letters").json()["items"]
@@ -324,8 +326,8 @@ def test_hostile_text_in_every_field_is_only_text_on_every_page(client: TestClie
         ),
         b"<img src=x onerror=alert(1)>{{7*7}}",
     )  # fmt: skip
-    said = {"kind": "correct", "cause": "USER.4", "failures": [1], "note": HOSTILE}
-    assert client.post("/api/v1/feedback", json=said).status_code == 200
+    output = {"kind": "correct", "cause": "USER.4", "failures": [1], "note": HOSTILE}
+    assert client.post("/api/v1/feedback", json=output).status_code == 200
     assert client.post("/api/v1/failures/1:hold", json={"comment": HOSTILE}).status_code == 200
     lists = ("/", "/failures", "/failures?ticked=all", "/dead-letters", "/automation", "/groups")
     for path in (*lists, "/failures/1", "/model", "/failures?q=%3Cimg&user=%3Csvg%20onload%3D1%3E"):

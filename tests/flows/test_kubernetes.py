@@ -63,8 +63,8 @@ class Site:
     def serve(self) -> None:
         self.start("serve", "serve", "--port", "0")
         pattern = re.compile(r"Faultline is at (http://\S+)")
-        self.wait(lambda: pattern.search(self.said("serve")) is not None, "the service")
-        found = pattern.search(self.said("serve"))
+        self.wait(lambda: pattern.search(self.output_text("serve")) is not None, "the service")
+        found = pattern.search(self.output_text("serve"))
         assert found is not None
         self.url = found[1]
 
@@ -109,12 +109,12 @@ class Site:
     def wait(self, until: Callable[[], bool], what: str, seconds: float = STORED_S) -> None:
         deadline = time.monotonic() + seconds
         while not until():
-            said = "\n".join(f"{name}: {self.said(name)[-1500:]}" for name in self.processes)
-            assert time.monotonic() < deadline, f"waited in vain for {what}\n{said}"
-            assert all(one.poll() is None for one in self.processes.values()), f"ended, waiting for {what}\n{said}"
+            output = "\n".join(f"{name}: {self.output_text(name)[-1500:]}" for name in self.processes)
+            assert time.monotonic() < deadline, f"waited in vain for {what}\n{output}"
+            assert all(one.poll() is None for one in self.processes.values()), f"ended, waiting for {what}\n{output}"
             time.sleep(0.2)
 
-    def said(self, name: str) -> str:
+    def output_text(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ def test_memory_is_advised_a_lost_node_is_left_and_a_job_with_tries_left_is_left
     cluster.restart_api_server()
     cluster.compact()  # the watcher's resourceVersion has expired: 410
     site.watch()
-    site.wait(lambda: "listing anew" in site.said("watch"), "a new list")
+    site.wait(lambda: "listing anew" in site.output_text("watch"), "a new list")
     site.hook()
     cluster.give_up_node(lost_on)
     a_lost_node_is_left(site, lost_on)

@@ -19,7 +19,7 @@ HOSTILE = "\u202e<script>document.title='owned'</script>{{ 7*7 }} PASSWORD=hunte
 
 
 def stock(world: World) -> None:
-    events, said = [], []
+    events, output = [], []
     for number in range(60):
         ended = NOW - timedelta(hours=3 * number)
         times = {"ended_at": ended.isoformat(), "started_at": (ended - timedelta(hours=6)).isoformat()}
@@ -28,17 +28,17 @@ def stock(world: World) -> None:
         if number % 12 == 0:
             events.append(event(f"x{number}", logs=[log(XID)], nodes=["gpu018"], **times))
             at = (ended - timedelta(seconds=40)).isoformat()
-            said.append({"cluster": "orion", "node": "gpu018", "at": at, "source": "kernel", "text": XID, "gpu": 3})
+            output.append({"cluster": "orion", "node": "gpu018", "at": at, "source": "kernel", "text": XID, "gpu": 3})
         if number % 15 == 4:
             events.append(event(f"m{number}", nodes=nodes, **times))
     until = (NOW + timedelta(hours=4)).isoformat()
     window = {"start": (NOW - timedelta(hours=1)).isoformat(), "end": until, "kind": "maintenance"}
-    said.append({"cluster": "orion", "nodes": ["gpu018", "gpu003"], "text": "GPU 3 to be replaced", **window})
-    said.append({"cluster": "orion", "node": "gpu018", "at": NOW.isoformat(), "text": HOSTILE, "source": HOSTILE})
+    output.append({"cluster": "orion", "nodes": ["gpu018", "gpu003"], "text": "GPU 3 to be replaced", **window})
+    output.append({"cluster": "orion", "node": "gpu018", "at": NOW.isoformat(), "text": HOSTILE, "source": HOSTILE})
     long = {"cluster": "orion", "node": "n" * 200, "at": NOW.isoformat(), "text": "link is down " + "x" * 3_000}
     with world.client() as client:
         client.post("/api/v1/events", content=lines(*events))
-        assert client.post("/api/v1/node-events", content=lines(*said, long)).json()["rejected"] == []
+        assert client.post("/api/v1/node-events", content=lines(*output, long)).json()["rejected"] == []
     NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
 
 

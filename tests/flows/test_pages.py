@@ -49,8 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def stock(world: World) -> None:
     with world.client() as client:
-        told = client.post("/api/v1/events", content=lines(*history(), b"{broken", HOSTILE.encode())).json()
-        assert told["accepted"] == len(history())
+        result = client.post("/api/v1/events", content=lines(*history(), b"{broken", HOSTILE.encode())).json()
+        assert result["accepted"] == len(history())
 
 
 @pytest.fixture(params=VARIANTS, ids=str)

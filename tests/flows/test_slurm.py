@@ -191,10 +191,10 @@ def stored(store: Store, jobs: dict[int, Expected]) -> dict[int, tuple[Attempt, 
     return {job: attempts for job, attempts in found.items() if attempts}
 
 
-def wait(until: Callable[[], bool], seconds: float, said: Callable[[], str]) -> None:
+def wait(until: Callable[[], bool], seconds: float, output: Callable[[], str]) -> None:
     deadline = time.monotonic() + seconds
     while not until():
-        assert time.monotonic() < deadline, said()
+        assert time.monotonic() < deadline, output()
         time.sleep(0.1)
 
 
@@ -203,8 +203,8 @@ def wait(until: Callable[[], bool], seconds: float, said: Callable[[], str]) -> 
 def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_killed(
     cluster: Slurm, store: Store, worker: Worker
 ) -> None:
-    def said() -> str:
-        return f"stored: {sorted(stored(store, jobs))}\n{worker.log.read_text()[-3000:]}\n{cluster.said()}"
+    def output() -> str:
+        return f"stored: {sorted(stored(store, jobs))}\n{worker.log.read_text()[-3000:]}\n{cluster.output_text()}"
 
     worker.start()
     jobs = submit_all(cluster)
@@ -213,17 +213,17 @@ def test_every_way_a_job_ends_arrives_once_with_its_log_though_the_worker_is_kil
     cluster.run("scancel", str(numbers["cancelled"]), user=slurm.USER)
     cluster.wait_for(numbers["node-lost"], ["RUNNING"], STORE_SECONDS)
     log = cluster.share / "logs" / f"node-lost-{numbers['node-lost']}.out"
-    wait(lambda: log.exists() and "step 1" in log.read_text(), STORE_SECONDS, said)
+    wait(lambda: log.exists() and "step 1" in log.read_text(), STORE_SECONDS, output)
     cluster.lose_node(slurm.NODES[-1])
 
-    wait(lambda: len(stored(store, jobs)) > 0, STORE_SECONDS, said)
+    wait(lambda: len(stored(store, jobs)) > 0, STORE_SECONDS, output)
     worker.kill_and_restart()  # while the first completions are being stored
     assert len(stored(store, jobs)) < len(jobs)
     cluster.wait_for(numbers["node-lost"], ["NODE_FAIL"], NODE_LOST_SECONDS)
     worker.kill_and_restart()  # while the record of the lost node's job arrives
 
-    wait(lambda: len(stored(store, jobs)) == len(jobs), ALL_STORED_SECONDS, said)
-    assert worker.end(signal.SIGTERM) == 0, said()
+    wait(lambda: len(stored(store, jobs)) == len(jobs), ALL_STORED_SECONDS, output)
+    assert worker.end(signal.SIGTERM) == 0, output()
 
     arrived = stored(store, jobs)
     assert {job: [one.status for one in attempts] for job, attempts in arrived.items()} == {

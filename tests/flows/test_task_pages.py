@@ -37,7 +37,7 @@ def page(browser: Browser, site: Site, variant: Variant) -> Iterator[Page]:
         yield made
 
 
-def said(page: Page) -> str:
+def output(page: Page) -> str:
     return page.locator("[role=status]").first.inner_text()
 
 
@@ -45,14 +45,14 @@ def test_a_verdict_is_confirmed_and_corrected(site: Site, page: Page, variant: V
     [number] = site.tell(event(f"correct {variant}"))
     page.goto(f"/failures/{number}")
     page.get_by_role("button", name="Confirm", exact=True).click()
-    assert "Verdict confirmed" in said(page)
+    assert "Verdict confirmed" in output(page)
     assert "A person set this verdict" in page.locator(".sure").inner_text()
     page.get_by_text("Correct…").click()
     form = page.locator(".judge details.act").first
     form.locator("select[name=cause]").select_option("USER.4")
     form.get_by_label("why").fill("needs a newer CUDA")
     page.get_by_role("button", name="Correct", exact=True).click()
-    assert "new version" in said(page)
+    assert "new version" in output(page)
     assert "Software Incompatibility" in page.locator(".sure").inner_text()
     notes = page.locator(".notes").first.inner_text()
     assert "needs a newer CUDA" in notes
@@ -77,7 +77,7 @@ def test_many_verdicts_are_corrected_at_once(site: Site, page: Page, variant: Va
     page.locator(".bulk select[name=cause]").select_option("system")
     page.locator(".bulk select[name=symptom]").select_option("none")
     page.get_by_role("button", name="Correct", exact=True).click()
-    assert "3 verdicts corrected" in said(page)
+    assert "3 verdicts corrected" in output(page)
     assert f"user={user}" in page.url
     assert sorted(page.locator("table.failures .side").all_inner_texts()) == ["system"] * 3 + ["user"]
     assert fits(page)
@@ -93,7 +93,7 @@ def test_a_novelty_group_is_labelled_once_for_all_of_its_failures(
         assert "3" in row.inner_text()
         row.locator("select[name=cause]").select_option("SYS.5")
         row.get_by_role("button", name="Label").click()
-        assert "new version" in said(page)
+        assert "new version" in output(page)
         assert page.locator("table.novel").count() == 0
         page.goto("/failures?cause=SYS.5")
         expect(page.locator("table.failures tbody tr")).to_have_count(3)
@@ -108,7 +108,7 @@ def test_a_resubmit_s_outcome_arrives_and_live_where_scripts_run(site: Site, pag
     page.wait_for_load_state()
     assert "Shadow mode" in page.locator("#automation").inner_text(), "Enter alone triggers none of the actions"
     page.get_by_role("button", name="Resubmit now").click()
-    assert "Requested. The next hook takes it." in said(page)
+    assert "Requested. The next hook takes it." in output(page)
     stands = page.locator("#automation p[aria-live]")
 
     def arrives(words: str) -> None:
@@ -139,7 +139,7 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     page.get_by_label("cluster").fill("orion")
     page.get_by_label("name", exact=True).fill(f"/{share}")
     page.get_by_role("button", name="Open and hold affected jobs").click()
-    assert "Failures over this resource are held from now on." in said(page)
+    assert "Failures over this resource are held from now on." in output(page)
     address = page.url.partition("?")[0]
     labels = {"faultline/resubmit": "auto"}
     stale = [
@@ -156,7 +156,7 @@ def test_an_incident_is_held_and_let_go(site: Site, page: Page, variant: Variant
     page.goto(address)
     assert "3 resubmissions are held." in page.locator(".sure").inner_text()
     page.get_by_role("button", name="Release one probe job").click()
-    assert "One probe job runs next" in said(page)
+    assert "One probe job runs next" in output(page)
     page.get_by_label("comment").fill("storage looks")
     page.get_by_role("button", name="Hold manually").click()
     assert "Held by a person: no probe job is released." in page.locator(".sure").inner_text()
@@ -194,7 +194,7 @@ def test_an_owner_contests_a_verdict_and_an_operator_judges(
         own.get_by_text("Contest…").click()
         own.get_by_label("why it is wrong").fill(f"it is in the image {variant}")
         own.get_by_role("button", name="Contest", exact=True).click()
-        assert "your objection" in said(own).lower()
+        assert "your objection" in output(own).lower()
         assert fits(own)
         answer = own.request.get(f"/failures/{foreign}")
         assert answer.status == 404
@@ -214,7 +214,7 @@ def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, vari
     site.tell(event(job, nodes=[node], labels=labels, logs=[log(XID, 1, node=node)]))
     page.goto("/failures")
     page.locator("header").get_by_role("button", name="Stop").click()
-    assert "Stopped." in said(page)
+    assert "Stopped." in output(page)
     assert "Automation is stopped" in page.locator("h1").inner_text()
     assert "Stopped by ola" in page.locator("main").inner_text()
     asked = {"hook": "slurm@login1", "cluster": "orion", "max": 10, "seconds": 600}
@@ -224,5 +224,5 @@ def test_all_automation_is_stopped_and_let_go_again(site: Site, page: Page, vari
     assert fits(page)
     page.goto("/automation")
     page.get_by_role("button", name="Start automation again").click()
-    assert "Started." in said(page)
+    assert "Started." in output(page)
     site.done(site.lease(job), f"{job}-2")

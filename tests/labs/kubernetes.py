@@ -334,12 +334,12 @@ class Kubernetes:
                     return
             for name, process in self.processes.items():
                 if process.poll() is not None:
-                    raise RuntimeError(f"{name} has ended while waiting for {what}: {self.said(name)}")
+                    raise RuntimeError(f"{name} has ended while waiting for {what}: {self.output_text(name)}")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"waited {seconds:g} s in vain for {what}")
             time.sleep(0.1)
 
-    def said(self, name: str) -> str:
+    def output_text(self, name: str) -> str:
         """Return the end of a program's log."""
         return (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
 

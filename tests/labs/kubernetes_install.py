@@ -14,12 +14,12 @@ def installed() -> Path:
     """Return the folder with the programs; skips the test if they are not installed."""
     where = subprocess.run([INSTALL, "where"], stdout=subprocess.PIPE, text=True, check=True, timeout=30)
     target = Path(where.stdout.strip())
-    said = "make test-deps"
+    output = "make test-deps"
     if not target.is_dir() and os.environ.get("TEST_REQUIRE") == "all":
         done = subprocess.run(
             [INSTALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=INSTALL_SECONDS
         )
-        said = done.stdout.strip()[-400:]
+        output = done.stdout.strip()[-400:]
     if not target.is_dir():
-        missing(f"the Kubernetes lab is not installed ({said})")
+        missing(f"the Kubernetes lab is not installed ({output})")
     return target

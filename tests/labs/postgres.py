@@ -120,10 +120,10 @@ def _run(command: Sequence[str]) -> str:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False, timeout=120, cwd="/")
         output.seek(0)
-        said = output.read()
+        printed = output.read()
     if done.returncode != 0:
-        raise RuntimeError(f"{Path(command[0]).name} ... failed with {done.returncode}: {said}")
-    return said
+        raise RuntimeError(f"{Path(command[0]).name} ... failed with {done.returncode}: {printed}")
+    return printed
 
 
 def _programs() -> _Programs:

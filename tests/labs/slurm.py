@@ -144,8 +144,8 @@ class Slurm:
         path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
         output = f"{self.share}/logs/%x-%j.out"
-        said = self.run("sbatch", "--parsable", "-J", name, "-o", output, *options, str(path), user=USER)
-        return int(said.strip().splitlines()[-1].partition(";")[0])
+        printed = self.run("sbatch", "--parsable", "-J", name, "-o", output, *options, str(path), user=USER)
+        return int(printed.strip().splitlines()[-1].partition(";")[0])
 
     def state(self, job: int) -> str:
         """Return a job's state according to the controller."""
@@ -157,7 +157,9 @@ class Slurm:
         deadline = time.monotonic() + timeout_s
         while (state := self.state(job)) not in states:
             if time.monotonic() > deadline:
-                raise SlurmError(f"job {job} is {state}, not {', '.join(states)}, after {timeout_s:g} s: {self.said()}")
+                raise SlurmError(
+                    f"job {job} is {state}, not {', '.join(states)}, after {timeout_s:g} s: {self.output_text()}"
+                )
             time.sleep(0.5)
         return state
 
@@ -165,7 +167,7 @@ class Slurm:
         """Kill a node's daemon with SIGKILL: for the controller this is the loss of the node."""
         self.run("sh", "-c", f"kill -9 $(cat /run/slurmd.{node}.pid)")
 
-    def said(self) -> str:
+    def output_text(self) -> str:
         """Return the ends of the daemons' logs."""
         with suppress(SlurmError, subprocess.TimeoutExpired):
             return self.run("sh", "-c", "tail -n 15 /var/log/slurmctld.log /var/log/slurmd.*.log")
@@ -262,15 +264,15 @@ def _start(installed: Path, folder: Path, share: Path, configuration: Path) -> s
             "SMALL_DISK": SMALL_DISK,
         },
     )
-    said: list[str] = []
+    printed: list[str] = []
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip() == b"started":
             return process
-        said.append(line.decode(errors="replace"))
+        printed.append(line.decode(errors="replace"))
     process.wait(30)
     process.stdout.close()
-    text = "".join(said)
+    text = "".join(printed)
     if "ermission" in text or "not permitted" in text:
         shutil.rmtree(folder, ignore_errors=True)
         missing(f"the Slurm lab may not make namespaces and mounts here: {text.strip()[-200:]}")
@@ -289,7 +291,7 @@ def _wait_until_up(slurm: Slurm) -> None:
             if slurm.run("sinfo", "-h", "-N", "-o", "%t").split() == ["idle"] * len(NODES):
                 return
         if time.monotonic() > deadline:
-            raise SlurmError(f"the nodes did not come up: {slurm.said()}")
+            raise SlurmError(f"the nodes did not come up: {slurm.output_text()}")
         time.sleep(0.5)
 
 

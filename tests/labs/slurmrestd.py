@@ -38,9 +38,9 @@ def slurmrestd(cluster: Slurm) -> Iterator[Rest]:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise SlurmError("slurmrestd did not start")
             time.sleep(0.1)
-        said = cluster.run("scontrol", "token", "username=root", "lifespan=3600")
-        found = re.search(r"SLURM_JWT=(\S+)", said)
-        assert found is not None, said
+        output = cluster.run("scontrol", "token", "username=root", "lifespan=3600")
+        found = re.search(r"SLURM_JWT=(\S+)", output)
+        assert found is not None, output
         yield Rest(f"unix:{socket}", found[1])
     finally:
         process.terminate()

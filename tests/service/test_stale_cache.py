@@ -1,4 +1,4 @@
-"""What takes long is there at once when asked again, is reckoned anew behind the answer, and is never too old."""
+"""A value that takes long is served from the cache, recomputed in the background, and never too old."""
 
 import threading
 import time

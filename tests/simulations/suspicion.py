@@ -116,11 +116,11 @@ class Fleet:
             self._failed(own, side, culprit, left, age)
 
     def _failed(self, own: Sequence[int], side: str, culprit: int | None, left: float, age: float) -> None:
-        said = self._judged(own, side, culprit, age)
+        output = self._judged(own, side, culprit, age)
         for n in own:
             self.nodes[n].failed += 1
-            self.nodes[n].hardware += said.side == "hardware"
-        for name, weight in blame(said).items():
+            self.nodes[n].hardware += output.side == "hardware"
+        for name, weight in blame(output).items():
             self.nodes[int(name)].blame += weight * left
 
     def _judged(self, own: Sequence[int], side: str, culprit: int | None, age: float) -> JudgedFailure:
@@ -128,7 +128,7 @@ class Fleet:
         causes = {code: share for code, share in self._given["causes"][side].items() if code in measured()}
         truth = pick.choices(list(causes), list(causes.values()))[0]
         outcomes = measured()[truth]
-        told = pick.choices(outcomes, [one["share"] for one in outcomes])[0]
+        outcome = pick.choices(outcomes, [one["share"] for one in outcomes])[0]
         suspect = culprit if culprit is not None and len(own) == 1 else None
         if culprit is not None and len(own) > 1 and pick.random() < verdicts["named"]:
             suspect = pick.choice(own) if pick.random() < verdicts["named_wrong"] else culprit
@@ -138,10 +138,10 @@ class Fleet:
             job_id="1",
             ended_at=_END - timedelta(days=age),
             user=None,
-            side=taxonomy.load().side_of(told["cause"]),
-            cause=told["cause"],
-            confidence=told["confidence"],
-            abstained=told["abstained"],
+            side=taxonomy.load().side_of(outcome["cause"]),
+            cause=outcome["cause"],
+            confidence=outcome["confidence"],
+            abstained=outcome["abstained"],
             fingerprint="",
             suspect_node=None if suspect is None else str(suspect),
             nodes=tuple(str(n) for n in own),

@@ -42,8 +42,8 @@ TABLE = {
 def test_verdicts_are_drawn_with_the_measured_frequencies() -> None:
     random = Random(1)
     measured = Measured(TABLE)
-    said = Counter(measured.draw(random, Truth("SYS.5", "helps")).cause for _ in range(4000))
-    assert said["SYS.5"] / 4000 == pytest.approx(0.75, abs=0.03)
+    output = Counter(measured.draw(random, Truth("SYS.5", "helps")).cause for _ in range(4000))
+    assert output["SYS.5"] / 4000 == pytest.approx(0.75, abs=0.03)
 
 
 def test_a_table_with_another_schema_is_rejected() -> None:

@@ -90,9 +90,9 @@ def _explain(args: argparse.Namespace, store: Store, in_force: policy.Policy) ->
     output.line(f"failure {past.failure_id}: then {past.decision} ({past.mode}), {past.at:%Y-%m-%d %H:%M:%S} UTC")
     output.line(f"policy {advice.policy}: {advice.decision} ({advice.mode}), decided by: {advice.rule}")
     output.line()
-    width = max(len(one.name) for one in advice.rules_asked)
-    for one in advice.rules_asked:
-        output.line(f"{'→' if one.decided else ' '} {one.name:<{width}}  {one.said}")
+    width = max(len(one.name) for one in advice.evaluated_rules)
+    for one in advice.evaluated_rules:
+        output.line(f"{'→' if one.decided else ' '} {one.name:<{width}}  {one.explanation}")
 
 
 def _replay(args: argparse.Namespace, database_url: str) -> None:

@@ -20,7 +20,7 @@ RESET = "OSError: connection reset by peer"
 SHY = AUTO.replace("auto-1", "shy-1") + "\n[limits]\ninfra_per_lineage = 0\n"
 
 
-def told(here: World) -> list[int]:
+def result(here: World) -> list[int]:
     outcome = here.tell(
         job("1", XID), job("2", RESET, user="bob"), job("3", "ModuleNotFoundError: No module named 'x'"), job("4")
     )
@@ -28,7 +28,7 @@ def told(here: World) -> list[int]:
 
 
 def test_a_stored_decision_can_be_replayed(here: World, store: Store) -> None:
-    for failure_id in told(here):
+    for failure_id in result(here):
         with store.reading() as reading:
             past = decision_records.decision(reading, failure_id)
         again = advise(past.verdict, past.job, past.facts, rules())
@@ -41,7 +41,7 @@ def test_missing_decisions_raise_not_found(store: Store) -> None:
 
 
 def test_the_current_policy_changes_nothing_and_a_stricter_one_does(here: World, store: Store) -> None:
-    ids = told(here)
+    ids = result(here)
     with store.reading() as reading:
         low, high = reading.decision_history.span() or (0, 0)
         stored = list(decision_records.past_decisions(reading.decision_history.read(low, high)))
@@ -81,7 +81,7 @@ def test_a_database_is_replayed_in_parts(
     here: World, url: str, tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.automation.policy_replay.PART", 1)
-    told(here)
+    result(here)
     file = tmp_path / "shy.toml"
     file.write_text(SHY)
     found = replay(url, policy.load(file), NOW - timedelta(days=1), workers)

@@ -51,7 +51,7 @@ def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -
 
 
 @pytest.mark.parametrize(
-    ("end", "said"),
+    ("end", "output"),
     [
         (ended(verdict=None), "succeeded"),
         (ended(), "failed_same"),
@@ -63,8 +63,8 @@ def ended(job_id: str = "1", verdict: Verdict | None = OUTAGE, **changes: Any) -
         (ended(status="preempted"), "unknown"),
     ],
 )
-def test_the_outcome_compares_the_end_with_the_failure(end: EndedAttempt, said: str) -> None:
-    assert outcome_of_end(REQUEST, end) == said
+def test_the_outcome_compares_the_end_with_the_failure(end: EndedAttempt, output: str) -> None:
+    assert outcome_of_end(REQUEST, end) == output
 
 
 @pytest.mark.parametrize(

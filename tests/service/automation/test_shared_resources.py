@@ -13,7 +13,7 @@ from tests.service.automation.world import event
 from tests.service.web.world import HARDWARE, SYSTEM
 
 
-def told(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]:
+def result(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]:
     verdict = replace(verdict, evidence=(Evidence(line, "initiating"),), suspect=changes.pop("suspect", None))
     return {thing.kind: thing.value for thing in shared_resources_of(event("1", "x", **changes), verdict)}
 
@@ -42,7 +42,7 @@ def told(line: str, verdict: Verdict = SYSTEM, **changes: Any) -> dict[str, str]
     ],
 )
 def test_a_log_line_names_the_shared_resource(line: str, kind: str, value: str) -> None:
-    assert told(line)[kind] == value
+    assert result(line)[kind] == value
 
 
 @pytest.mark.parametrize(
@@ -55,25 +55,25 @@ def test_a_log_line_names_the_shared_resource(line: str, kind: str, value: str) 
     ],
 )
 def test_local_disks_and_missing_files_are_not_shared_resources(line: str) -> None:
-    assert set(told(line)) == {"fingerprint"}
+    assert set(result(line)) == {"fingerprint"}
 
 
 def test_rack_and_switch_come_from_the_topology_of_the_suspected_node() -> None:
     topology = {"gpu018": {"rack": "r7", "switch": "leaf3"}, "gpu019": {"rack": "r8", "switch": "leaf3"}}
-    assert told("x", HARDWARE, topology=topology, suspect=Suspect(node="gpu018")) | {"fingerprint": ""} == {
+    assert result("x", HARDWARE, topology=topology, suspect=Suspect(node="gpu018")) | {"fingerprint": ""} == {
         "node": "gpu018",
         "rack": "r7",
         "switch": "leaf3",
         "fingerprint": "",
     }
     # Without a suspect only what all its nodes share.
-    assert told("x", topology=topology) | {"fingerprint": ""} == {"switch": "leaf3", "fingerprint": ""}
+    assert result("x", topology=topology) | {"fingerprint": ""} == {"switch": "leaf3", "fingerprint": ""}
 
 
 def test_user_failures_and_preempted_or_cancelled_jobs_have_no_shared_resources() -> None:
-    assert told("x", replace(SYSTEM, side="user")) == {}
+    assert result("x", replace(SYSTEM, side="user")) == {}
     for status in ("preempted", "cancelled"):
-        assert told("x", status=status) == {}
+        assert result("x", status=status) == {}
 
 
 def test_the_storm_brake_counts_by_the_first_resource() -> None:

@@ -50,9 +50,9 @@ class ByWord:
             for number, line in enumerate(stream.text.splitlines(), 1):
                 word = next((word for word in BY_WORD if word in line), None)
                 if word is not None:
-                    told = Evidence(line, "initiating", stream.rank, stream.node, stream.stream, number, word)
+                    result = Evidence(line, "initiating", stream.rank, stream.node, stream.stream, number, word)
                     suspect = Suspect(stream.rank, stream.node) if word == "Xid" else None
-                    return replace(BY_WORD[word], evidence=(told,), suspect=suspect)
+                    return replace(BY_WORD[word], evidence=(result,), suspect=suspect)
         return replace(GUESS, abstained=True, confidence=0.4, fingerprint="1:open")
 
 

@@ -30,6 +30,6 @@ def test_a_database_that_is_down_or_wrong_is_one_clear_line(
     wrong = capsys.readouterr().err
     assert "does not answer" in down
     assert "FAULTLINE_DATABASE_URL" in wrong
-    for said in (down, wrong):
-        assert said.count("\n") == 1
-        assert "geheim" not in said
+    for output in (down, wrong):
+        assert output.count("\n") == 1
+        assert "geheim" not in output

@@ -29,10 +29,10 @@ def failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setenv("FAULTLINE_POLICY_FILE", str(tmp_path / "auto.toml"))
     store = Store(url, clock=FrozenClock(NOW))
     store.upgrade()
-    [told] = world(store, FrozenClock(NOW)).tell(job("1", "NVRM: Xid (PCI:0000:4b:00): 79, GPU lost")).events
+    [result] = world(store, FrozenClock(NOW)).tell(job("1", "NVRM: Xid (PCI:0000:4b:00): 79, GPU lost")).events
     store.close()
-    assert told.failure_id is not None
-    return told.failure_id
+    assert result.failure_id is not None
+    return result.failure_id
 
 
 def test_the_rules_in_force_are_shown_in_their_order_then_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,9 +68,9 @@ def test_a_wrong_file_is_refused_with_place_and_line(tmp_path: Path, capsys: pyt
     file = tmp_path / "policy.toml"
     file.write_text('version = "1"\nprior_weight = "much"\n[[rule]]\nname = "a"\n')
     assert main(["policy", "check", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert "prior_weight (line 2)" in said
-    assert "rule.0.decision (line 3)" in said
+    output = capsys.readouterr().err
+    assert "prior_weight (line 2)" in output
+    assert "rule.0.decision (line 3)" in output
 
 
 def test_a_decision_is_explained_rule_by_rule(failure: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,8 +96,8 @@ def test_another_policy_is_asked_about_stored_decisions(
     assert main(ask) == 0
     assert "resubmit_now (act) → stop" in capsys.readouterr().out
     assert main([*ask, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["asked"], told["resubmits"]) == (1, {"more": 0, "fewer": 1})
+    result = json.loads(capsys.readouterr().out)
+    assert (result["asked"], result["resubmits"]) == (1, {"more": 0, "fewer": 1})
     assert main([*ask, "--format", "html", "--output", str(tmp_path / "out.html")]) == 0
     assert "<h1>Policy replay</h1>" in (tmp_path / "out.html").read_text()
 

@@ -46,10 +46,10 @@ def test_puts_every_object_on_the_topic_as_it_is_and_names_what_is_none(
     plain.write_bytes(b"\n".join([event("a"), b"[1]", b"{", slurm]))
     zipped.write_bytes(gzip.compress(b"".join(event(f"z{number}") + b"\n" for number in range(600))))
     assert main(["publish", str(plain), str(zipped)]) == SOME_LINES_BAD
-    said = capsys.readouterr()
-    assert said.out == f"published 602 events on {topic}\n"
-    assert f"{plain}:2: expected a JSON object" in said.err
-    assert f"{plain}:3: expected a JSON object" in said.err
+    output = capsys.readouterr()
+    assert output.out == f"published 602 events on {topic}\n"
+    assert f"{plain}:2: expected a JSON object" in output.err
+    assert f"{plain}:3: expected a JSON object" in output.err
     source = KafkaSource(KafkaConfig((kafka_broker.address,), (topic,), group_id=topic))
     records = take(source, 602)
     source.close()

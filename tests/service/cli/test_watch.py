@@ -29,7 +29,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "output"),
     [
         (["--url", "ftp://x"], "--url: expected http"),
         (["--url", "http://x", "--topic", "t"], "expected one of them"),
@@ -38,9 +38,9 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["--url", "http://x", "--kubeconfig", "/none"], "no usable Kubernetes configuration"),
     ],
 )
-def test_a_wrong_option_is_named(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_is_named(given: list[str], output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*HERE, *given]) == USAGE
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 def test_a_place_for_metrics_that_is_none_is_named(

@@ -118,9 +118,15 @@ def test_too_many_dead_letters_in_a_row_end_it_with_a_code_of_its_own(tmp_path: 
 def test_what_nodes_say_comes_by_a_topic_of_its_own(tmp_path: Path, kafka_broker: Broker) -> None:
     topic = f"nodes-{uuid.uuid4().hex[:8]}"
     running = Running(tmp_path, kafka_broker, FAULTLINE_NODE_EVENT_TOPIC=f"{topic}=orion")
-    said = {"node": "gpu1", "at": "2026-11-20T03:41:50Z", "text": "NVRM: Xid (PCI:0000:b3:00): 79, GPU lost", "gpu": 3}
+    node_event = {
+        "node": "gpu1",
+        "at": "2026-11-20T03:41:50Z",
+        "text": "NVRM: Xid (PCI:0000:b3:00): 79, GPU lost",
+        "gpu": 3,
+    }
     producer = Producer(running.config)
-    producer.send(topic, [Message(json.dumps(said).encode()), Message(b"{"), Message(json.dumps(said).encode())])
+    message = Message(json.dumps(node_event).encode())
+    producer.send(topic, [message, Message(b"{"), message])
     producer.close()
     job = json.loads(event("a")) | {"nodes": ["gpu1"], "logs": [{"tail": "NCCL watchdog timeout"}]}
 

@@ -26,9 +26,9 @@ LOOPBACK = ip_network("127.0.0.0/8")
 
 
 def payload(number: int = 1, **changes: Any) -> dict[str, Any]:
-    told = verdict(cluster="orion", job_id=str(number), attempt=0, **changes)
-    told.pop("evidence")
-    return {"failure_id": number, "headline": "FileNotFoundError: /data/x", "verdict": told}
+    result = verdict(cluster="orion", job_id=str(number), attempt=0, **changes)
+    result.pop("evidence")
+    return {"failure_id": number, "headline": "FileNotFoundError: /data/x", "verdict": result}
 
 
 def message(number: int = 1, **changes: Any) -> OutboxMessage:

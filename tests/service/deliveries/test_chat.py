@@ -64,10 +64,10 @@ def test_a_mail_to_the_owner_says_what_it_is_whether_it_is_retried_and_where_to_
     box, url = inbox
     assert channel(url).send([due(7, payload=payload(7) | {"user": "ana"})]).kind == "sent"
     assert box.to == [["ana@org.example"]]
-    said = text_of(box.mails[0])
-    assert "FileNotFoundError" in said
-    assert "terminal" in said or "will retry" in said or "held" in said
-    assert "https://faultline.example/failures/7" in said
+    output = text_of(box.mails[0])
+    assert "FileNotFoundError" in output
+    assert "terminal" in output or "will retry" in output or "held" in output
+    assert "https://faultline.example/failures/7" in output
 
 
 def test_without_an_owner_there_is_nobody_to_tell(inbox: tuple[Inbox, str]) -> None:
@@ -78,8 +78,8 @@ def test_a_chat_gets_its_own_shape() -> None:
     with receiver() as here:
         port = here.url.rsplit(":", 1)[1].partition("/")[0]
         assert channel(f"mmost://127.0.0.1:{port}/abcdefghijklmnopqrstuvwxyz").send([due(3)]).kind == "sent"
-    told = orjson.loads(here.got[0].body)
-    assert "orion/3" in told["text"]
+    result = orjson.loads(here.got[0].body)
+    assert "orion/3" in result["text"]
 
 
 def test_a_receiver_that_fails_redirects_or_is_closed_is_tried_again() -> None:
@@ -113,22 +113,22 @@ def test_failures_of_one_owner_and_kind_come_together_once_in_a_while(
     stored = put_failures(store, [job(str(number), user="ana") for number in range(1, 5)])
     first, *others = [outcome.failure_id or 0 for outcome in stored]
     owners = Target("owners", (), channel(url), url, digest_s=3600, to_owner=True)
-    told = drain(store, clock, [owners])
+    result = drain(store, clock, [owners])
     put(store, first)
-    told.route()
-    assert told.deliver("owners") == 1
+    result.route()
+    assert result.deliver("owners") == 1
     put(store, *others)
-    told.route()
-    told.deliver("owners")
+    result.route()
+    result.deliver("owners")
     assert len(box.mails) == 1
     clock.sleep(3601)
-    told.deliver("owners")
+    result.deliver("owners")
     with store.reading() as reading:
         waiting = reading.deliveries.page(state="waiting", limit=10).items
     assert waiting == ()
     assert len(box.mails) == 2
     assert "3 failures of one kind" in str(box.mails[1]["subject"])
-    assert told.due() == set()
+    assert result.due() == set()
 
 
 def test_without_a_digest_each_owner_gets_mail_at_once(
@@ -139,9 +139,9 @@ def test_without_a_digest_each_owner_gets_mail_at_once(
         outcome.failure_id or 0 for outcome in put_failures(store, [job("1", user="ana"), job("2", user="ana")])
     ]
     owners = Target("owners", (), channel(url), url, digest_s=0, to_owner=True)
-    told = drain(store, clock, [owners])
+    result = drain(store, clock, [owners])
     for number, failure in enumerate(failures, 1):
         put(store, failure)
-        told.route()
-        assert told.deliver("owners") == 1
+        result.route()
+        assert result.deliver("owners") == 1
         assert len(box.mails) == number

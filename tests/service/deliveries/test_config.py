@@ -58,7 +58,7 @@ def test_no_secret_is_shown(sound: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "result"),
     [
         (('"env:OTHER"]', f'"{SECRET}"]'), "endpoint.0.secrets (line "),
         (('"env:OTHER"]', '"env:NOT_SET"]'), "NOT_SET"),
@@ -73,10 +73,10 @@ def test_no_secret_is_shown(sound: str) -> None:
         (('["hardware"]', '["nobody"]'), "route.0.side"),
     ],
 )
-def test_what_is_wrong_is_named_and_no_secret_repeated(sound: str, change: tuple[str, str], told: str) -> None:
+def test_what_is_wrong_is_named_and_no_secret_repeated(sound: str, change: tuple[str, str], result: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         config.parse(sound.replace(*change))
-    assert told in caught.value.detail
+    assert result in caught.value.detail
     assert SECRET not in caught.value.detail
     assert "pw@" not in caught.value.detail
 

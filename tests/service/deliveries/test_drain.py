@@ -74,8 +74,8 @@ def test_each_message_is_told_once_and_signed(store: Store, clock: FrozenClock, 
     assert (
         Webhook(SECRET).sign(got.headers["webhook-id"], clock.at, got.body.decode()) in got.headers["webhook-signature"]
     )
-    told = orjson.loads(got.body)
-    assert (told["type"], told["data"]["verdict"]["job_id"]) == ("failure.diagnosed", "1")
+    result = orjson.loads(got.body)
+    assert (result["type"], result["data"]["verdict"]["job_id"]) == ("failure.diagnosed", "1")
     assert got.headers["webhook-timestamp"] == str(int(clock.at.timestamp()))
 
 

@@ -29,7 +29,7 @@ def test_only_2xx_is_success(status: int, kind: str, throttled: bool) -> None:
 
 
 def test_what_the_receiver_said_is_kept_short_and_without_secrets() -> None:
-    said = of_webhook(Answer(500, None, "password=hunter2hunter2 " + "x" * 9000), NOW).detail
-    assert said.startswith("500: ")
-    assert "hunter2" not in said
-    assert len(said) <= 300
+    output = of_webhook(Answer(500, None, "password=hunter2hunter2 " + "x" * 9000), NOW).detail
+    assert output.startswith("500: ")
+    assert "hunter2" not in output
+    assert len(output) <= 300

@@ -21,10 +21,15 @@ def test_an_incident_is_opened(clock: FrozenClock) -> None:
         event = orjson.loads(here.got[0].body)
     assert (event["routing_key"], event["event_action"]) == ("R0UT1NGKEY", "trigger")
     assert event["client_url"] == "https://faultline.example/failures/7"
-    told = event["payload"]
-    assert (told["source"], told["severity"], told["class"], told["group"]) == ("gpu1", "info", "USER.1", "orion")
-    assert told["timestamp"] == "2026-11-20T12:00:00.000Z"
-    assert "FileNotFoundError" in told["summary"]
+    result = event["payload"]
+    assert (result["source"], result["severity"], result["class"], result["group"]) == (
+        "gpu1",
+        "info",
+        "USER.1",
+        "orion",
+    )
+    assert result["timestamp"] == "2026-11-20T12:00:00.000Z"
+    assert "FileNotFoundError" in result["summary"]
 
 
 def test_a_revised_verdict_goes_to_the_same_incident() -> None:
@@ -52,7 +57,7 @@ def test_a_message_without_a_verdict_is_told_too(clock: FrozenClock) -> None:
     event = PagerDutyChannel("u", "K", poster(), clock, severity=SEVERITY).event(
         due(7, type="incident.opened", payload={"headline": "the file system is gone"})
     )
-    told = event["payload"]
-    assert isinstance(told, dict)
-    assert (told["severity"], told["source"]) == ("warning", "orion/7")
-    assert "the file system is gone" in told["summary"]
+    result = event["payload"]
+    assert isinstance(result, dict)
+    assert (result["severity"], result["source"]) == ("warning", "orion/7")
+    assert "the file system is gone" in result["summary"]

@@ -36,17 +36,17 @@ def sqlite(tmp_path: Path, clock: FrozenClock) -> Store:
 
 def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock: FrozenClock) -> None:
     store = sqlite(tmp_path, clock)
-    let_go, told = threading.Event(), threading.Semaphore(0)
-    stuck, broken, good = Channel(lambda: let_go.wait(20)), Channel(lambda: 1 / 0), Channel(told.release)
+    let_go, result = threading.Event(), threading.Semaphore(0)
+    stuck, broken, good = Channel(lambda: let_go.wait(20)), Channel(lambda: 1 / 0), Channel(result.release)
     runner = Runner(
         drain(store, clock, [target("stuck", stuck), target("broken", broken), target("good", good)]),
         look_every_s=0.02,
     )
     put(store, 1, 2, 3)
     runner.start()
-    assert all(told.acquire(timeout=10) for _ in range(3))
+    assert all(result.acquire(timeout=10) for _ in range(3))
     put(store, 4)
-    assert told.acquire(timeout=10)
+    assert result.acquire(timeout=10)
     let_go.set()
     runner.close()
     assert good.closed
@@ -54,15 +54,15 @@ def test_a_stuck_endpoint_and_a_broken_one_delay_no_other(tmp_path: Path, clock:
 
 
 def test_a_database_that_is_away_is_tried_again(tmp_path: Path, clock: FrozenClock) -> None:
-    told = threading.Event()
+    result = threading.Event()
     path = tmp_path / "later"
     store = Store(f"sqlite:///{path}/store.sqlite3", clock=clock)
-    runner = Runner(drain(store, clock, [target("good", Channel(told.set))]), look_every_s=0.02)
+    runner = Runner(drain(store, clock, [target("good", Channel(result.set))]), look_every_s=0.02)
     runner.start()
-    assert not told.wait(0.1)
+    assert not result.wait(0.1)
     path.mkdir()
     store.upgrade()
     put(store, 1)
-    assert told.wait(10)
+    assert result.wait(10)
     runner.close()
     store.close()

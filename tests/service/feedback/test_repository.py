@@ -21,7 +21,7 @@ def test_every_feedback_is_kept_and_the_last_one_counts(store: Store) -> None:
     with store.reading() as reading:
         words = reading.feedback.of(number)
         assert reading.feedback.label(number) == label
-    assert [said.labels.cause for said in words] == ["SYS.5", "USER.4"]
+    assert [output.labels.cause for output in words] == ["SYS.5", "USER.4"]
     assert words[0].note == "why\ufffd"
 
 

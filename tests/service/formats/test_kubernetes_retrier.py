@@ -12,8 +12,8 @@ def job(limit: int | None = None, failed: int = 0, **spec: Any) -> dict[str, Any
 
 
 def pod(*, counted: bool, index_failures: int | None = None) -> dict[str, Any]:
-    told = {} if index_failures is None else {"batch.kubernetes.io/job-index-failure-count": str(index_failures)}
-    return {"metadata": {"name": "p", "finalizers": [] if counted else [TRACKED], "annotations": told}}
+    result = {} if index_failures is None else {"batch.kubernetes.io/job-index-failure-count": str(index_failures)}
+    return {"metadata": {"name": "p", "finalizers": [] if counted else [TRACKED], "annotations": result}}
 
 
 @pytest.mark.parametrize(

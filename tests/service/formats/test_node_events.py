@@ -21,7 +21,7 @@ WHEN = datetime(2026, 11, 20, 3, 41, 52, tzinfo=UTC)
 XID = "NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, name=python, GPU has fallen off the bus."
 
 
-def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[NewNodeEvent, ...]:
+def read_events(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[NewNodeEvent, ...]:
     value = obj if isinstance(obj, bytes) else orjson.dumps(obj)
     found = parse(value, headers, cluster=cluster)
     assert isinstance(found, NodeReport), found
@@ -29,7 +29,7 @@ def said(obj: Any, headers: Any = (), cluster: str | None = "orion") -> tuple[Ne
 
 
 def one(obj: Any, **more: Any) -> NewNodeEvent:
-    [found] = said(obj, **more)
+    [found] = read_events(obj, **more)
     return found
 
 
@@ -61,7 +61,7 @@ def test_a_maintenance_of_many_nodes_is_one_window_each() -> None:
         "kind": "maintenance",
         "text": "firmware",
     }
-    found = said(given_by_hand, cluster=None)
+    found = read_events(given_by_hand, cluster=None)
     assert [one.node for one in found] == ["n1", "n2"]
     assert {(one.kind, one.at, one.until) for one in found} == {
         ("maintenance", WHEN, datetime(2026, 11, 20, 6, tzinfo=UTC))
@@ -168,7 +168,7 @@ def test_the_conditions_of_a_kubernetes_node() -> None:
             ]
         },
     }
-    found = said({"type": "MODIFIED", "object": node})
+    found = read_events({"type": "MODIFIED", "object": node})
     assert [(one.kind, one.resolved) for one in found] == [
         ("disk", False),
         ("node_down", False),

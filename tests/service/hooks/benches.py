@@ -54,12 +54,12 @@ class Bench:
 
     def submit(self, script: str, *options: str) -> str:
         """A job of USER; what it writes goes to `share`/logs."""
-        said = self.run(
+        output = self.run(
             *("sbatch", "--parsable", f"--uid={USER}", f"--chdir={self.share}", "--job-name=train"),
             *(f"--output={self.share}/logs/%j.out", "--export=NONE", *options),
             given=f"#!/bin/bash\n{script}\n",
         )
-        return said.strip()
+        return output.strip()
 
     def job(self, job: str) -> dict[str, Any]:
         [found] = json.loads(self.run("scontrol", "show", "job", job, "--json"))["jobs"]

@@ -32,7 +32,7 @@ def main(state_file: str, tool: str, arguments: list[str]) -> int:
             print("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", file=sys.stderr)
             return 1
         try:
-            said = TOOLS[tool](state, arguments)
+            printed = TOOLS[tool](state, arguments)
         except No as error:
             print(error, file=sys.stderr)
             return 1
@@ -43,7 +43,7 @@ def main(state_file: str, tool: str, arguments: list[str]) -> int:
         advance(state)
         fresh.write_text(json.dumps(state))
         fresh.replace(path)
-    sys.stdout.write(said)
+    sys.stdout.write(printed)
     return 0
 
 

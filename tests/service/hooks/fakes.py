@@ -17,7 +17,7 @@ class FakeService:
     """Leases what waits; keeps what it was told, in order."""
 
     waits: list[Request] = field(default_factory=list)
-    told: list[tuple[str, Settled | Failed]] = field(default_factory=list)
+    received: list[tuple[str, Settled | Failed]] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     away: bool = False
     retry_after_s: float = 7.0
@@ -35,14 +35,14 @@ class FakeService:
     def ack(self, request_id: str, lease_token: str, settled: Settled) -> None:
         del lease_token
         self._answer()
-        self.told.append((request_id, settled))
+        self.received.append((request_id, settled))
         if request_id in self.gone:
             raise LeaseLost("409")
 
     def fail(self, request_id: str, lease_token: str, error: str, retry_after_s: float | None) -> None:
         del lease_token
         self._answer()
-        self.told.append((request_id, Failed(error, retry_after_s)))
+        self.received.append((request_id, Failed(error, retry_after_s)))
 
     def _answer(self) -> None:
         if self.away:

@@ -48,8 +48,8 @@ def test_what_was_written_is_there_in_the_next_life(tmp_path: Path, made: Intent
     first.close()
     second = journal(tmp_path)
     assert second.get("r1") == made
-    told = made.state == "told"
-    assert second.all() == ([] if told else [made])
+    result = made.state == "told"
+    assert second.all() == ([] if result else [made])
     [path] = tmp_path.rglob("r1.json")
     assert path.stat().st_mode & 0o077 == 0  # it holds the lease's token
     second.close()

@@ -112,17 +112,17 @@ def test_once_automation_is_stopped_a_hook_gets_nothing(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "said", "code"),
+    ("token", "printed", "code"),
     [("flt_ambiguous", "401", 1), ("", "holds no token", 2), (None, "can't be read as a token", 2)],
 )
-def test_a_wrong_token_is_said_and_not_shown(place: Place, token: str | None, said: str, code: int) -> None:
+def test_a_wrong_token_is_said_and_not_shown(place: Place, token: str | None, printed: str, code: int) -> None:
     if token is None:
         (place.folder / "token").unlink()
     else:
         (place.folder / "token").write_text(token)
     done = place.once()
     assert done.returncode == code
-    assert said in done.stderr
+    assert printed in done.stderr
     assert "flt_ambiguous" not in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -51,9 +51,9 @@ def test_a_failed_job_is_created_anew_once_and_the_old_one_stays() -> None:
 def test_it_is_told_on_the_old_job_and_nothing_breaks_where_that_is_forbidden() -> None:
     cluster = Cluster(job())
     scheduler(cluster).execute(request(reasons=("node gpu1 is lost",)), Lease())
-    [told] = cluster.events
-    assert (told["reason"], told["involvedObject"]["uid"]) == ("Resubmitted", "11-22")
-    assert "node gpu1 is lost" in told["message"]
+    [outcome] = cluster.events
+    assert (outcome["reason"], outcome["involvedObject"]["uid"]) == ("Resubmitted", "11-22")
+    assert "node gpu1 is lost" in outcome["message"]
     silent = Cluster(job())
     silent.refuses[("create", "/events")] = FORBIDDEN
     assert isinstance(scheduler(silent).execute(request(), Lease()), Settled)

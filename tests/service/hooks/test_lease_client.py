@@ -121,10 +121,10 @@ def test_what_has_expired_is_refused(server: Answering, client: LeaseClient) -> 
 def test_what_can_not_be_used_is_refused_and_its_neighbour_is_not(server: Answering, client: LeaseClient) -> None:
     server.body = [item(exclude_nodes=["--uid=0"]), item(request_id="r2"), item(request_id="../x")]
     assert [one.request_id for one in client.lease(3, 60)] == ["r2"]
-    [_, (_, path, told, _)] = server.asked
+    [_, (_, path, result, _)] = server.asked
     assert path.endswith("/resubmissions/r1:ack")
-    assert (told["result"], told["lease_token"]) == ("refused", "t")
-    assert "exclude_nodes" in told["detail"]
+    assert (result["result"], result["lease_token"]) == ("refused", "t")
+    assert "exclude_nodes" in result["detail"]
 
 
 def test_ack_and_fail_say_what_the_contract_asks(server: Answering, client: LeaseClient) -> None:

@@ -67,7 +67,7 @@ def test_each_request_is_done_once_and_told(hook: Hook) -> None:
     assert hook.runner.round() == 2
     assert hook.runner.round() == 0
     assert hook.scheduler.done == ["r1", "r2"]
-    assert hook.service.told == [("r1", DONE), ("r2", DONE)]
+    assert hook.service.received == [("r1", DONE), ("r2", DONE)]
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
@@ -77,7 +77,7 @@ def test_a_killed_hook_asks_the_scheduler_and_brings_it_to_its_end(hook: Hook, a
     hook.runner.round()
     hook.runner.round()
     assert hook.scheduler.done == ["r1"]
-    assert [settled.result for _, settled in hook.service.told if isinstance(settled, Settled)] == ["done"]
+    assert [settled.result for _, settled in hook.service.received if isinstance(settled, Settled)] == ["done"]
     assert hook.scheduler.looked[-1][1] == NOW
 
 
@@ -89,16 +89,18 @@ def test_what_can_not_be_asked_is_unknown_and_never_run_again(command: Hook, at:
     command.service.waits = [request(lease_token="another", extra={"lease_count": 2})]
     command.runner.round()
     assert command.scheduler.done == (["r1"] if at == 3 else [])
-    assert [settled.result for _, settled in command.service.told if isinstance(settled, Settled)] == ["unknown"] * 2
+    assert [settled.result for _, settled in command.service.received if isinstance(settled, Settled)] == [
+        "unknown"
+    ] * 2
 
 
 def test_what_another_may_have_begun_is_not_run(command: Hook) -> None:
     command.service.waits = [request(extra={"lease_count": 2})]
     command.runner.round()
     assert not command.scheduler.done
-    [(_, told)] = command.service.told
-    assert isinstance(told, Settled)
-    assert told.result == "unknown"
+    [(_, received)] = command.service.received
+    assert isinstance(received, Settled)
+    assert received.result == "unknown"
 
 
 def test_a_broken_file_counts_as_begun(command: Hook) -> None:
@@ -106,7 +108,7 @@ def test_a_broken_file_counts_as_begun(command: Hook) -> None:
     command.service.waits = [request()]
     command.runner.round()
     assert not command.scheduler.done
-    assert command.service.told[0][1] == Settled(
+    assert command.service.received[0][1] == Settled(
         "unknown", "an earlier attempt may have started, and its outcome is not known"
     )
 
@@ -130,7 +132,7 @@ def test_what_could_not_be_told_is_told_later_and_not_done_again(hook: Hook) -> 
     hook.service.waits = [request(lease_token="another")]
     hook.runner.round()
     assert hook.scheduler.done == ["r1"]
-    assert hook.service.told == [("r1", DONE), ("r1", DONE)]  # to the old lease, and to the new one
+    assert hook.service.received == [("r1", DONE), ("r1", DONE)]  # to the old lease, and to the new one
 
 
 def test_nothing_is_begun_after_the_lease(hook: Hook) -> None:
@@ -140,13 +142,13 @@ def test_nothing_is_begun_after_the_lease(hook: Hook) -> None:
     assert not hook.journal.all()
 
 
-@pytest.mark.parametrize(("at", "told"), [(1, []), (3, ["done"])])
-def test_after_the_lease_a_killed_hook_only_tells_what_was_done(hook: Hook, at: int, told: list[str]) -> None:
+@pytest.mark.parametrize(("at", "received"), [(1, []), (3, ["done"])])
+def test_after_the_lease_a_killed_hook_only_tells_what_was_done(hook: Hook, at: int, received: list[str]) -> None:
     hook.service.waits = [request()]
     hook.dies(at)
     hook.clock.sleep(3600)
     hook.runner.round()
-    assert [one.result for _, one in hook.service.told if isinstance(one, Settled)] == told
+    assert [one.result for _, one in hook.service.received if isinstance(one, Settled)] == received
     assert hook.scheduler.done == (["r1"] if at == 3 else [])
     assert hook.journal.all() == []
 
@@ -169,21 +171,21 @@ def test_half_done_and_the_lease_over_it_is_said_and_the_next_lease_does_the_res
 def test_another_clusters_request_is_refused(hook: Hook) -> None:
     hook.service.waits = [request(cluster="orion")]
     hook.runner.round()
-    assert hook.service.told == [("r1", Settled("refused", "this hook serves cluster lab"))]
+    assert hook.service.received == [("r1", Settled("refused", "this hook serves cluster lab"))]
     assert not hook.scheduler.looked
 
 
 def test_a_request_before_its_time_goes_back(hook: Hook) -> None:
     hook.service.waits = [request(not_before=NOW + timedelta(minutes=5))]
     hook.runner.round()
-    assert hook.service.told == [("r1", Failed("its start time has not been reached", 300.0))]
+    assert hook.service.received == [("r1", Failed("its start time has not been reached", 300.0))]
 
 
 def test_a_scheduler_that_is_away_gives_the_request_back_untouched(hook: Hook) -> None:
     hook.scheduler.away = True
     hook.service.waits = [request()]
     hook.runner.round()
-    assert hook.service.told == [("r1", Failed("no answer", 30.0))]
+    assert hook.service.received == [("r1", Failed("no answer", 30.0))]
     assert not hook.journal.all()
 
 
@@ -192,7 +194,7 @@ def test_what_the_scheduler_says_against_it_is_told(hook: Hook, answer: Settled 
     hook.scheduler.answers["r1"] = answer
     hook.service.waits = [request()]
     hook.runner.round()
-    assert hook.service.told == [("r1", answer)]
+    assert hook.service.received == [("r1", answer)]
     assert not hook.scheduler.done
 
 
@@ -211,7 +213,7 @@ def test_what_was_withdrawn_meanwhile_is_told_once(hook: Hook) -> None:
     hook.service.waits = [request()]
     hook.runner.round()
     hook.runner.round()
-    assert hook.service.told == [("r1", DONE)]
+    assert hook.service.received == [("r1", DONE)]
 
 
 def test_no_memory_no_deed(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +228,7 @@ def test_no_memory_no_deed(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
     hook.service.waits = [request()]
     hook.runner.round()
     assert not hook.scheduler.done
-    assert hook.service.told == [("r1", Failed("the journal can't be written: No space left on device", 30.0))]
+    assert hook.service.received == [("r1", Failed("the journal can't be written: No space left on device", 30.0))]
 
 
 def test_a_dry_run_says_each_once_and_touches_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -236,7 +238,7 @@ def test_a_dry_run_says_each_once_and_touches_nothing(tmp_path: Path, caplog: py
         assert hook.runner.round() == 2
         assert hook.runner.round() == 0
     assert "dry run: r1: job 7: do it" in caplog.text
-    assert (hook.scheduler.done, hook.service.told, hook.journal.all()) == ([], [], [])
+    assert (hook.scheduler.done, hook.service.received, hook.journal.all()) == ([], [], [])
     assert len(hook.service.waits) == 2
     hook.journal.close()
 

@@ -20,8 +20,8 @@ from service.hooks.slurm_tools import SlurmRefused
 GOOD: dict[str, Any] = {"errors": [], "warnings": []}
 
 
-def error(number: int, said: str) -> dict[str, Any]:
-    return {"errors": [{"error_number": number, "error": said, "description": "tried"}], "warnings": []}
+def error(number: int, output: str) -> dict[str, Any]:
+    return {"errors": [{"error_number": number, "error": output, "description": "tried"}], "warnings": []}
 
 
 class Stub:
@@ -201,10 +201,10 @@ def test_what_the_api_can_not_do_is_done_by_the_commands_and_said_once(
     sent = ("submit", "#!/bin/sh\n#SBATCH -n 2\n", ("--export=NONE",), "/tmp", None)
     assert commands.called == [*once, *once, sent]
     assert [one[1] for one in stub.asked] == []
-    said = [one.getMessage() for one in caplog.records]
-    assert len(said) == len(set(said)) == 7
-    assert any("requeued by scontrol" in one for one in said)
-    assert any("#SBATCH" in one for one in said)
+    output = [one.getMessage() for one in caplog.records]
+    assert len(output) == len(set(output)) == 7
+    assert any("requeued by scontrol" in one for one in output)
+    assert any("#SBATCH" in one for one in output)
 
 
 def test_a_submission_whose_number_is_not_told_may_have_happened(stub: Stub, rest: SlurmRest) -> None:

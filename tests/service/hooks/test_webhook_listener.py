@@ -24,27 +24,27 @@ def stop() -> Iterator[SignalShutdownFlag]:
 
 
 @pytest.fixture
-def bell(stop: SignalShutdownFlag) -> Iterator[WakeUp]:
+def signal_event(stop: SignalShutdownFlag) -> Iterator[WakeUp]:
     made = WakeUp(stop)
     yield made
     made.close()
 
 
-def waited(bell: WakeUp, seconds: float) -> float:
+def waited(signal_event: WakeUp, seconds: float) -> float:
     before = time.monotonic()
-    bell.wait(seconds)
+    signal_event.wait(seconds)
     return time.monotonic() - before
 
 
-def test_a_ring_and_the_end_both_end_the_wait(bell: WakeUp, stop: SignalShutdownFlag) -> None:
-    assert waited(bell, 0.05) >= 0.04
+def test_a_ring_and_the_end_both_end_the_wait(signal_event: WakeUp, stop: SignalShutdownFlag) -> None:
+    assert waited(signal_event, 0.05) >= 0.04
     for _ in range(70_000):  # more than a pipe holds
-        bell.notify()
-    assert waited(bell, 30) < 5
+        signal_event.notify()
+    assert waited(signal_event, 30) < 5
     timer = threading.Timer(0.1, stop.set)
     timer.start()
     while not stop.is_set():
-        bell.wait(30)
+        signal_event.wait(30)
     timer.join()
 
 

@@ -120,11 +120,11 @@ def test_a_repair_reported_late_keeps_later_failures(store: Store, clock: Frozen
     put(store, [job("f0", nodes=("bad",), ended_at=NOON - timedelta(hours=3))], **HARDWARE)
     put(store, [job("f1", nodes=("bad",), ended_at=NOON - timedelta(hours=1))], **HARDWARE)
     tend(store, clock)
-    said = node_events.parse(
+    node_event = node_events.parse(
         b'{"cluster":"orion","node":"bad","at":"2026-11-20T10:00:00Z","kind":"repaired","text":"new PSU"}'
     )
-    assert isinstance(said, NodeReport)
-    NodeEventIntake(store, clock, SETTINGS).take(said.events)
+    assert isinstance(node_event, NodeReport)
+    NodeEventIntake(store, clock, SETTINGS).take(node_event.events)
     with store.reading() as reading:
         row = reading.suspicion.get("orion", "bad")
     assert row.blame == pytest.approx(0.9)

@@ -13,7 +13,7 @@ from tests.service.sample_rows import NOON
 HOUR = timedelta(hours=1)
 
 
-def said(number: int, **changes: object) -> NewNodeEvent:
+def node_event(number: int, **changes: object) -> NewNodeEvent:
     plain = NewNodeEvent(
         key=number.to_bytes(16, "big"),
         cluster="orion",
@@ -28,9 +28,9 @@ def said(number: int, **changes: object) -> NewNodeEvent:
 
 def test_an_event_is_stored_once(store: Store) -> None:
     with store.unit_of_work() as work:
-        assert work.node_events.add([said(1), said(2), said(1)]) == [True, True, False]
+        assert work.node_events.add([node_event(1), node_event(2), node_event(1)]) == [True, True, False]
     with store.unit_of_work() as work:
-        assert work.node_events.add([said(2), said(3)]) == [False, True]
+        assert work.node_events.add([node_event(2), node_event(3)]) == [False, True]
         assert work.node_events.add([]) == []
     with store.reading() as reading:
         assert [event.text for event in reading.node_events.page("orion", "gpu1").items] == [
@@ -44,12 +44,12 @@ def test_events_are_found_by_node_and_time_and_windows_as_long_as_they_last(stor
     with store.unit_of_work() as work:
         work.node_events.add(
             [
-                said(1),
-                said(2, node="gpu2"),
-                said(3, cluster="lyra"),
-                said(4, at=NOON - HOUR),
-                said(5, kind="maintenance", at=NOON - 30 * HOUR, until=NOON + HOUR),
-                said(6, kind="maintenance", at=NOON - 30 * HOUR, until=NOON - 3 * HOUR),
+                node_event(1),
+                node_event(2, node="gpu2"),
+                node_event(3, cluster="lyra"),
+                node_event(4, at=NOON - HOUR),
+                node_event(5, kind="maintenance", at=NOON - 30 * HOUR, until=NOON + HOUR),
+                node_event(6, kind="maintenance", at=NOON - 30 * HOUR, until=NOON - 3 * HOUR),
             ]
         )
     window = Window("orion", "gpu1", NOON - timedelta(minutes=5), NOON + timedelta(minutes=5))
@@ -64,7 +64,7 @@ def test_events_are_found_by_node_and_time_and_windows_as_long_as_they_last(stor
 
 def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
     with store.unit_of_work() as work:
-        work.node_events.add([said(number, at=NOON) for number in range(7)])
+        work.node_events.add([node_event(number, at=NOON) for number in range(7)])
     texts: list[str] = []
     cursor = None
     with store.reading() as reading:
@@ -82,7 +82,7 @@ def test_a_page_goes_on_where_the_last_one_ended(store: Store) -> None:
 
 def test_old_events_are_removed(store: Store) -> None:
     with store.unit_of_work() as work:
-        work.node_events.add([said(1, at=NOON - 100 * HOUR), said(2)])
+        work.node_events.add([node_event(1, at=NOON - 100 * HOUR), node_event(2)])
         assert work.node_events.remove(NOON - HOUR) == 1
         assert work.node_events.remove(NOON - HOUR) == 0
     with store.reading() as reading:
@@ -91,7 +91,7 @@ def test_old_events_are_removed(store: Store) -> None:
 
 def test_text_that_no_database_holds_is_mended_and_long_text_cut(store: Store) -> None:
     with store.unit_of_work() as work:
-        work.node_events.add([said(1, text="a\0b\ud800" + "x" * 10_000, source="s" * 500)])
+        work.node_events.add([node_event(1, text="a\0b\ud800" + "x" * 10_000, source="s" * 500)])
     with store.reading() as reading:
         [event] = reading.node_events.page("orion", "gpu1").items
     assert event.text.startswith("a�b")

@@ -127,12 +127,13 @@ def test_a_later_node_event_revises_the_verdict_once(store: Store, clock: Frozen
 
 
 @pytest.mark.parametrize(
-    "said", [{"node": "gpu9"}, {"at": (NOON - timedelta(hours=5)).isoformat()}, {"cluster": "lyra"}, {"text": "hello"}]
+    "node_event",
+    [{"node": "gpu9"}, {"at": (NOON - timedelta(hours=5)).isoformat()}, {"cluster": "lyra"}, {"text": "hello"}],
 )
-def test_unrelated_node_events_change_nothing(store: Store, clock: FrozenClock, said: dict[str, str]) -> None:
+def test_unrelated_node_events_change_nothing(store: Store, clock: FrozenClock, node_event: dict[str, str]) -> None:
     bench = Bench(store, clock)
     bench.diagnose([ended()])
-    bench.say(**said)
+    bench.say(**node_event)
     assert bench.idle() == 0
     clock.at += timedelta(hours=1)
     assert bench.idle() == 0

@@ -18,13 +18,20 @@ from tests.service.messaging.fakes import Clock, DeadLetterTopic, StopWhen
 PLACE = TopicPartition("nodes", 0)
 
 
-def said(number: int) -> bytes:
+def node_event(number: int) -> bytes:
     return orjson.dumps({"node": f"gpu{number}", "at": "2026-11-20T11:59:00Z", "text": "NVRM: Xid (PCI:0): 79, lost"})
 
 
 def test_events_are_stored_once_despite_database_and_offset_failures(store: Store, clock: FrozenClock) -> None:
     broker = MemoryBroker({"nodes": 1}, {"nodes": "orion"})
-    for value in (said(1), b"{", said(2), said(1), b'{"kind":"Event","involvedObject":{"kind":"Pod"}}', None):
+    for value in (
+        node_event(1),
+        b"{",
+        node_event(2),
+        node_event(1),
+        b'{"kind":"Event","involvedObject":{"kind":"Pod"}}',
+        None,
+    ):
         broker.put(PLACE, value)
     intake = NodeEventIntake(store, clock, FleetSettings())
     falls = [Unavailable("away"), Unavailable("away")]

@@ -35,8 +35,8 @@ def test_a_known_checkpoint_is_named_and_resumed_from() -> None:
     assert advice.mitigations[0].text == "Resubmit without gpu018.orion, from /ckpt/41200."
     assert advice.action is not None
     assert advice.action.resume_from == "/ckpt/41200"
-    told = replace(ALONE, checkpoint=KnownCheckpoint("s3://ckpt/7"))
-    advice = advise(LOST_GPU, FAILED, told, BUILT_IN)
+    result = replace(ALONE, checkpoint=KnownCheckpoint("s3://ckpt/7"))
+    advice = advise(LOST_GPU, FAILED, result, BUILT_IN)
     assert advice.action is not None
     assert advice.action.resume_from == "s3://ckpt/7"
 
@@ -55,7 +55,7 @@ def test_the_reasons_name_every_rule_and_the_deciding_one() -> None:
     advice = advise(LOST_GPU, FAILED, ALONE, BUILT_IN)
     assert advice.reasons[0] == "cancelled: does not apply"
     assert advice.rule == "one bad node"
-    assert [one.name for one in advice.rules_asked if one.decided] == ["one bad node"]
+    assert [one.name for one in advice.evaluated_rules if one.decided] == ["one bad node"]
     assert advice.reasons[-1] == "kill switch: automation is on"
     stopped = advise(TYPO, FAILED, ALONE, BUILT_IN)
     assert stopped.reasons[-1].startswith("user side: ")

@@ -43,17 +43,17 @@ def test_each_local_outcome_raises_its_own_and_none_of_the_others(
 
 
 def test_mitigations_that_worked_before_are_named_and_rank_higher() -> None:
-    told = {
+    result = {
         count: advise(LOST_GPU, FAILED, Facts(NOW, history=History({"M8": count} if count else {})), built_in())
         for count in (0, 9, 9_000)
     }
-    shown = {count: {one.code: one for one in advice.mitigations} for count, advice in told.items()}
+    shown = {count: {one.code: one for one in advice.mitigations} for count, advice in result.items()}
     assert [next(iter(one)) for one in (shown[0], shown[9_000])] == ["M1", "M1"]  # what is decided stands first
     assert list(shown[9_000])[1] == "M8"
     assert shown[9_000]["M8"].score > shown[9]["M8"].score > (shown[0]["M8"].score if "M8" in shown[0] else 0)
     assert not any("such failure" in one.text for one in shown[0].values())
     assert shown[9]["M8"].text.endswith("repaired. This resolved 9 such failures on this cluster.")
     assert "such failure" not in shown[9]["M1"].text
-    assert told[9].reasons[-1].endswith("with counts: M8 Node De-commission 9")
-    assert told[9].reasons[:-1] == told[0].reasons  # it ranks what to do; no rule asks it
-    assert (told[9].decision, told[9].mode) == (told[0].decision, told[0].mode)
+    assert result[9].reasons[-1].endswith("with counts: M8 Node De-commission 9")
+    assert result[9].reasons[:-1] == result[0].reasons  # it ranks what to do; no rule asks it
+    assert (result[9].decision, result[9].mode) == (result[0].decision, result[0].mode)

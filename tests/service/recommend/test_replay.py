@@ -165,8 +165,8 @@ def test_the_comparison_is_shown_as_text_json_and_html() -> None:
     text = replay_report.as_text(found)
     assert "1: 8.0 GPU-hours saved" in text
     assert "resubmit_after (act) → stop" in text
-    told = json.loads(json.dumps(replay_report.as_json(found)))
-    assert told["unknown"] == {"more": 0, "fewer": 1}
+    result = json.loads(json.dumps(replay_report.as_json(found)))
+    assert result["unknown"] == {"more": 0, "fewer": 1}
     page = replay_report.as_html(replace_cluster(found))
     assert "&lt;b&gt;" in page
     assert "<b>" not in page

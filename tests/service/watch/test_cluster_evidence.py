@@ -30,7 +30,7 @@ class Cluster:
         return self.job
 
 
-def said(kind: str, reason: str, at: str, sort: str = "Warning") -> Object:
+def cluster_event(kind: str, reason: str, at: str, sort: str = "Warning") -> Object:
     about = {"kind": kind, "name": "train-p1" if kind == "Pod" else "gpu1"}
     return {"type": sort, "reason": reason, "message": "m", "lastTimestamp": at, "involvedObject": about}
 
@@ -43,14 +43,14 @@ def event() -> JobCompletion:
 
 def test_what_was_said_of_pod_and_node_comes_in_order_and_without_what_is_always_said() -> None:
     cluster = Cluster(
-        said("Node", "NodeNotReady", "2026-11-21T10:58:00Z", "Normal"),
-        said("Node", "RegisteredNode", "2026-11-21T09:00:00Z", "Normal"),
-        said("Pod", "FailedMount", "2026-11-21T10:30:00Z"),
-        said("Pod", "Scheduled", "2026-11-21T10:00:00Z", "Normal"),
+        cluster_event("Node", "NodeNotReady", "2026-11-21T10:58:00Z", "Normal"),
+        cluster_event("Node", "RegisteredNode", "2026-11-21T09:00:00Z", "Normal"),
+        cluster_event("Pod", "FailedMount", "2026-11-21T10:30:00Z"),
+        cluster_event("Pod", "Scheduled", "2026-11-21T10:00:00Z", "Normal"),
         job=RequestRefused("jobs is forbidden", 403),
     )
-    told = EvidenceCollector(cluster, NodeStates(), None).complete(event(), pod())
-    assert [line.text for line in told.node_events] == ["Pod train-p1: FailedMount: m", "NodeNotReady: m"]
+    result = EvidenceCollector(cluster, NodeStates(), None).complete(event(), pod())
+    assert [line.text for line in result.node_events] == ["Pod train-p1: FailedMount: m", "NodeNotReady: m"]
     assert any("involvedObject.uid=p1" in one for one in cluster.selectors)
 
 

@@ -31,11 +31,11 @@ def test_what_goes_on_tells_nothing() -> None:
 
 
 def test_a_job_knows_whose_its_pods_are() -> None:
-    told = job_end_mapper.with_job(event(pod()), pod(), job(FAILED, activeDeadlineSeconds=60))
-    assert (told.queue, told.user, told.time_limit_s) == ("gpus", "ana", 60)
-    assert told.labels["faultline/resubmit"] == "auto"
-    assert told.resubmit_of == "ml/Job/before"
-    assert "faultline/retrier" not in told.labels
+    result = job_end_mapper.with_job(event(pod()), pod(), job(FAILED, activeDeadlineSeconds=60))
+    assert (result.queue, result.user, result.time_limit_s) == ("gpus", "ana", 60)
+    assert result.labels["faultline/resubmit"] == "auto"
+    assert result.resubmit_of == "ml/Job/before"
+    assert "faultline/retrier" not in result.labels
 
 
 def test_a_job_with_tries_left_says_so_in_its_pod_s_end() -> None:
@@ -58,9 +58,9 @@ def test_evidence_is_added_and_nothing_is_said_twice() -> None:
     lines = [NodeEventIn(text=f"line {n}") for n in range(job_end_mapper.LINES_MOST + 5)]
     same = LogRef(stream="stderr", tail="Traceback:\n  boom\n")
     other = LogRef(stream="main", tail="step 1\n")
-    told = job_end_mapper.with_evidence(traceback, lost=False, lines=lines, logs=[same, other])
-    assert [one.text for one in told.node_events] == [one.text for one in lines[-job_end_mapper.LINES_MOST :]]
-    assert [one.tail for one in told.logs] == ["Traceback:\n  boom\n", "step 1\n"]
+    result = job_end_mapper.with_evidence(traceback, lost=False, lines=lines, logs=[same, other])
+    assert [one.text for one in result.node_events] == [one.text for one in lines[-job_end_mapper.LINES_MOST :]]
+    assert [one.tail for one in result.logs] == ["Traceback:\n  boom\n", "step 1\n"]
 
 
 def ended_with(message: str) -> JobCompletion:
@@ -72,7 +72,7 @@ def ended_with(message: str) -> JobCompletion:
 @pytest.mark.parametrize("kind", ["Job", "Pod"])
 def test_what_vanished_is_said_as_unknown_and_counts_nowhere(kind: str) -> None:
     at = {"since": "2026-11-21T11:00:00+00:00", "now": "2026-11-21T12:00:00+00:00"}
-    told = job_end_mapper.vanished(kind, "ml", "train", "u7", "lab", **at)
-    assert (told.status, told.reason, told.key()) == ("cancelled", "UnknownEnd", f"kubernetes:{kind}:u7")
-    assert told.message is not None
-    assert "while nobody watched" in told.message
+    result = job_end_mapper.vanished(kind, "ml", "train", "u7", "lab", **at)
+    assert (result.status, result.reason, result.key()) == ("cancelled", "UnknownEnd", f"kubernetes:{kind}:u7")
+    assert result.message is not None
+    assert "while nobody watched" in result.message

@@ -12,8 +12,8 @@ def end(uid: str, created: int, ended: int, status: str = "failed") -> PodEnd:
     """A pod's end; times in minutes."""
     found = job_end_mapper.read("Pod", pod(uid), "lab")
     assert isinstance(found, JobCompletion)
-    told = {"status": status, "ended_at": NOW + timedelta(minutes=ended), "logs": (LogRef(tail="text"),)}
-    return PodEnd(uid, NOW + timedelta(minutes=created), found.model_copy(update=told))
+    result = {"status": status, "ended_at": NOW + timedelta(minutes=ended), "logs": (LogRef(tail="text"),)}
+    return PodEnd(uid, NOW + timedelta(minutes=created), found.model_copy(update=result))
 
 
 def own_end(kind: str = "Failed", reason: str = "BackoffLimitExceeded") -> JobCompletion:
@@ -31,19 +31,19 @@ def test_the_first_of_the_last_try_is_the_root_and_a_disrupted_one_before_it() -
 
 
 def test_a_job_s_own_end_says_what_its_pod_said() -> None:
-    told = with_root(own_end(), end("a", 0, 5, "out_of_memory"), None)
-    assert (told.status, told.reason, told.exit_code, told.nodes) == ("out_of_memory", "Error", 1, ("gpu1",))
-    assert told.message is not None
-    assert "BackoffLimitExceeded: words" in told.message
-    assert told.logs
-    assert told.key() == own_end().key()
+    result = with_root(own_end(), end("a", 0, 5, "out_of_memory"), None)
+    assert (result.status, result.reason, result.exit_code, result.nodes) == ("out_of_memory", "Error", 1, ("gpu1",))
+    assert result.message is not None
+    assert "BackoffLimitExceeded: words" in result.message
+    assert result.logs
+    assert result.key() == own_end().key()
 
 
 def test_a_deadline_is_the_job_s_own_and_says_what_was_waited_for() -> None:
     late = own_end(reason="DeadlineExceeded")
-    told = with_root(late, end("a", 0, 5), "main: ImagePullBackOff: no such image")
-    assert told.status == "timeout"
-    assert told.message == "words\nmain: ImagePullBackOff: no such image"
+    result = with_root(late, end("a", 0, 5), "main: ImagePullBackOff: no such image")
+    assert result.status == "timeout"
+    assert result.message == "words\nmain: ImagePullBackOff: no such image"
     assert with_root(late, None, None) == late
 
 

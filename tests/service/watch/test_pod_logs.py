@@ -45,7 +45,7 @@ def test_a_restarted_container_s_log_is_the_one_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "output"),
     [
         (ObjectNotFound("x", 404), "deleted"),
         (RequestRefused("x", 403, "Forbidden"), "may not read logs"),
@@ -54,10 +54,10 @@ def test_a_restarted_container_s_log_is_the_one_before() -> None:
         ("", "wrote nothing"),
     ],
 )
-def test_what_can_t_be_read_is_said(error: Exception | str, said: str) -> None:
+def test_what_can_t_be_read_is_said(error: Exception | str, output: str) -> None:
     [found] = tails(Texts(error), pod())
     assert found.tail is None
-    assert said in found.missing
+    assert output in found.missing
 
 
 def test_a_node_that_does_not_answer_is_not_asked() -> None:

@@ -132,8 +132,8 @@ def test_a_failed_pod_is_told_once_with_its_log_and_what_its_job_says(world: Wor
     assert not world.sent.events
     world.see("changed", pod())
     world.see("changed", pod(), pod())
-    [told] = world.sent.events
-    assert (told.status, told.queue, told.logs[0].tail) == ("failed", "gpus", "step 1\n")
+    [result] = world.sent.events
+    assert (result.status, result.queue, result.logs[0].tail) == ("failed", "gpus", "step 1\n")
     assert world.cluster.logs_asked == 1
 
 
@@ -175,8 +175,8 @@ def test_a_job_that_was_gone_on_return_is_said_as_unknown_once(world: World) -> 
     world.list_jobs(job(uid="a", name="a"), job(uid="b", name="b"))
     world.start()
     world.list_jobs(job(uid="b", name="b"))
-    [told] = world.sent.events
-    assert (told.job_id, told.reason) == ("ml/Job/a", "UnknownEnd")
+    [result] = world.sent.events
+    assert (result.job_id, result.reason) == ("ml/Job/a", "UnknownEnd")
     world.start()
     world.list_jobs(job(uid="b", name="b"))
     assert len(world.sent.events) == 1
@@ -214,8 +214,8 @@ def test_a_pod_taken_with_its_node_is_the_node_s_end_and_its_job_s_too(world: Wo
 def test_a_job_s_own_end_finds_its_pods_where_nobody_saw_them_fail(world: World) -> None:
     world.cluster.pods = [pod(containerStatuses=[ended_container(code=137, reason="OOMKilled")])]
     world.see("changed", job(FAILED))
-    [told] = world.sent.events
-    assert (told.status, told.exit_code, told.logs[0].tail) == ("out_of_memory", 137, "step 1\n")
+    [result] = world.sent.events
+    assert (result.status, result.exit_code, result.logs[0].tail) == ("out_of_memory", 137, "step 1\n")
 
 
 def test_what_a_pod_waited_for_is_said_at_its_job_s_deadline(world: World) -> None:
@@ -227,10 +227,10 @@ def test_what_a_pod_waited_for_is_said_at_its_job_s_deadline(world: World) -> No
     world.see("changed", pod(phase="Pending", containerStatuses=[waiting]))
     world.see("deleted", pod(phase="Pending", containerStatuses=[waiting]))
     world.see("changed", job(("Failed", "DeadlineExceeded")))
-    [told] = world.sent.events
-    assert told.status == "timeout"
-    assert told.message is not None
-    assert "ImagePullBackOff: no x" in told.message
+    [result] = world.sent.events
+    assert result.status == "timeout"
+    assert result.message is not None
+    assert "ImagePullBackOff: no x" in result.message
 
 
 def test_nodes_are_told_when_they_change_and_their_events_as_they_come(world: World) -> None:

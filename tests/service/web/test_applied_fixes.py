@@ -34,8 +34,8 @@ def fixed_by(client: TestClient, number: int) -> Any:
 def test_it_is_said_alone_or_with_a_judgement_and_taken_back(stocked: TestClient) -> None:
     first, second = ids(stocked)
     assert stocked.put(f"/api/v1/failures/{first}/fixed-by", json={"code": "M8"}).json() == {"code": "M8"}
-    said = stocked.post(f"/api/v1/failures/{second}/feedback", json={"kind": "confirm", "fixed_by": "M4"})
-    assert said.status_code == 200
+    output = stocked.post(f"/api/v1/failures/{second}/feedback", json={"kind": "confirm", "fixed_by": "M4"})
+    assert output.status_code == 200
     assert (fixed_by(stocked, first), fixed_by(stocked, second)) == ("M8", "M4")
     assert stocked.put(f"/api/v1/failures/{first}/fixed-by", json={"code": "none"}).status_code == 200
     assert fixed_by(stocked, first) is None
@@ -65,8 +65,8 @@ def test_a_group_that_is_resolved_counts_once_for_its_newest_failure(stocked: Te
     assert done["group"]["row"]["state"] == "resolved"
     assert done["group"]["notes"][0]["text"] == "resolved it by M8 Node De-commission"
     assert (fixed_by(stocked, first), fixed_by(stocked, newest)) == (None, "M8")
-    said = stocked.post(f"/api/v1/groups/{group}/feedback", json={"kind": "confirm", "fixed_by": "M7"})
-    assert len(said.json()["items"]) == 2
+    output = stocked.post(f"/api/v1/groups/{group}/feedback", json={"kind": "confirm", "fixed_by": "M7"})
+    assert len(output.json()["items"]) == 2
     assert (fixed_by(stocked, first), fixed_by(stocked, newest)) == (None, "M7")
 
 
@@ -85,8 +85,8 @@ def test_forms_say_it_and_pages_show_it(stocked: TestClient, world: World) -> No
     assert fixed_by(stocked, newest) == "M4"  # nothing said takes nothing back
     world.clock.at += timedelta(minutes=1)
     stocked.post("/api/v1/events", content=lines(event("x9", nodes=["x9"], logs=[log(XID, 1, node="x9")])))
-    told = stocked.get(f"/failures/{ids(stocked)[-1]}").text
-    assert "This resolved one such failure on this cluster." in told
+    result = stocked.get(f"/failures/{ids(stocked)[-1]}").text
+    assert "This resolved one such failure on this cluster." in result
 
 
 def test_the_week_s_report_sets_it_beside_the_paper(stocked: TestClient, world: World) -> None:

@@ -19,14 +19,14 @@ EVENTS = "/api/v1/events"
 def post(client: TestClient, *events: Any, query: str = "", **headers: str) -> dict[str, Any]:
     answer = client.post(EVENTS + query, content=lines(*events), headers=headers)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def test_one_object_is_stored_and_its_failure_shown(client: TestClient) -> None:
-    told = post(client, event())
-    assert (told["accepted"], told["duplicates"], told["rejected"], len(told["ids"])) == (1, 0, [], 1)
-    assert told["verdicts"] is None
+    result = post(client, event())
+    assert (result["accepted"], result["duplicates"], result["rejected"], len(result["ids"])) == (1, 0, [], 1)
+    assert result["verdicts"] is None
     [item] = client.get("/api/v1/failures").json()["items"]
     assert (item["cluster"], item["job_id"], item["side"], item["cause"]) == ("orion", "7", "user", "USER.1")
 
@@ -38,14 +38,14 @@ def test_an_object_may_be_laid_out_over_many_lines(client: TestClient) -> None:
 
 def test_a_bad_line_rejects_only_itself_and_is_kept_as_a_dead_letter(client: TestClient) -> None:
     secret = b'{"cluster": "orion", "job_id": "9", "status": "failed", "token": "ghp_' + b"a" * 36 + b'"}'
-    told = post(client, event("1"), b"{broken", b"", event("2"), secret, event("3", exit_code=-1))
-    assert told["accepted"] == 2
-    assert [(bad["line"], bad["field"]) for bad in told["rejected"]] == [
+    result = post(client, event("1"), b"{broken", b"", event("2"), secret, event("3", exit_code=-1))
+    assert result["accepted"] == 2
+    assert [(bad["line"], bad["field"]) for bad in result["rejected"]] == [
         (2, "(whole record)"),
         (5, "ended_at"),
         (6, "exit_code"),
     ]
-    assert all(bad["expected"] for bad in told["rejected"])
+    assert all(bad["expected"] for bad in result["rejected"])
     letters = client.get("/api/v1/dead-letters").json()["items"]
     assert {letter["place"] for letter in letters} == {f"POST /api/v1/events line {n}" for n in (2, 5, 6)}
     assert "ghp_" not in client.get("/api/v1/dead-letters").text + client.get("/dead-letters").text
@@ -53,10 +53,10 @@ def test_a_bad_line_rejects_only_itself_and_is_kept_as_a_dead_letter(client: Tes
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"7", b'"x"', b"\x00", b"\xff\xfe", b"[" * 100_000, b"{" * 5000])
 def test_what_is_no_event_is_rejected_with_what_was_expected(client: TestClient, body: bytes) -> None:
-    told = post(client, body)
-    assert told["accepted"] == 0
-    assert told["rejected"][0]["line"] == 1
-    assert told["rejected"][0]["expected"]
+    result = post(client, body)
+    assert result["accepted"] == 0
+    assert result["rejected"][0]["line"] == 1
+    assert result["rejected"][0]["expected"]
 
 
 def test_the_same_again_is_a_duplicate_and_another_content_a_conflict(client: TestClient) -> None:
@@ -72,26 +72,26 @@ def test_the_same_again_is_a_duplicate_and_another_content_a_conflict(client: Te
 def test_who_waits_gets_the_verdicts_for_a_repeated_request_too(client: TestClient) -> None:
     xid = event("8", logs=[log("NVRM: Xid 79", 1)])
     for _ in range(2):
-        told = post(client, event("7"), xid, event("9", status="succeeded", logs=[]), query="?wait=verdict")
-        assert [(verdict["job_id"], verdict["side"]) for verdict in told["verdicts"]] == [
+        result = post(client, event("7"), xid, event("9", status="succeeded", logs=[]), query="?wait=verdict")
+        assert [(verdict["job_id"], verdict["side"]) for verdict in result["verdicts"]] == [
             ("7", "user"),
             ("8", "hardware"),
         ]
-        assert told["verdicts"][1]["decision"] == "resubmit_now"
-        assert told["verdicts"][1]["exclude_nodes"] == ["gpu018"]
+        assert result["verdicts"][1]["decision"] == "resubmit_now"
+        assert result["verdicts"][1]["exclude_nodes"] == ["gpu018"]
 
 
 def test_records_that_are_no_end_are_counted_and_skipped(client: TestClient) -> None:
     running = {"jobid": 5, "cluster": "orion", "state": "RUNNING", "event_type": "job_start"}
-    told = post(client, running, event())
-    assert (told["accepted"], told["skipped"]) == (1, 1)
+    result = post(client, running, event())
+    assert (result["accepted"], result["skipped"]) == (1, 1)
 
 
 def test_a_cloud_event_in_binary_mode_is_read_by_its_headers(client: TestClient) -> None:
     headers = {"ce-specversion": "1.0", "ce-type": "job", "ce-source": "/x", "ce-id": "1"}
     assert post(client, event(), **headers)["accepted"] == 1
-    told = post(client, event("8"), **{**headers, "ce-specversion": "0.3"})
-    assert told["rejected"][0]["field"] == "specversion"
+    result = post(client, event("8"), **{**headers, "ce-specversion": "0.3"})
+    assert result["rejected"][0]["field"] == "specversion"
 
 
 def test_a_record_without_a_cluster_takes_the_named_one(client: TestClient) -> None:
@@ -103,8 +103,8 @@ def test_a_record_without_a_cluster_takes_the_named_one(client: TestClient) -> N
 
 def test_more_events_than_one_batch_holds(client: TestClient) -> None:
     many = [event(str(number), status="succeeded", logs=[]) for number in range(1_201)]
-    told = post(client, *many)
-    assert told["accepted"] == 1_201
+    result = post(client, *many)
+    assert result["accepted"] == 1_201
     assert client.get("/api/v1/stats").json()["stats"]["succeeded"] == 1_201
 
 
@@ -113,8 +113,10 @@ def test_every_line_is_accounted_for(parts: list[bytes]) -> None:
     body = b"\n".join(parts)
     found = lines_of(body)
     assert found
-    told = b"\n".join(raw for _, raw in found)
-    assert [line for line in told.split(b"\n") if line.strip()] == [line for line in body.split(b"\n") if line.strip()]
+    result = b"\n".join(raw for _, raw in found)
+    assert [line for line in result.split(b"\n") if line.strip()] == [
+        line for line in body.split(b"\n") if line.strip()
+    ]
     assert all(1 <= number <= max(1, len(parts)) for number, _ in found)
 
 
@@ -126,9 +128,9 @@ def letter(world: World, text: str, place: str = "jobs/0/5") -> int:
 
 def test_a_letter_that_can_be_read_by_now_is_stored(world: World, client: TestClient) -> None:
     made = letter(world, lines(event()).decode())
-    told = client.post(f"/api/v1/dead-letters/{made}:resend").json()
-    assert (told["id"], told["outcome"]) == (made, "accepted")
-    assert client.get(f"/api/v1/failures/{told['failure_id']}").status_code == 200
+    result = client.post(f"/api/v1/dead-letters/{made}:resend").json()
+    assert (result["id"], result["outcome"]) == (made, "accepted")
+    assert client.get(f"/api/v1/failures/{result['failure_id']}").status_code == 200
     assert client.get("/api/v1/dead-letters").json()["items"][0]["resent_at"] is not None
     assert client.post(f"/api/v1/dead-letters/{made}:resend").json()["outcome"] == "duplicate"
 

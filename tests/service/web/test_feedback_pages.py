@@ -15,8 +15,8 @@ HOSTILE = '"><script>alert(1)</script>{{ 7*7 }}\u202e'
 
 @pytest.fixture
 def stocked(client: TestClient) -> TestClient:
-    told = client.post("/api/v1/events", content=lines(*(event(str(n)) for n in range(5)))).json()
-    assert told["accepted"] == 5
+    result = client.post("/api/v1/events", content=lines(*(event(str(n)) for n in range(5)))).json()
+    assert result["accepted"] == 5
     return client
 
 

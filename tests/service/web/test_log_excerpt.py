@@ -9,13 +9,15 @@ from classifiers.contracts import LogStream
 from service.web.pages.failure.log_excerpt import Gap, Line, excerpt, excerpts, numbered
 
 
-def said(line: int | None, text: str = "boom", role: str = "initiating", rank: int | None = 0) -> dict[str, Any]:
+def evidence_line(
+    line: int | None, text: str = "boom", role: str = "initiating", rank: int | None = 0
+) -> dict[str, Any]:
     return {"rank": rank, "node": None, "stream": "stderr", "line": line, "text": text, "role": role}
 
 
 def test_lines_around_what_speaks_and_the_end_are_shown_the_rest_is_counted() -> None:
     stream = LogStream("\n".join(f"line {n}" for n in range(1, 101)), 0)
-    found = excerpt(stream, [said(50)])
+    found = excerpt(stream, [evidence_line(50)])
     assert [row.number if isinstance(row, Line) else row.lines for row in found.rows] == [
         *(46, 47, 48, 49, 50, 51, 52, 53),
         *(41, 95, 96, 97, 98, 99, 100),
@@ -32,24 +34,24 @@ def test_numbers_are_those_of_the_file() -> None:
 
 
 def test_a_line_of_unknown_number_is_found_by_its_text() -> None:
-    found = excerpt(LogStream("x\n  boom\ny", 0, first_line=None), [said(None)])
+    found = excerpt(LogStream("x\n  boom\ny", 0, first_line=None), [evidence_line(None)])
     assert [row.role for row in found.rows if isinstance(row, Line)] == [None, "initiating", None]
 
 
 def test_evidence_of_another_rank_marks_nothing_here() -> None:
-    assert not excerpt(LogStream("boom", 1), [said(1)]).has_evidence
+    assert not excerpt(LogStream("boom", 1), [evidence_line(1)]).has_evidence
 
 
 def test_the_stream_where_it_began_comes_first_and_the_others_are_counted() -> None:
     streams = [LogStream("quiet", rank) for rank in range(1, 50)] + [LogStream("boom", 0)]
-    shown, left_out = excerpts([(7, streams)], [said(1)])
+    shown, left_out = excerpts([(7, streams)], [evidence_line(1)])
     assert (shown[0].stream.rank, shown[0].index, shown[0].attempt_id) == (0, 49, 7)
     assert left_out == 50 - len(shown)
 
 
 @given(st.text(alphabet="ab\n", max_size=80), st.lists(st.integers(1, 90), max_size=5))
 def test_shown_and_left_out_make_up_the_stream(text: str, at: list[int]) -> None:
-    found = excerpt(LogStream(text, 0), [said(line, "zzz") for line in at])
+    found = excerpt(LogStream(text, 0), [evidence_line(line, "zzz") for line in at])
     assert sum(row.lines if isinstance(row, Gap) else 1 for row in found.rows) <= found.lines
     shown = [row.number for row in found.rows if isinstance(row, Line) and row.number is not None]
     assert shown == sorted(set(shown))

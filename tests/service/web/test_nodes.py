@@ -19,7 +19,7 @@ def world(tmp_path: Path) -> World:
     return make_world(tmp_path)
 
 
-def said(**changes: Any) -> dict[str, Any]:
+def node_event(**changes: Any) -> dict[str, Any]:
     plain = {
         "schema": "node-event/1",
         "cluster": "orion",
@@ -34,7 +34,7 @@ def said(**changes: Any) -> dict[str, Any]:
 
 def filled(world: World) -> None:
     client = world.client()
-    client.post("/api/v1/node-events", content=lines(said()))
+    client.post("/api/v1/node-events", content=lines(node_event()))
     jobs = [event(str(n), logs=[log("Xid 79")], attempt=n) for n in range(3)]
     good = [event(f"ok{n}", status="succeeded", nodes=["gpu001", "gpu002"], logs=[]) for n in range(5)]
     client.post("/api/v1/events", content=lines(*jobs, *good))
@@ -43,13 +43,15 @@ def filled(world: World) -> None:
 
 def test_node_events_are_counted_and_a_bad_line_rejects_only_itself(world: World) -> None:
     client = world.client()
-    answer = client.post("/api/v1/node-events", content=lines(said(), said(kind="explosion"), said(), b"{"))
+    answer = client.post(
+        "/api/v1/node-events", content=lines(node_event(), node_event(kind="explosion"), node_event(), b"{")
+    )
     assert answer.status_code == 200
     body = answer.json()
     assert (body["accepted"], body["duplicates"], body["skipped"]) == (1, 1, 0)
     assert [(one["line"], one["field"]) for one in body["rejected"]] == [(2, "kind"), (4, "(whole record)")]
     assert "gpu_lost" in body["rejected"][0]["expected"]
-    again = client.post("/api/v1/node-events", json=said())
+    again = client.post("/api/v1/node-events", json=node_event())
     assert (again.json()["accepted"], again.json()["duplicates"]) == (0, 1)
     letters = client.get("/api/v1/dead-letters").json()["items"]
     assert {letter["place"] for letter in letters} == {
@@ -136,7 +138,7 @@ def test_the_pages_say_it_in_words_and_the_form_repairs(world: World) -> None:
 def test_strange_names_make_links_that_work(world: World) -> None:
     client = world.client()
     node = "a/b c?<i>" + "x" * 180
-    client.post("/api/v1/node-events", json=said(node=node, cluster="a b"))
+    client.post("/api/v1/node-events", json=node_event(node=node, cluster="a b"))
     NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
     page = client.get("/nodes").text
     assert "<i>" not in page
@@ -152,14 +154,14 @@ def test_the_published_schema_takes_what_the_service_takes(world: World) -> None
     schema = world.client().get("/api/v1/schemas/node-event-1").json()
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
-    assert check.is_valid(said())
-    assert not check.is_valid(said(node=None))
-    assert not check.is_valid(said(kind="explosion"))
+    assert check.is_valid(node_event())
+    assert not check.is_valid(node_event(node=None))
+    assert not check.is_valid(node_event(kind="explosion"))
 
 
 def test_a_failure_s_page_shows_both_sides_of_a_dispute(world: World) -> None:
     client = world.client()
-    client.post("/api/v1/node-events", json=said(text=f"{XID} <b>"))
+    client.post("/api/v1/node-events", json=node_event(text=f"{XID} <b>"))
     client.post("/api/v1/events", content=lines(event("7")))
     failure = client.get("/api/v1/failures").json()["items"][0]
     page = client.get(f"/failures/{failure['id']}").text
@@ -172,7 +174,7 @@ def test_a_failure_s_page_shows_both_sides_of_a_dispute(world: World) -> None:
 
 def test_a_dead_letter_of_a_node_is_sent_again_as_what_it_is(world: World) -> None:
     client = world.client()
-    client.post("/api/v1/node-events", json=said(cluster=None))
+    client.post("/api/v1/node-events", json=node_event(cluster=None))
     client.post("/api/v1/node-events", content=b"{")
     broken, nameless = client.get("/api/v1/dead-letters").json()["items"]
     assert client.post(f"/api/v1/dead-letters/{broken['id']}:resend").status_code == 409

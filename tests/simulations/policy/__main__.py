@@ -84,8 +84,8 @@ def main(argv: list[str] | None = None) -> int:
     if varied:
         print(f"\nEvery parameter × 0.5 and × 1.5 ({len(varied)} fleets):\n\n{worst(varied)}")
     if args.json is not None:
-        told = {f"{name} x {factor:g}": _plain(seeds) for (name, factor), seeds in varied.items()}
-        args.json.write_bytes(orjson.dumps({"base": _plain(base), "varied": told}, option=orjson.OPT_INDENT_2))
+        result = {f"{name} x {factor:g}": _plain(seeds) for (name, factor), seeds in varied.items()}
+        args.json.write_bytes(orjson.dumps({"base": _plain(base), "varied": result}, option=orjson.OPT_INDENT_2))
     return 0
 
 

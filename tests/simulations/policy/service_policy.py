@@ -166,18 +166,18 @@ class Guarded:
     def _verdict(self, engine: Engine, work: Work, end: End) -> Verdict:
         assert end.truth is not None
         random = engine.world.random(work.job, 1000 + work.runs)
-        said = right(end.truth) if self._truthful else self._measured.draw(random, end.truth)
+        output = right(end.truth) if self._truthful else self._measured.draw(random, end.truth)
         p = engine.world.parameters
         node = None
         if (
             end.node is not None
-            and said.cause.startswith("HW.")
+            and output.cause.startswith("HW.")
             and (self._truthful or random.random() < p["node_told"])
         ):
             node = str(end.node)
         shared = end.root.startswith("outage") and (self._truthful or random.random() < p["outage_recognised"])
         own = end.root if end.root.startswith("bug") else f"{end.truth.cause} {random.randrange(1000)}"
-        return verdict(said, end.root if shared else own, node)
+        return verdict(output, end.root if shared else own, node)
 
     def _job(self, work: Work, end: End) -> JobFacts:
         return JobFacts(

@@ -92,19 +92,19 @@ def right(truth: Truth) -> _Drawn:
     return _Drawn(truth.cause, truth.outlook, abstained=False, confidence=SURE)
 
 
-def verdict(said: _Drawn, fingerprint: str, node: str | None) -> Verdict:
+def verdict(output: _Drawn, fingerprint: str, node: str | None) -> Verdict:
     """The verdict as the advice reads it; texts and evidence are not simulated."""
     return Verdict(
-        side=taxonomy.load().side_of(said.cause),
-        cause=said.cause,
-        cause_top=(said.cause,),
+        side=taxonomy.load().side_of(output.cause),
+        cause=output.cause,
+        cause_top=(output.cause,),
         category=None,
         symptom=None,
         symptom_top=(),
         platform_symptom="crash",
-        confidence=said.confidence,
-        abstained=said.abstained,
-        retry_outlook=said.outlook,
+        confidence=output.confidence,
+        abstained=output.abstained,
+        retry_outlook=output.outlook,
         fingerprint=fingerprint,
         explanation="",
         model="simulated",

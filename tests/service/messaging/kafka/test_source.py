@@ -126,10 +126,10 @@ def test_a_record_of_100_mb_is_a_dead_letter_and_wedges_nothing(
         source = KafkaSource(KafkaConfig(config.bootstrap_servers, (config.dead_letter_topic,), group_id=topic))
         [letter] = take(source, 1)
         source.close()
-    told = dict(letter.headers)
+    result = dict(letter.headers)
     assert huge.startswith(letter.value or b"-")
-    assert told["faultline-cut"].endswith(b"of %d bytes, 0 headers left out" % len(huge))
-    assert told["faultline-place"] == f"{topic}/0/1".encode()
+    assert result["faultline-cut"].endswith(b"of %d bytes, 0 headers left out" % len(huge))
+    assert result["faultline-place"] == f"{topic}/0/1".encode()
     assert running.database.jobs() == {"before", "large", "after"}
 
 

@@ -14,14 +14,14 @@ BUILT_IN = policy.built_in()
 
 
 @pytest.mark.parametrize(
-    ("told", "mode"),
+    ("result", "mode"),
     [("auto", "act"), ("scheduler", "act"), ("shadow", "would_have"), ("advise", "advise"), ("never", "advise")],
 )
-def test_only_jobs_with_opt_in_are_resubmitted(told: OptInMode, mode: Mode) -> None:
-    advice = advise(PASSING, ran(1), replace(ALONE, opt_in=OptIn(told, "test")), BUILT_IN)
+def test_only_jobs_with_opt_in_are_resubmitted(result: OptInMode, mode: Mode) -> None:
+    advice = advise(PASSING, ran(1), replace(ALONE, opt_in=OptIn(result, "test")), BUILT_IN)
     assert advice.mode == mode
     assert advice.action is not None
-    assert advice.action.ask_scheduler is (told == "scheduler")
+    assert advice.action.ask_scheduler is (result == "scheduler")
 
 
 def test_a_job_with_a_retrier_of_its_own_gets_advice_only() -> None:

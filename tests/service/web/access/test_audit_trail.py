@@ -24,8 +24,8 @@ def test_every_kind_of_change_is_written_down(world: World, client: TestClient) 
     with world.store.reading() as reading:
         entries = reading.audit_log.page(limit=50).items
         assert reading.audit_log.verify()[1] is None
-    told = {entry.what: entry for entry in entries}
-    assert set(told) >= {"verdict.correct", "group.changed", "failure.held", "failure.never", "automation.turned"}
-    assert told["verdict.correct"].before["side"] == "user"
-    assert told["verdict.correct"].after["side"] == "hardware"
+    result = {entry.what: entry for entry in entries}
+    assert set(result) >= {"verdict.correct", "group.changed", "failure.held", "failure.never", "automation.turned"}
+    assert result["verdict.correct"].before["side"] == "user"
+    assert result["verdict.correct"].after["side"] == "hardware"
     assert {entry.who for entry in entries} == {"this machine"}

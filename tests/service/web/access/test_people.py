@@ -141,9 +141,9 @@ def test_a_job_id_given_again_shows_nothing_of_who_has_it_now(guarded: World) ->
         assert log_in(client, "root") == 303
         assert [one["user"] for one in client.get("/api/v1/failures/1").json()["attempts"]] == ["ana", "bob"]
         assert log_in(client, "ana") == 303
-        told = client.get("/api/v1/failures/1?logs=true")
-        assert [one["user"] for one in told.json()["attempts"]] == ["ana"]
-        assert "bob" not in told.text
+        result = client.get("/api/v1/failures/1?logs=true")
+        assert [one["user"] for one in result.json()["attempts"]] == ["ana"]
+        assert "bob" not in result.text
 
 
 def test_a_number_that_is_none_is_no_failure_of_ones_team(guarded: World) -> None:

@@ -89,12 +89,12 @@ def test_an_answer_and_the_same_again(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [given] = lease(hook)
     address = f"{API}/resubmissions/{given['request_id']}:ack"
-    said = {"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"}
-    first, second = hook.post(address, json=said), hook.post(address, json=said)
+    output = {"lease_token": given["lease_token"], "result": "done", "new_job_id": "2"}
+    first, second = hook.post(address, json=output), hook.post(address, json=output)
     assert first.status_code == second.status_code == 200
     assert first.json() == second.json()
     assert (first.json()["state"], first.json()["new_job_id"]) == ("done", "2")
-    other = hook.post(address, json=said | {"result": "refused"})
+    other = hook.post(address, json=output | {"result": "refused"})
     assert other.status_code == 409
     assert other.json()["errors"][0]["field"] == "result"
 
@@ -102,8 +102,8 @@ def test_an_answer_and_the_same_again(hook: TestClient) -> None:
 def test_a_token_that_is_not_the_lease_s_is_refused(hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [given] = lease(hook)
-    for verb, said in (("ack", {"result": "done"}), ("fail", {"error": "no"})):
-        answer = hook.post(f"{API}/resubmissions/{given['request_id']}:{verb}", json={"lease_token": "x", **said})
+    for verb, output in (("ack", {"result": "done"}), ("fail", {"error": "no"})):
+        answer = hook.post(f"{API}/resubmissions/{given['request_id']}:{verb}", json={"lease_token": "x", **output})
         assert answer.status_code == 409
         assert answer.json()["errors"][0]["field"] == "lease_token"
     assert hook.get(f"{API}/resubmissions/{given['request_id']}").json()["state"] == "leased"
@@ -132,10 +132,10 @@ def test_a_person_s_correction_withdraws_what_waits(hook: TestClient) -> None:
         f"{API}/resubmissions/{given['request_id']}:ack", json={"lease_token": given["lease_token"], "result": "done"}
     )
     for failure in (one["id"] for one in hook.get(f"{API}/failures").json()["items"]):
-        said = hook.post(
+        output = hook.post(
             f"{API}/failures/{failure}/feedback", json={"kind": "correct", "side": "user", "cause": "USER.1"}
         )
-        assert said.status_code in {200, 201}, said.text
+        assert output.status_code in {200, 201}, output.text
     states = {one["job_id"]: one for one in hook.get(f"{API}/resubmissions").json()["items"]}
     done, waiting = states[given["job_id"]], states["2" if given["job_id"] == "1" else "1"]
     assert (done["state"], done["retracted"]) == ("done", True)
@@ -146,8 +146,8 @@ def test_a_person_s_correction_withdraws_what_waits(hook: TestClient) -> None:
 def test_a_failing_hook_is_given_it_again_after_the_time_it_named(acting: World, hook: TestClient) -> None:
     tell(hook, job("1", XID))
     [given] = lease(hook)
-    said = {"lease_token": given["lease_token"], "error": "slurmctld: no answer", "retry_after_s": 30}
-    answer = hook.post(f"{API}/resubmissions/{given['request_id']}:fail", json=said)
+    output = {"lease_token": given["lease_token"], "error": "slurmctld: no answer", "retry_after_s": 30}
+    answer = hook.post(f"{API}/resubmissions/{given['request_id']}:fail", json=output)
     assert (answer.json()["state"], answer.json()["detail"]) == ("waiting", "slurmctld: no answer")
     assert lease(hook) == []
     acting.clock.at += timedelta(seconds=30)

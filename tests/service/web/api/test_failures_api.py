@@ -82,16 +82,16 @@ def failure(client: TestClient, query: str) -> dict[str, Any]:
 
 def test_one_failure_has_its_verdict_event_logs_and_attempts(stocked: TestClient) -> None:
     found = failure(stocked, "?side=hardware")
-    told = stocked.get(f"/api/v1/failures/{found['id']}").json()
-    assert told["failure"] == found
-    assert told["verdict"]["suspect"] == {"rank": 1, "node": "gpu018", "gpu": 3}
-    assert [version["version"] for version in told["versions"]] == [1]
-    assert [attempt["status"] for attempt in told["attempts"]] == ["succeeded", "failed"] or [
-        attempt["status"] for attempt in told["attempts"]
+    result = stocked.get(f"/api/v1/failures/{found['id']}").json()
+    assert result["failure"] == found
+    assert result["verdict"]["suspect"] == {"rank": 1, "node": "gpu018", "gpu": 3}
+    assert [version["version"] for version in result["versions"]] == [1]
+    assert [attempt["status"] for attempt in result["attempts"]] == ["succeeded", "failed"] or [
+        attempt["status"] for attempt in result["attempts"]
     ] == ["failed", "succeeded"]
-    [stream] = told["logs"][0]["streams"]
+    [stream] = result["logs"][0]["streams"]
     assert (stream["text"], stream["characters"]) == (None, len(XID[0]["tail"]))
-    assert "logs" not in told["logs"][0]["event"] or "tail" not in told["logs"][0]["event"]["logs"][0]
+    assert "logs" not in result["logs"][0]["event"] or "tail" not in result["logs"][0]["event"]["logs"][0]
     with_logs = stocked.get(f"/api/v1/failures/{found['id']}?logs=true").json()
     assert with_logs["logs"][0]["streams"][0]["text"] == XID[0]["tail"]
 
@@ -111,13 +111,13 @@ def test_attempts_of_a_job_tell_what_became_of_each(stocked: TestClient) -> None
 
 
 def test_rates_have_their_denominator(stocked: TestClient) -> None:
-    told = stocked.get("/api/v1/stats").json()
-    stats = told["stats"]
+    result = stocked.get("/api/v1/stats").json()
+    stats = result["stats"]
     assert (stats["failed"], stats["succeeded"], stats["finished"], stats["cancelled"]) == (3, 2, 5, 1)
     assert stats["rate"] == pytest.approx(0.6)
     assert {share["key"]: share["failures"] for share in stats["by_side"]} == {"hardware": 1, "user": 1, "unknown": 1}
-    assert told["pipeline"]["lag"] is None
-    assert told["pipeline"]["health"]["abstained"] == 1
+    assert result["pipeline"]["lag"] is None
+    assert result["pipeline"]["health"]["abstained"] == 1
     assert stocked.get("/api/v1/stats?cluster=lyra").json()["stats"]["rate"] is None
 
 

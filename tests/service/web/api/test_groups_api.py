@@ -50,9 +50,9 @@ def test_failures_of_one_kind_are_a_group_with_what_it_cost(stocked: TestClient)
     assert groups(stocked, "?sort=-gpu_hours_lost")[0]["id"] == lost["id"]
     listed = stocked.get(f"/api/v1/failures?group={modules['id']}").json()["items"]
     assert {row["job_id"] for row in listed} == {"0", "1", "2"}
-    told = stocked.get(f"/api/v1/groups/{modules['id']}").json()
-    assert "same first error line" in told["why_together"][0]
-    assert {facet["name"] for facet in told["group"]["facets"] if facet["kind"] == "user"} == {
+    result = stocked.get(f"/api/v1/groups/{modules['id']}").json()
+    assert "same first error line" in result["why_together"][0]
+    assert {facet["name"] for facet in result["group"]["facets"] if facet["kind"] == "user"} == {
         "user0",
         "user1",
     }
@@ -94,15 +94,15 @@ def test_a_mute_for_me_hides_from_me_alone(stocked: TestClient) -> None:
 
 def test_merged_groups_are_one_and_later_failures_follow_until_it_is_undone(stocked: TestClient) -> None:
     modules, odd = one(stocked, "flash_attn")["id"], one(stocked, "Something")["id"]
-    told = act(stocked, modules, action="merge", groups=[odd]).json()["group"]
-    assert (told["row"]["failures"], len(told["prints"])) == (4, 2)
+    result = act(stocked, modules, action="merge", groups=[odd]).json()["group"]
+    assert (result["row"]["failures"], len(result["prints"])) == (4, 2)
     assert odd not in {group["id"] for group in groups(stocked)}
     stocked.post("/api/v1/events", content=lines(event("odd2", logs=[log("SomethingError: what is this")])))
     listed = stocked.get(f"/api/v1/failures?group={modules}&limit=3").json()
     rest = stocked.get(f"/api/v1/failures?group={modules}&limit=3&cursor={listed['next_cursor']}").json()
     assert len({row["job_id"] for row in listed["items"] + rest["items"]}) == 5
     assert act(stocked, odd, action="resolve").status_code == 409
-    [print_] = [one["fingerprint"] for one in told["prints"] if one["own_group"] == odd]
+    [print_] = [one["fingerprint"] for one in result["prints"] if one["own_group"] == odd]
     assert act(stocked, modules, action="take_out", fingerprint=print_).json()["group"]["row"]["failures"] == 3
     assert one(stocked, "Something")["failures"] == 2
 
@@ -146,20 +146,20 @@ def test_a_correction_is_a_new_version_that_no_machine_overrules(stocked: TestCl
     number = failure(stocked, "odd")
     taken = say(stocked, number, kind="correct", cause="SYS.5", note="the registry was down").json()
     assert (taken["version"], taken["changed"]) == (2, True)
-    told = stocked.get(f"/api/v1/failures/{number}").json()
-    row, verdict = told["failure"], told["verdict"]
+    result = stocked.get(f"/api/v1/failures/{number}").json()
+    row, verdict = result["failure"], result["verdict"]
     assert (row["side"], row["cause"], row["abstained"], row["source"]) == ("system", "SYS.5", False, "person")
     assert (verdict["confidence"], verdict["retry_outlook"], verdict["model"]) == (1.0, "helps", "a person")
     assert verdict["decision"] in {"resubmit_now", "resubmit_after"}
     assert "down or too busy" in verdict["explanation"]
-    assert [version["source"] for version in told["versions"]] == ["person", "machine"]
+    assert [version["source"] for version in result["versions"]] == ["person", "machine"]
     with world.store.unit_of_work() as work:
-        assert work.failures.revise(number, told["versions"][1]["body"]) is None
+        assert work.failures.revise(number, result["versions"][1]["body"]) is None
         kinds = [message.type for message in work.outbox.lease("test", limit=50, seconds=1)]
     assert kinds.count("failure.revised") == 1
-    said = stocked.get(f"/api/v1/failures/{number}/feedback").json()
-    assert said["items"][0]["said_cause"] == "USER.1"
-    assert said["items"][0]["note"] == "the registry was down"
+    output = stocked.get(f"/api/v1/failures/{number}/feedback").json()
+    assert output["items"][0]["said_cause"] == "USER.1"
+    assert output["items"][0]["note"] == "the registry was down"
 
 
 def test_a_confirmation_stands_without_news(stocked: TestClient, world: World) -> None:
@@ -181,7 +181,7 @@ def test_people_who_disagree_and_owners_who_contest_are_queued(stocked: TestClie
         assert say(client, number, kind="correct", cause="USER.4").json()["label"]["disputed"]
         [queued] = client.get("/api/v1/feedback").json()["items"]
         assert queued["failure"]["id"] == number
-        assert [said["who"] for said in queued["said"]] == ["this machine", "ana"]
+        assert [output["who"] for output in queued["said"]] == ["this machine", "ana"]
         assert say(client, failure(client, "x0"), kind="contest", note="not my node").json()["label"]["contested"]
         assert len(client.get("/api/v1/feedback").json()["items"]) == 2
     reader = world.token("read", name="reader")
@@ -194,14 +194,14 @@ def test_people_who_disagree_and_owners_who_contest_are_queued(stocked: TestClie
 
 def test_the_same_can_be_said_of_many_and_of_a_group(stocked: TestClient) -> None:
     modules = one(stocked, "flash_attn")["id"]
-    told = stocked.post(f"/api/v1/groups/{modules}/feedback", json={"kind": "correct", "cause": "USER.4"}).json()
-    assert len(told["items"]) == 3
+    result = stocked.post(f"/api/v1/groups/{modules}/feedback", json={"kind": "correct", "cause": "USER.4"}).json()
+    assert len(result["items"]) == 3
     assert (one(stocked, "flash_attn")["cause"], one(stocked, "flash_attn")["abstained"]) == ("USER.4", False)
     stocked.post("/api/v1/events", content=lines(event("after")))
     assert one(stocked, "flash_attn")["cause"] == "USER.4"
     numbers = [failure(stocked, "x0"), failure(stocked, "x1"), 10**9]
-    told = stocked.post("/api/v1/feedback", json={"kind": "confirm", "failures": numbers}).json()
-    assert [item["failure_id"] for item in told["items"]] == numbers[:2]
+    result = stocked.post("/api/v1/feedback", json={"kind": "confirm", "failures": numbers}).json()
+    assert [item["failure_id"] for item in result["items"]] == numbers[:2]
 
 
 def test_of_many_only_those_are_judged_that_say_what_was_looked_at(stocked: TestClient) -> None:
@@ -209,8 +209,8 @@ def test_of_many_only_those_are_judged_that_say_what_was_looked_at(stocked: Test
     say(stocked, numbers[1], kind="correct", cause="HW.NODE.1")
     asked = {"kind": "correct", "side": "system", "symptom": "none", "failures": numbers}
     assert stocked.post("/api/v1/feedback", json=asked | {"versions": [1]}).json()["errors"][0]["field"] == "versions"
-    told = stocked.post("/api/v1/feedback", json=asked | {"versions": [1, 1]}).json()
-    assert [(item["failure_id"], item["changed"]) for item in told["items"]] == [(numbers[0], True)]
+    result = stocked.post("/api/v1/feedback", json=asked | {"versions": [1, 1]}).json()
+    assert [(item["failure_id"], item["changed"]) for item in result["items"]] == [(numbers[0], True)]
     assert stocked.get(f"/api/v1/failures/{numbers[0]}").json()["failure"]["side"] == "system"
     assert stocked.get(f"/api/v1/failures/{numbers[1]}").json()["failure"]["cause"] == "HW.NODE.1"
 
@@ -246,8 +246,8 @@ def test_exported_labels_are_what_training_reads_and_come_in_again(
     changed = orjson.loads(exported)
     changed["labels"] |= {"side": "user", "cause": "USER.4", "retry": "futile"}
     changed["provenance"]["who"] = "elsewhere"
-    told = stocked.post("/api/v1/labels", content=orjson.dumps(changed) + b"\n{broken\n").json()
-    assert (told["taken"], len(told["wrong"])) == (1, 1)
+    result = stocked.post("/api/v1/labels", content=orjson.dumps(changed) + b"\n{broken\n").json()
+    assert (result["taken"], len(result["wrong"])) == (1, 1)
     number = failure(stocked, "odd")
     assert stocked.get(f"/api/v1/failures/{number}").json()["failure"]["cause"] == "USER.4"
     imported = stocked.get(f"/api/v1/failures/{number}/feedback").json()["items"][-1]
@@ -297,9 +297,13 @@ def test_an_export_is_a_file_that_no_spreadsheet_reckons_with(stocked: TestClien
 
 
 def test_facets_count_what_fits(stocked: TestClient) -> None:
-    told = stocked.get("/api/v1/facets?cluster=orion").json()
-    assert (told["of"], told["whole"]) == (6, True)
-    assert {one["value"]: one["failures"] for one in told["counts"]["side"]} == {"user": 3, "hardware": 2, "unknown": 1}
+    result = stocked.get("/api/v1/facets?cluster=orion").json()
+    assert (result["of"], result["whole"]) == (6, True)
+    assert {one["value"]: one["failures"] for one in result["counts"]["side"]} == {
+        "user": 3,
+        "hardware": 2,
+        "unknown": 1,
+    }
     assert stocked.get("/api/v1/facets?q=flash_attn").json()["of"] == 3
     assert stocked.get(f"/api/v1/facets?group={one(stocked, 'Xid')['id']}").json()["of"] == 2
 

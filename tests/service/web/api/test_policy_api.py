@@ -38,13 +38,13 @@ def api(tmp_path: Path) -> Iterator[TestClient]:
 def asked(api: TestClient, **body: Any) -> dict[str, Any]:
     answer = api.post(REPLAY, json=body)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    result: dict[str, Any] = answer.json()
+    return result
 
 
 def test_what_would_change_is_told_with_its_reasons(api: TestClient) -> None:
-    told = lines(job("1", XID), job("2", "ModuleNotFoundError: No module named 'x'"))
-    assert api.post("/api/v1/events", content=told).status_code == 200
+    result = lines(job("1", XID), job("2", "ModuleNotFoundError: No module named 'x'"))
+    assert api.post("/api/v1/events", content=result).status_code == 200
     found = asked(api, policy=SHY)
     assert (found["asked"], found["changed"], found["resubmits"]) == (2, 1, {"more": 0, "fewer": 1})
     assert found["kinds"] == [{"before": "resubmit_now (act)", "after": "stop", "count": 1}]
