@@ -13,6 +13,7 @@ from service.errors import Conflict, NotFound
 from service.formatting import number
 from service.reports import build, document, gather
 from service.reports.document import Report
+from service.reports.repository.reports import Published
 from service.reports.summary import summary
 from service.stale_cache import StaleCache
 from service.weeks import Week, last_complete
@@ -21,6 +22,7 @@ TASK = "weekly report"
 GRACE = timedelta(hours=6)  # after the end of a week, for late events and logs
 LEASE = timedelta(minutes=15)
 SERVICE = "the service"
+Versions = tuple[tuple[int, datetime], ...]  # number and time of publication, newest first
 LARGE = 1_000  # failures in a week; above it, building a report takes too long for a page
 
 
@@ -50,8 +52,23 @@ class ReportService:
             Unavailable: the database does not answer.
             NotFound: no such version.
         """
+        return self.read_with_versions(week, version)[0]
+
+    def read_with_versions(self, week: Week, version: int | None = None) -> tuple[Report, Versions]:
+        """The report as by `read`, and the published versions of the week, both from one snapshot of the database.
+
+        The present state of an unpublished week comes from its own snapshot, or from the cache of drafts.
+
+        Raises:
+            Unavailable: the database does not answer.
+            NotFound: no such version.
+        """
         with self._store.reading() as reading:
             found = reading.reports.latest(str(week)) if version is None else reading.reports.get(str(week), version)
+            versions = reading.reports.versions(str(week))
+        return self._report(week, version, found), versions
+
+    def _report(self, week: Week, version: int | None, found: Published | None) -> Report:
         if found is None and version is not None:
             raise NotFound(f"week {week} has no published version {version}")
         if found is None:

@@ -18,7 +18,6 @@ from service.people.roles import sees
 from service.statistics.records import Health, PeriodCount, Stats
 from service.web.services import Services
 from service.web.url_times import instant
-from service.weeks import Week
 
 DEFAULT_RANGE = "24h"
 LONGEST_ID = 2**63 - 1
@@ -224,12 +223,6 @@ def reports(services: Services, *, limit: int = 50, cursor: str | None = None) -
     found = services.reports.listed(limit=limit + 1, before=before)
     items = found[:limit]
     return Page(items, items[-1][0] if len(found) > limit and items else None)
-
-
-def report_versions(services: Services, week: Week) -> tuple[tuple[int, datetime], ...]:
-    """The published versions of a week with their times, newest first."""
-    with services.reading() as reading:
-        return reading.reports.versions(str(week))
 
 
 def deliveries(

@@ -54,9 +54,8 @@ def report_markdown(services: InjectedServices, week: str, version: Version = No
 def report(request: Request, services: InjectedServices, week: str, version: Version = None) -> HTMLResponse:
     """The report of one week."""
     wanted = weeks.parse(week)
-    found = services.reports.read(wanted, version)
+    found, versions = services.reports.read_with_versions(wanted, version)
     week_ended = services.clock.now() >= wanted.span(services.zone)[1]
-    versions = views.report_versions(services, wanted)
     context = {
         **html.template_context(found),
         "week_ended": week_ended,
