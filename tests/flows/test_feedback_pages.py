@@ -107,7 +107,7 @@ def test_a_failure_says_when_what_who_else_and_what_helped_others(page: Page, wo
         client.post(
             "/api/v1/events", content=lines(event("lost2", logs=[log("NVRM: Xid 79, GPU has fallen off the bus.", 1)]))
         )
-    open_failure(page, "GPU has fallen off the bus")
+    open_failure(page, "GPU fell off the bus")
     text = page.locator("main").inner_text()
     assert "Nearest resolved failure of the same kind" in text
     assert "on other nodes, without gpu018" in text

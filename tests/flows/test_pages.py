@@ -64,13 +64,14 @@ def test_from_the_overview_to_the_line_where_the_costliest_new_group_began_in_tw
     assert "of 91 jobs failed" in page.locator("h1").inner_text()
     assert fits(page)
     costliest = page.locator("table.groups tbody tr", has_text="new").first
-    assert FIRST in costliest.inner_text()
+    assert "GPU fell off the bus (Xid 79)" in costliest.inner_text()
     costliest.get_by_role("link").first.click()
     assert "/groups/" in page.url
     assert fits(page)
     page.locator("table.failures a").first.click()
     assert "/failures/" in page.url
-    assert "Node gpu018 lost GPU 3" in page.locator("h1").inner_text()
+    assert "GPU fell off the bus (Xid 79) on gpu018" in page.locator("h1").inner_text()
+    assert "Node gpu018 lost GPU 3" in page.locator(".answer .says").inner_text()
     page.wait_for_load_state()
     first = page.locator(".evidence .initiating").first
     box = first.bounding_box()

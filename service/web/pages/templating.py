@@ -15,6 +15,8 @@ from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from service import formatting
+from service.failures.records import FailureRow
+from service.headlines.headline import headline
 from service.web.pages import display_names
 from service.web.pages.failure.relative_time import relative_time
 from service.web.pages.operations.automation_banner import automation_banner
@@ -47,6 +49,8 @@ def environment() -> Environment:
     }
     made.globals |= {
         "word": display_names.word,
+        "headline": headline,
+        "headline_of": headline_of,
         "title": display_names.title,
         "filter_value": display_names.filter_value,
         "definition": display_names.definition,
@@ -58,6 +62,12 @@ def environment() -> Environment:
         "script": _static("faultline.js"),
     }
     return made
+
+
+def headline_of(row: FailureRow) -> str:
+    """The headline of a failure in a list; the status where no line is known."""
+    node = row.suspect_node if row.side == "hardware" and not row.abstained else None
+    return headline(row.headline, node=node) or display_names.word("status", row.status)
 
 
 def path(text: str) -> str:

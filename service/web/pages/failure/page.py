@@ -9,9 +9,11 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from service.errors import FieldError, NotFound
 from service.failures.records import FailureDetail, FailureRow
+from service.headlines.headline import headline
 from service.signatures.operator_catalogue import OperatorEntry, actions_of
 from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
+from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
 from service.web.pages.failure import owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
@@ -49,6 +51,7 @@ def failure(
             "row": detail.row,
             "verdict": detail.verdict,
             "answer": answer(detail),
+            "title_line": title_line(detail),
             "suspect": suspect(verdict.get("suspect")),
             "applies": applying(verdict),
             "reasons": reasons,
@@ -109,6 +112,14 @@ def answer(detail: FailureDetail) -> str:
         if found and head.rstrip().endswith(":") and colon:
             return f"{before}."
     return str(explanation)
+
+
+def title_line(detail: FailureDetail) -> str:
+    """The headline; an exception of the user's code with its place in this code."""
+    row, verdict = detail.row, detail.verdict or {}
+    node = row.suspect_node if row.side == "hardware" and not row.abstained else None
+    frame = verdict.get("own_frame") if row.side == "user" else None
+    return headline(row.headline, node=node, frame=frame) or display_names.word("status", row.status)
 
 
 def site_actions(services: Services, verdict: Mapping[str, Any]) -> tuple[OperatorEntry, ...]:
