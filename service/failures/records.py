@@ -124,7 +124,7 @@ class FailureFilter:
 
     Codes and names match exactly. `group` is a fingerprint. `q`: every word must occur in the headline, the
     most significant evidence line, in any case; a page may then hold fewer items than `limit` and still have a
-    `next_cursor`. `since` ≤ ended_at < `until`.
+    `next_cursor`. `job`: the id of the job, or its name among the newest 10,000 failures. `since` ≤ ended_at < `until`.
     """
 
     side: str | None = None
@@ -140,6 +140,7 @@ class FailureFilter:
     status: str | None = None
     abstained: bool | None = None
     q: str | None = None
+    job: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     visible: Visibility | None = None

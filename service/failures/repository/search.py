@@ -87,10 +87,10 @@ def find_rare(connection: Connection, words: Sequence[str], *, most: int) -> lis
     found = matching(connection, rare, most=most + 1)
     if len(found) > most:
         return None
-    return _with(connection, found, common) if common and found else found
+    return with_words(connection, found, common) if common and found else found
 
 
-def _with(connection: Connection, failure_ids: Sequence[int], words: Sequence[str]) -> list[int]:
+def with_words(connection: Connection, failure_ids: Sequence[int], words: Sequence[str]) -> list[int]:
     """The failures among `failure_ids` whose evidence contains all words."""
     key = "failure_id" if bulk.is_postgres(connection) else "rowid"
     some = table("evidence_words", column(key))

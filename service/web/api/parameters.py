@@ -64,6 +64,7 @@ def failure_query(
     q: Annotated[
         str | None, Query(max_length=200, description="words that the evidence contains (all of them)")
     ] = None,
+    job: Annotated[str | None, Query(max_length=200, description="a job id, or the name of a recent job")] = None,
     abstained: Annotated[bool | None, Query(description="whether the verdict is undecided")] = None,
     since: Since = None,
     until: Until = None,
@@ -82,5 +83,6 @@ def failure_query(
         "group": group,
         "status": status,
         "q": q,
+        "job": job,
     }
     return FailureQuery.of(texts, abstained=abstained, since=since, until=until)

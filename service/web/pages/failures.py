@@ -12,7 +12,7 @@ from service.web import views
 from service.web.auth import OWN, Principal
 from service.web.pages.causes import by_side, symptoms
 from service.web.pages.forms import Text, failure_query, wrong_times
-from service.web.pages.templating import render
+from service.web.pages.templating import query, render
 from service.web.services import InjectedServices, Services
 from service.web.views import FailureQuery
 
@@ -23,7 +23,7 @@ SORTS: dict[FailureSort, str] = {
     "-gpu_hours_lost": "most GPU-hours lost first",
 }
 Many = Annotated[int, Query(ge=0, le=500)]
-MORE_FILTERS = ("cluster", "queue", "team", "user", "node")
+MORE_FILTERS = ("job", "cluster", "queue", "team", "user", "node")
 
 
 @router.get("/failures")
@@ -53,14 +53,14 @@ def failures(
             shown_filters["abstained"] = str(filters.abstained).lower()
         times = {"since": filters.since, "until": filters.until}
         shown_filters |= {name: value for name, value in times.items() if value is not None}
+        extra = {name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)}
         context = {
             "page": page,
             "filters": shown_filters,
-            "extra": {
-                name: value for name, value in (("sort", sort), ("limit", limit)) if value not in ("-ended_at", 50)
-            },
+            "extra": extra,
             "sort": sort,
             "sorts": SORTS,
+            "sort_link": lambda order: f"/failures{query(shown_filters, extra, sort=order)}",
             "cursor": cursor,
             "causes": by_side(),
             "statuses": views.statuses(),

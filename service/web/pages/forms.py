@@ -97,6 +97,7 @@ def failure_query(
     group: Text = None,
     status: Text = None,
     q: Text = None,
+    job: Text = None,
     abstained: Text = None,
     since: Text = None,
     until: Text = None,
@@ -119,6 +120,7 @@ def failure_query(
         "group": group,
         "status": status,
         "q": q,
+        "job": job,
     }
     if abstained and abstained not in YES_NO:
         expected = "true or false"

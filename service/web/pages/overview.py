@@ -22,7 +22,6 @@ from service.web.services import InjectedServices, Services
 from service.web.views import DEFAULT_RANGE, FailureQuery
 
 router = APIRouter()
-RANGES = {"24h": "last 24 h", "7d": "last 7 days", "28d": "last 28 days"}
 LATEST = 12
 COSTLIEST = 5
 CAUSES = 8
@@ -58,7 +57,6 @@ def overview(
             ).items,
             "automation": automation_views.overview(snapshot),
             "newest": newest(snapshot),
-            "ranges": RANGES,
             "since": since,
             "scope": scope.where(),
             "span": {"since": since, "until": scope.until},

@@ -17,7 +17,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from service import formatting
 from service.failures.records import FailureRow
 from service.headlines.headline import headline
-from service.web.pages import display_names
+from service.web.pages import display_names, navigation
 from service.web.pages.failure.relative_time import relative_time
 from service.web.pages.operations.automation_banner import automation_banner
 from service.web.services import Services
@@ -49,6 +49,8 @@ def environment() -> Environment:
     }
     made.globals |= {
         "word": display_names.word,
+        "navigation": navigation.navigation,
+        "time_ranges": navigation.TIME_RANGES,
         "headline": headline,
         "headline_of": headline_of,
         "title": display_names.title,
@@ -119,6 +121,8 @@ def render(
                 "principal": getattr(request.state, "principal", None),
                 "form_token": form,
                 "path": request.url.path,
+                "parameters": dict(request.query_params),
+                "period": navigation.period(request.query_params),
                 "now": now,
                 "zone": services.timezone,
                 "when": when,

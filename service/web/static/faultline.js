@@ -25,7 +25,7 @@
     box.id = "keys";
     box.setAttribute("aria-label", "Keyboard");
     const off = stored(OFF) === "1";
-    const lines = [["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["?", "this help"]];
+    const lines = [["/", "search"], ["j", "next row"], ["k", "previous row"], ["Enter", "open the row"], ["?", "this help"]];
     const list = document.createElement("dl");
     list.className = "pairs";
     for (const [key, what] of lines) {
@@ -33,7 +33,7 @@
       kbd.textContent = key; term.append(kbd); label.textContent = what; list.append(term, label);
     }
     const change = document.createElement("button");
-    change.textContent = off ? "Switch j and k on" : "Switch j and k off";
+    change.textContent = off ? "Switch the keys on" : "Switch the keys off";
     change.addEventListener("click", () => { store(OFF, off ? null : "1"); box.close(); });
     const close = document.createElement("button");
     close.textContent = "Close";
@@ -48,6 +48,8 @@
     if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
     if (event.key === "?") { event.preventDefault(); help(); return; }
     if (stored(OFF) === "1") return;
+    const box = document.getElementById("search");
+    if (event.key === "/" && box) { event.preventDefault(); box.focus(); box.select(); return; }
     if (event.key === "j") { event.preventDefault(); go(here + 1); }
     else if (event.key === "k") { event.preventDefault(); go(here - 1); }
   });

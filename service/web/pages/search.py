@@ -1,0 +1,68 @@
+"""GET /search: one box for jobs, nodes, users, kinds of failure and words of the log; GET /mine: one's own failures."""
+
+import re
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse
+
+from service.errors import NotFound
+from service.web import fleet_views, views
+from service.web.auth import OWN, Principal
+from service.web.pages.forms import Text, redirect
+from service.web.pages.templating import path, query
+from service.web.services import InjectedServices, Services
+from service.web.views import FailureQuery
+
+router = APIRouter()
+_FINGERPRINT = re.compile(r"v?\d{1,3}:[0-9a-z]{1,64}")
+# What a text is looked up as, in this order; words of the log last.
+_EXACT = ("job", "node", "user", "group")
+
+
+@router.get("/search")
+def search(
+    services: InjectedServices,
+    reader: Annotated[Principal, OWN],
+    q: Text = None,
+    since: Text = None,
+    until: Text = None,
+) -> RedirectResponse:
+    """Redirect to what the text names: a failure, a node, or a list with a filter."""
+    wanted = (q or "").strip()[:200]
+    times = {"since": since, "until": until}
+    if not wanted:
+        return redirect(f"/failures{query(times)}")
+    with services.snapshot() as snapshot:
+        for name in _EXACT:
+            if name == "group" and not _FINGERPRINT.fullmatch(wanted):
+                continue
+            if name == "node" and reader.may("read") and (found := node_page(snapshot, wanted)) is not None:
+                return redirect(found)
+            rows = views.failures(snapshot, FailureQuery({name: wanted}), limit=2).items
+            if name == "job" and len(rows) == 1:
+                return redirect(f"/failures/{rows[0].id}")
+            if rows:
+                return redirect(f"/failures{query({name: wanted})}")
+    return redirect(f"/failures{query(times, q=wanted)}")
+
+
+@router.get("/mine")
+def mine(reader: Annotated[Principal, OWN]) -> RedirectResponse:
+    """Redirect to the caller's own failures; who may see only these has them as the whole list."""
+    return redirect("/failures" if reader.visible is not None else f"/failures{query(user=reader.name)}")
+
+
+def node_page(services: Services, name: str) -> str | None:
+    """The address of a node's page; None if its name is unknown, or several clusters have such a node."""
+    rows = views.failures(services, FailureQuery({"node": name}), limit=50).items
+    clusters = {row.cluster for row in rows}
+    if len(clusters) != 1:
+        return None
+    cluster = clusters.pop()
+    try:
+        fleet_views.node(services, cluster, name, limit=1)
+    except NotFound:
+        return None
+    return f"/nodes/{quote(cluster, safe='')}/{path(name)}"

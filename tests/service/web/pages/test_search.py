@@ -1,0 +1,108 @@
+"""The search box, the job filter, navigation, and sortable columns."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.web.auth import Principal
+from service.web.pages.navigation import navigation
+from tests.service.web.world import NOW, World, event, lines, log
+
+XID = [log("fine\nNVRM: Xid 79, GPU has fallen off the bus", 1)]
+
+
+@pytest.fixture
+def stocked(client: TestClient) -> TestClient:
+    earlier = (NOW - timedelta(hours=1)).isoformat()
+    events = [
+        event("900049"),
+        event("77", user="bo", name="bert", logs=XID, ended_at=earlier),
+        event("78", user="bo", name="bert", ended_at=earlier, nodes=["gpu020"]),
+    ]
+    assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == len(events)
+    return client
+
+
+def test_a_job_id_opens_its_failure(stocked: TestClient) -> None:
+    [row] = stocked.get("/api/v1/failures?job=900049").json()["items"]
+    answer = stocked.get("/search?q=900049")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/failures/{row['id']}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "address"),
+    [
+        ("bert", "/failures?job=bert"),
+        ("bo", "/failures?user=bo"),
+        ("gpu020", "/failures?node=gpu020"),
+        ("1:xid", "/failures?group=1%3Axid"),
+        ("flash_attn", "/failures?q=flash_attn"),
+        ("flash_attn&since=7d", "/failures?since=7d&q=flash_attn"),
+        ("", "/failures"),
+    ],
+)
+def test_the_box_finds_names_users_nodes_kinds_and_words(stocked: TestClient, wanted: str, address: str) -> None:
+    assert stocked.get(f"/search?q={wanted}").headers["location"] == address
+
+
+@pytest.mark.parametrize(
+    ("query", "jobs"),
+    [
+        ("job=77", ["77"]),
+        ("job=bert", ["77", "78"]),
+        ("job=bert&cluster=orion", ["77", "78"]),
+        ("job=bert&cluster=vega", []),
+        ("job=bert&q=xid", ["77"]),
+        ("job=bert&side=user", ["78"]),
+        ("job=nothing", []),
+    ],
+)
+def test_failures_are_filtered_by_job(stocked: TestClient, query: str, jobs: list[str]) -> None:
+    found = stocked.get(f"/api/v1/failures?{query}").json()["items"]
+    assert sorted(row["job_id"] for row in found) == jobs
+    shown = stocked.get(f"/failures?{query}").text
+    assert all(f"/ {job}<" in shown for job in jobs)
+
+
+def test_every_page_has_the_search_box_and_three_groups_of_pages(stocked: TestClient) -> None:
+    for address in ("/", "/failures", "/groups", "/nodes", "/model", "/settings"):
+        shown = stocked.get(address).text
+        assert 'role="search"' in shown, address
+        assert [name for name in ("Triage", "Fleet", "Quality") if f">{name}</span>" in shown] == [
+            "Triage",
+            "Fleet",
+            "Quality",
+        ], address
+
+
+def test_the_time_range_is_kept_from_page_to_page(stocked: TestClient) -> None:
+    shown = stocked.get("/failures?since=7d&user=bo").text
+    header = shown.partition("</header>")[0]
+    assert 'href="/?since=7d"' in header
+    assert '<input type="hidden" name="since" value="7d">' in header
+    assert re.search(r'href="/failures\?since=28d&amp;user=bo"', header)
+    assert 'aria-current="true">last 7 days' in header
+
+
+def test_columns_are_sorted_by_their_headers(stocked: TestClient) -> None:
+    shown = stocked.get("/failures?user=bo").text
+    assert 'aria-sort="descending"><a href="/failures?user=bo&amp;sort=ended_at">Ended' in shown
+    by_cost = stocked.get("/failures?user=bo&sort=-gpu_hours_lost").text
+    assert re.search(r'<th class="n" aria-sort="descending"><a [^>]*>GPU-h', by_cost)
+
+
+def test_own_failures_are_one_link_away(guarded: World) -> None:
+    token = guarded.token("read", name="bo")
+    with guarded.client(token) as client:
+        assert client.get("/mine").headers["location"] == "/failures?user=bo"
+        assert 'href="/mine"' in client.get("/").text
+
+
+def test_settings_are_offered_to_administrators_only() -> None:
+    names = [label for _, pages in navigation(Principal("a", frozenset({"read"}), "cookie")) for _, label, _ in pages]
+    assert "Settings" not in names
+    assert "My failures" in names
+    admin = navigation(Principal("a", frozenset({"admin"}), "open"))
+    assert "Settings" in [label for _, pages in admin for _, label, _ in pages]
