@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from service.nodes.records import NodeSort
 from service.web import fleet_views
 from service.web.auth import READ
+from service.web.pages import node_history
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import path as as_path
 from service.web.pages.templating import render
@@ -66,6 +67,8 @@ def node(
             "node_status": fleet_views.node_status(found.node),
             "cursor": cursor,
             "kind_title": fleet_views.kind_title,
+            "moments": node_history.moments(found.node, found.events.items, () if cursor else found.failures.items),
+            "commands": node_history.commands(node),
             "message": MESSAGES.get(repaired or ""),
         }
         return render(request, "node.html", context, services=snapshot)

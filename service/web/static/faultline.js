@@ -75,6 +75,20 @@
     count();
   }
 
+  // Commands can be copied with one click.
+  for (const code of document.querySelectorAll("[data-copy]")) {
+    if (!navigator.clipboard) break;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "small";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    });
+    code.after(" ", button);
+  }
+
   // New failures are offered, never pushed in: tables stand still.
   const place = document.querySelector("[data-live]");
   if (place && window.EventSource) {

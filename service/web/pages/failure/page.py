@@ -15,7 +15,7 @@ from service.web import automation_views, fleet_views, views
 from service.web.auth import OWN, Principal
 from service.web.pages import display_names
 from service.web.pages.causes import by_side, categories, mitigations, symptoms
-from service.web.pages.failure import owner_message, related_failures, second_reading
+from service.web.pages.failure import feature_words, owner_message, related_failures, second_reading
 from service.web.pages.failure.log_excerpt import excerpts
 from service.web.pages.failure.timeline import timeline
 from service.web.pages.forms import Text
@@ -55,6 +55,7 @@ def failure(
             "suspect": suspect(verdict.get("suspect")),
             "applies": applying(verdict),
             "reasons": reasons,
+            "because": feature_words.reasons(verdict.get("weighed") or ()),
             "excerpts": shown,
             "left_out": left_out,
             "events": [

@@ -10,6 +10,7 @@ from classifiers.contracts import JobFacts
 from service.feedback.corrected_verdict import corrected
 from service.feedback.records import Labels
 from service.recommend.wording import MitigationWording
+from service.web.pages.failure.feature_words import reasons
 from tests.service.web.world import GUESS, HARDWARE, NOW, event, lines, log
 
 EMPTY = dict.fromkeys(("batch", "checkpoint", "memory", "memory_now", "time_limit", "time_limit_now", "user"), "")
@@ -108,3 +109,20 @@ def test_a_job_id_that_is_used_again_is_another_job(client: TestClient) -> None:
     retried = client.get(f"/failures/{found['900241']}").text
     assert retried.partition("<h2>This job</h2>")[2].partition("</table>")[0].count("<tr") == 3
     assert "No similar failure is known whose job succeeded afterwards" in retried
+
+
+def test_what_speaks_for_a_verdict_is_said_in_words() -> None:
+    weighed = (
+        ("x:KeyError", 3.5),
+        ("w:import", 0.48),
+        ("sc:USER.1", 1.2),
+        ("i:bus", -0.4),
+        ("bias", 2.0),
+        ("odd", 1.0),
+    )
+    assert reasons(weighed) == [
+        ("the exception KeyError", "very strong"),
+        ("“import” in the evidence", "weak"),
+        ("signatures that name Buggy Code", "strong"),
+        ("odd", "strong"),
+    ]

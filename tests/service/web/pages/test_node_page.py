@@ -1,0 +1,32 @@
+"""The page of one node: one time line, and commands that take it out of service."""
+
+from datetime import timedelta
+
+from service.nodes.exposure_counts import NodeStatisticsUpdater
+from service.nodes.settings import FleetSettings
+from service.web.pages.node_history import commands
+from tests.service.web.test_nodes import said
+from tests.service.web.world import NOW, World, event, lines, log
+
+
+def test_failures_and_events_are_on_one_time_line(world: World) -> None:
+    xid = [log("NVRM: Xid 79, GPU has fallen off the bus", 1)]
+    hours = {name: (NOW - timedelta(hours=hour)).isoformat() for name, hour in (("early", 3), ("between", 2))}
+    jobs = [event("1", logs=xid), event("2", logs=xid, started_at=hours["early"], ended_at=hours["early"])]
+    with world.client() as client:
+        client.post("/api/v1/events", content=lines(*jobs))
+        client.post("/api/v1/node-events", content=lines(said(at=hours["between"], text="NVRM: Xid 48, DBE")))
+        NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
+        page = client.get("/nodes/orion/gpu018").text
+    table = page.partition("<h2>Failures, events and repairs</h2>")[2]
+    order = [table.index(words) for words in ("job 1 of", "Xid 48, DBE", "job 2 of")]
+    assert order == sorted(order)
+    assert "scontrol update NodeName=gpu018 State=DRAIN" in page
+
+
+def test_commands_of_both_schedulers_are_offered_and_quoted() -> None:
+    (slurm, drain), (kubernetes, cordon) = commands("gpu018")
+    assert (slurm, kubernetes) == ("Slurm", "Kubernetes")
+    assert drain.startswith("scontrol update NodeName=gpu018 State=DRAIN Reason='")
+    assert cordon == "kubectl cordon gpu018"
+    assert commands("x; rm -rf /")[1][1] == "kubectl cordon 'x; rm -rf /'"
