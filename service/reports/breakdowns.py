@@ -8,7 +8,8 @@ from classifiers.taxonomy import Entry
 from service.formatting import gpu_hours, number, percent
 from service.reports import intervals
 from service.reports.document import Cell, Section, Table
-from service.reports.weekly_facts import Amount, Facts
+from service.reports.records import Amount
+from service.reports.weekly_facts import Facts
 
 # Zhang et al., ICSE 2020, abstract: shares of 4,960 failures.
 INTERACTION, INTERACTION_SHARE = "Execution Environment", 0.480

@@ -1,6 +1,6 @@
 """Reads the facts of a report from one snapshot, so that all figures are consistent."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -13,9 +13,8 @@ from service.nodes.settings import FleetSettings
 from service.reports import document
 from service.reports.comparison import COMPARED
 from service.reports.document import Todo
-from service.reports.repository.weekly_counts import GroupCount, Sum
+from service.reports.repository.weekly_counts import GroupCount
 from service.reports.weekly_facts import (
-    Amount,
     AutomationFacts,
     Cluster,
     CostCell,
@@ -58,9 +57,9 @@ def gather(store: Store, week: Week, zone: ZoneInfo, now: datetime) -> Facts:
             until=until,
             now=now,
             weeks=tuple(weeks),
-            causes=_amounts(weekly.breakdown(since, until, "cause")),
-            categories=_amounts(weekly.breakdown(since, until, "category")),
-            symptoms=_amounts(weekly.breakdown(since, until, "symptom")),
+            causes=weekly.breakdown(since, until, "cause"),
+            categories=weekly.breakdown(since, until, "category"),
+            symptoms=weekly.breakdown(since, until, "symptom"),
             groups=(groups := tuple(_group(one) for one in weekly.groups(since, until, limit=GROUPS))),
             cells=tuple(
                 CostCell(
@@ -109,10 +108,10 @@ def _week(reading: ReadSession, week: Week, zone: ZoneInfo, *, compared: bool) -
     return WeekCounts(
         str(week),
         counts.finished,
-        counts.failed.jobs,
-        _amount(counts.failed),
-        {side: _amount(one) for side, one in counts.by_side.items()},
-        reading.weekly_counts.amounts(*span) if counts.failed.jobs <= AMOUNTS else (),
+        counts.failed.failures,
+        counts.failed,
+        counts.by_side,
+        reading.weekly_counts.amounts(*span) if counts.failed.failures <= AMOUNTS else (),
         _jobs(reading, week, zone) if compared else JobCounts(),
     )
 
@@ -167,14 +166,6 @@ def _percentiles(ascending: Sequence[float]) -> tuple[float, float] | None:
     return ascending[len(ascending) // 2], ascending[min(int(len(ascending) * 0.95), len(ascending) - 1)]
 
 
-def _amount(one: Sum) -> Amount:
-    return Amount(one.jobs, one.gpu_hours, one.squares)
-
-
-def _amounts(found: Mapping[str, Sum]) -> dict[str, Amount]:
-    return {code: _amount(one) for code, one in found.items()}
-
-
 def _group(one: GroupCount) -> GroupFacts:
     return GroupFacts(
         one.fingerprint,
@@ -182,7 +173,7 @@ def _group(one: GroupCount) -> GroupFacts:
         escape_invisible(strip_colour(one.headline)),
         one.side,
         one.cause,
-        _amount(one.sum),
+        one.sum,
         one.users,
         one.first_seen,
         one.last_before,

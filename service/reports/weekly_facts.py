@@ -6,15 +6,7 @@ from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
 from service.reports.document import Todo
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """Failed attempts and the GPU-hours they lost; `squares` is the sum of the squared GPU-hours of each."""
-
-    failures: int = 0
-    gpu_hours: float = 0.0
-    squares: float = 0.0
+from service.reports.records import Amount
 
 
 @dataclass(frozen=True, slots=True)

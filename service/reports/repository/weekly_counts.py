@@ -27,6 +27,7 @@ from service.failures.tables import failures, verdicts
 from service.feedback.tables import feedback
 from service.groups.tables import group_fingerprints, groups
 from service.jobs.tables import jobs
+from service.reports.records import Amount
 from service.sql import bulk
 from service.sql.types import utc
 
@@ -40,21 +41,12 @@ _LOST = failures.c.gpu_hours_lost
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Jobs, their GPU-hours lost, and the sum of the squares of these."""
-
-    jobs: int = 0
-    gpu_hours: float = 0.0
-    squares: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class PeriodCounts:
     """Counts over jobs that ended in a period."""
 
     finished: int
-    failed: Sum
-    by_side: Mapping[str, Sum]
+    failed: Amount
+    by_side: Mapping[str, Amount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ class GroupCount:
     headline: str
     side: str
     cause: str
-    sum: Sum
+    sum: Amount
     users: int
     first_seen: datetime
     last_before: datetime | None
@@ -98,7 +90,7 @@ class WeeklyCountReader:
     def counts(self, since: datetime, until: datetime) -> PeriodCounts:
         """Finished and failed jobs; the failed ones by side, "unknown" for abstained verdicts and jobs without one."""
         since, until = utc(since), utc(until)
-        finished, failed = 0, Sum()
+        finished, failed = 0, Amount()
         for row in self._connection.execute(
             select(jobs.c.status, *_sums(jobs.c.gpu_hours_lost))
             .where(jobs.c.ended_at >= since, jobs.c.ended_at < until, jobs.c.counted)
@@ -116,12 +108,12 @@ class WeeklyCountReader:
                 select(side.label("side"), *_sums(_LOST)).where(*_failed(since, until)).group_by(literal_column("1"))
             )
         }
-        settled = [sides.get(key, Sum()) for key in sides]
-        left = failed.jobs - sum(one.jobs for one in settled)
+        settled = [sides.get(key, Amount()) for key in sides]
+        left = failed.failures - sum(one.failures for one in settled)
         if left > 0:
-            unknown = sides.get(UNKNOWN, Sum())
-            sides[UNKNOWN] = Sum(
-                unknown.jobs + left,
+            unknown = sides.get(UNKNOWN, Amount())
+            sides[UNKNOWN] = Amount(
+                unknown.failures + left,
                 unknown.gpu_hours + max(failed.gpu_hours - sum(one.gpu_hours for one in settled), 0.0),
                 unknown.squares + max(failed.squares - sum(one.squares for one in settled), 0.0),
             )
@@ -141,7 +133,7 @@ class WeeklyCountReader:
             ).scalars()
         )
 
-    def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Sum]:
+    def breakdown(self, since: datetime, until: datetime, by: Breakdown) -> dict[str, Amount]:
         """The failed jobs of a period by a column's code; abstained ones count under "unknown" for the cause."""
         column: ColumnElement[Any] = failures.c[by]
         if by == "cause":
@@ -315,12 +307,12 @@ def _sums(lost: ColumnElement[float]) -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def _sum(row: Row[Any]) -> Sum:
-    return Sum(row.jobs, row.lost, row.squares)
+def _sum(row: Row[Any]) -> Amount:
+    return Amount(row.jobs, row.lost, row.squares)
 
 
-def _plus(one: Sum, row: Row[Any]) -> Sum:
-    return Sum(one.jobs + row.jobs, one.gpu_hours + row.lost, one.squares + row.squares)
+def _plus(one: Amount, row: Row[Any]) -> Amount:
+    return Amount(one.failures + row.jobs, one.gpu_hours + row.lost, one.squares + row.squares)
 
 
 def _failed(since: datetime, until: datetime) -> list[ColumnElement[bool]]:

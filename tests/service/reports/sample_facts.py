@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from service.goodput import figures
 from service.goodput.records import AttemptSum, GoodputCounts, IncidentTimes, Quantiles, RunSums, Scope, Times
+from service.reports.records import Amount
 from service.reports.weekly_facts import (
-    Amount,
     AutomationFacts,
     Cluster,
     CostCell,

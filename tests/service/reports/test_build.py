@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from service.reports.breakdowns import compare_share
 from service.reports.build import build
 from service.reports.document import Report, Section, from_wire
-from service.reports.weekly_facts import Amount, CostCell, WeekCounts
+from service.reports.records import Amount
+from service.reports.weekly_facts import CostCell, WeekCounts
 from tests.service.reports.sample_facts import SINCE, facts, group, week
 
 

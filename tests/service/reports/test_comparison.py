@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from service.reports.comparison import ALL, Comparison, compare, episodes
-from service.reports.weekly_facts import Amount, Cluster, JobCounts, WeekCounts
+from service.reports.records import Amount
+from service.reports.weekly_facts import Cluster, JobCounts, WeekCounts
 from tests.service.reports.sample_facts import week
 
 WEEKDAYS = np.array([1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5]) / 7

@@ -15,10 +15,10 @@ def test_counts_of_a_period_by_side_with_squares_for_the_intervals(store: Store)
     put(store, [job("old", ended_at=SINCE - timedelta(hours=1)), job("d", gpu_hours_lost=1.0)], abstained=True)
     with store.reading() as reading:
         counts = reading.weekly_counts.counts(SINCE, UNTIL)
-    assert (counts.finished, counts.failed.jobs, counts.failed.gpu_hours) == (4, 3, 8.0)
+    assert (counts.finished, counts.failed.failures, counts.failed.gpu_hours) == (4, 3, 8.0)
     assert counts.failed.squares == 26.0
-    assert counts.by_side["unknown"].jobs == 1
-    assert sum(one.jobs for one in counts.by_side.values()) == 3
+    assert counts.by_side["unknown"].failures == 1
+    assert sum(one.failures for one in counts.by_side.values()) == 3
 
 
 def test_groups_have_first_failures_and_numbers_of_users(store: Store) -> None:
@@ -29,7 +29,7 @@ def test_groups_have_first_failures_and_numbers_of_users(store: Store) -> None:
         new, back = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
         none = reading.weekly_counts.groups(SINCE, UNTIL, limit=5, category=["XX.1"])
     assert (new.fingerprint, new.last_before, new.sum.gpu_hours) == ("1:new", None, 10.0)
-    assert (back.fingerprint, back.sum.jobs, back.users) == ("1:back", 2, 2)
+    assert (back.fingerprint, back.sum.failures, back.users) == ("1:back", 2, 2)
     assert back.last_before == SINCE - timedelta(days=20)
     assert none == ()
 
@@ -103,7 +103,7 @@ def test_merged_fingerprints_are_one_group_and_resolved_ones_are_marked(store: S
         work.groups.change(ids["1:c"], state="resolved", resolved_at=NOON + timedelta(hours=1))
     with store.reading() as reading:
         merged, resolved = reading.weekly_counts.groups(SINCE, UNTIL, limit=5)
-    assert (merged.sum.jobs, merged.sum.gpu_hours, merged.users) == (3, 11.0, 2)
+    assert (merged.sum.failures, merged.sum.gpu_hours, merged.users) == (3, 11.0, 2)
     assert {merged.fingerprint, *merged.merged} == {"1:a", "1:b"}
     assert merged.last_before == SINCE - timedelta(days=20)
     assert (merged.resolved, resolved.resolved, resolved.returned) == (False, True, False)
