@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -20,11 +21,28 @@ from service.settings import default_model_dir
 from tests.classifiers.conftest import KINDS, labelled
 from tests.labs.need import missing
 
-# What is reached, with room for a few cases; docs/quality.md has the targets.
-SIDE_STAYS = 0.80
-CAUSE_STAYS = 0.75
-RESUBMITS = 6
-FAULTS_FOUND = 0.75
+
+@dataclass(frozen=True)
+class Reached:
+    """What a condition reaches, less two cases (a resubmit, a fault): shares of cases, a number of resubmits.
+
+    The room is for a model that is trained anew. Without one of the questions on node events (node, time, log), the
+    figures are lower than this.
+    """
+
+    side_stays: float
+    cause_stays: float
+    resubmits: int
+    faults_found: float
+
+
+# docs/quality.md has the targets. A change that reaches more raises these figures.
+REACHED = {
+    "mix 10": Reached(0.865, 0.85, 3, 0.91),
+    "mix 50": Reached(0.89, 0.85, 4, 0.91),
+    "mix 200": Reached(0.84, 0.80, 5, 0.83),
+    "log lines 0": Reached(0.92, 0.905, 3, 0.91),
+}
 CASES = 75  # a sample that takes seconds; `faultline evaluate --noise` measures held-out kinds
 UNDER = [one for one in noise_robustness.conditions(by_reason=False) if one.events != 1]
 
@@ -46,21 +64,21 @@ noisy = pytest.mark.parametrize("name", [f"{one.name} {one.events}" for one in U
 @pytest.mark.slow
 @noisy
 def test_side_and_cause_stay(figures: dict[str, Figures], name: str) -> None:
-    assert figures[name].side_stays.value >= SIDE_STAYS
-    assert figures[name].cause_stays.value >= CAUSE_STAYS
+    assert figures[name].side_stays.value >= REACHED[name].side_stays
+    assert figures[name].cause_stays.value >= REACHED[name].cause_stays
 
 
 @pytest.mark.slow
 @noisy
 def test_noise_seldom_turns_a_resubmit_on(figures: dict[str, Figures], name: str) -> None:
-    assert figures[name].resubmits_turned_on <= RESUBMITS
+    assert figures[name].resubmits_turned_on <= REACHED[name].resubmits
 
 
 @pytest.mark.slow
 @noisy
 def test_a_true_fault_is_found_among_harmless_events(figures: dict[str, Figures], name: str) -> None:
     assert figures[name].faults_found.cases > 15
-    assert figures[name].faults_found.value >= FAULTS_FOUND
+    assert figures[name].faults_found.value >= REACHED[name].faults_found
 
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
