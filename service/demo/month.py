@@ -19,7 +19,7 @@ from service.groups.service import GroupService
 
 ARRIVAL = timedelta(seconds=4)  # from the end of a job to its event
 BATCH = 50  # successful jobs stored at once
-WAKES = tuple(timedelta(minutes=minutes) for minutes in (2, 12, 25, 50))
+WAKES = tuple(timedelta(minutes=minutes) for minutes in (2, 14, 40))
 HOOK, LEASE_S, LEASES = "slurm-orion", 60.0, 50
 
 

@@ -16,7 +16,7 @@ from service.demo.scenarios import Scenario
 from service.demo.story import Story
 
 NODES = 48
-JOBS_A_DAY = 215.0
+JOBS_A_DAY = 170.0
 WEEKEND = 0.45  # share of a weekday's jobs
 NIGHT = 0.5
 TEAMS = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from service.errors import FieldError, InvalidInput
@@ -54,17 +54,17 @@ def goodput(services: Services, since: str | None, until: str | None, scope: Sco
 
 def parts(since: datetime, until: datetime, zone: ZoneInfo) -> tuple[datetime, ...]:
     """The limits of the days of a period in a zone, or of its weeks if it is long; the first and last may be short."""
-    step = 1 if until - since <= timedelta(days=MOST_DAYS) else 7
-    day = since.astimezone(zone).date()
-    if step > 1:
-        day -= timedelta(days=day.weekday())
+    step = timedelta(days=1 if until - since <= timedelta(days=MOST_DAYS) else 7)
     bounds = [since]
-    while True:
-        day += timedelta(days=step)
-        midnight = datetime.combine(day, time(), zone).astimezone(since.tzinfo)
-        if midnight >= until:
-            return (*bounds, until)
-        bounds.append(midnight)
+    try:
+        day = since.astimezone(zone).date()
+        if step > timedelta(days=1):
+            day -= timedelta(days=day.weekday())
+        while (midnight := datetime.combine(day := day + step, time(), zone).astimezone(UTC)) < until:
+            bounds.append(midnight)
+    except OverflowError:  # at the first or last day that a date can have
+        pass
+    return (*bounds, until)
 
 
 def cost(services: Services, found: Goodput) -> Cost | None:

@@ -8,9 +8,12 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.labs.kafka import free_port
 
 
+@pytest.mark.timeout(600)  # it simulates a month, which takes minutes on a busy machine
 def test_the_demo_fills_an_empty_database_and_says_what_to_open(tmp_path: Path) -> None:
     port = free_port()
     command = [sys.executable, "-m", "service.demo", "--port", str(port), "--folder", str(tmp_path / "demo")]

@@ -73,3 +73,9 @@ def test_a_period_is_divided_into_days_of_the_zone_or_weeks() -> None:
     )
     weeks = goodput_views.parts(since, since + timedelta(days=100), BERLIN)
     assert {(b - a).days for a, b in pairwise(weeks[1:-1])} == {7}
+
+
+def test_periods_at_the_limits_of_dates_have_an_answer(filled: World) -> None:
+    client = filled.client()
+    for period in ("since=9999-12-30&until=9999-12-31T23:59:59Z", "since=0001-01-02&until=0001-06-01"):
+        assert client.get(f"/api/v1/goodput?{period}").json()["figures"]["attempts"] == 0
