@@ -23,7 +23,7 @@ from classifiers.extraction.evidence_items import (
 from classifiers.extraction.line_headers import strip_colors
 from classifiers.extraction.passes import PASSES, Extraction
 from classifiers.extraction.scan import ScannedLine, Scanner, tidy
-from classifiers.extraction.stream_reader import StreamText
+from classifiers.extraction.stream_reader import MOST_LINES, StreamText
 from classifiers.signatures import Signature
 
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
@@ -105,7 +105,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
         ),
         suspect=extraction.suspect,
         progress=extraction.progress,
-        missing=_missing(raw, findings.missing),
+        missing=_missing(raw, findings.missing, findings.lines_cut),
         ranks_seen=extraction.ranks_seen,
         uncorroborated=_is_uncorroborated(items),
     )
@@ -165,7 +165,7 @@ def _line_in_file(stream: StreamText, item: EvidenceItem) -> int | None:
     return None if first is None else first + stream.text.count("\n", start, item.offset)
 
 
-def _missing(raw: RawCase, missing_ranks: Sequence[int]) -> tuple[str, ...]:
+def _missing(raw: RawCase, missing_ranks: Sequence[int], lines_cut: int) -> tuple[str, ...]:
     """What was expected and not found: logs that could not be read, empty logs, ranks that did not answer."""
     out = []
     for stream in raw.streams:
@@ -174,6 +174,8 @@ def _missing(raw: RawCase, missing_ranks: Sequence[int]) -> tuple[str, ...]:
             out.append(f"log of {name} ({stream.stream}): {stream.missing}")
         elif not stream.text.strip():
             out.append(f"{name} wrote nothing to {stream.stream}")
+    if lines_cut:
+        out.append(f"{lines_cut:,} lines in the middle of logs: at most {MOST_LINES:,} of a failure are read")
     out += [f"rank {rank} did not answer the others" for rank in dict.fromkeys(missing_ranks)]
     if raw.collectives is not None:
         out += raw.collectives.unreadable

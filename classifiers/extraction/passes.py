@@ -66,11 +66,12 @@ class Extraction:
 
 def read_streams(extraction: Extraction) -> None:
     """Read the log streams and the scheduler's message."""
+    logs = sum(bool(one.text) for one in extraction.raw.streams)
     for stream in extraction.streams:
         if not stream.text:
             extraction.attributions.append(None)
             continue
-        reader = StreamReader(extraction.raw, stream, extraction.present)
+        reader = StreamReader(extraction.raw, stream, extraction.present, logs=logs)
         reader.read(extraction.findings)
         extraction.attributions.append(None if stream.is_scheduler else reader.attribution)
 

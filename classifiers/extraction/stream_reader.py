@@ -35,6 +35,8 @@ _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _MASTER_PODS: Final = frozenset({"-master-0", "-chief-0"})
 # Limits of what is read (judgement: they bound the time of a log full of errors).
 _MOST_TRACEBACKS: Final = 48
+# Of all streams of a case. Each takes about 0.1 ms, so that one event can't keep a worker for more than seconds.
+MOST_LINES: Final = 40_000
 _MOST_TAGS: Final = 200
 _MANY_LINES: Final = 60  # from so many lines on, repeats are counted
 _MOST_REPEATS: Final = 8
@@ -76,11 +78,13 @@ class StreamFindings:
         items: the evidence items, in the order in which they were found.
         exits: the process exits that launchers report.
         missing: ranks that other ranks report as missing, once for each report.
+        lines_cut: lines that were left out, because a case may have only `MOST_LINES`.
     """
 
     items: list[EvidenceItem]
     exits: list[ProcessExit]
     missing: list[int]
+    lines_cut: int = 0
 
 
 class StreamReader:
@@ -90,16 +94,16 @@ class StreamReader:
         raw: the case.
         stream: the stream.
         present: ids of all catalogue entries that match a line of the case.
+        logs: the number of streams of the case that have text.
     """
 
-    def __init__(self, raw: RawCase, stream: StreamText, present: frozenset[str]) -> None:
+    def __init__(self, raw: RawCase, stream: StreamText, present: frozenset[str], *, logs: int) -> None:
         self._raw = raw
         self._stream = stream
         self._present = present
         rank = stream.source.rank
         is_mixed = _has_other_ranks(stream.text, rank)
-        only_log = sum(bool(one.text) for one in raw.streams) <= 1
-        is_shared = not stream.is_scheduler and (is_mixed or rank is None or only_log)
+        is_shared = not stream.is_scheduler and (is_mixed or rank is None or logs <= 1)
         self.attribution = LineAttribution(
             stream.text,
             rank,
@@ -108,13 +112,16 @@ class StreamReader:
             may_have_master=not _MASTER_PODS.isdisjoint(stream.landmarks),
         )
         self._tracebacks = {one.final_offset: one for one in self._find_tracebacks()}
-        self._lines = self._candidate_lines()
+        candidates = self._candidate_lines()
+        self._lines = _ends(candidates, max(2, MOST_LINES // max(logs, 1)))
+        self._lines_cut = len(candidates) - len(self._lines)
         is_several = is_mixed or (is_shared and self.attribution.has_several_ranks)
         self._stream_rank = None if is_several else rank
         self._needs_time = len(raw.streams) > 1 or bool(raw.node_events)
 
     def read(self, findings: StreamFindings) -> None:
         """Add the items, exits and missing ranks of the stream to the findings."""
+        findings.lines_cut += self._lines_cut
         counts: Counter[str] = Counter()
         has_many = len(self._lines) > _MANY_LINES
         for line in self._lines:
@@ -251,3 +258,8 @@ def _time_near(text: str, offset: int, line: str) -> float | None:
     begin = max(0, offset - _TIME_RANGE)
     earlier = reversed(text[begin:offset].split("\n")[-_TIME_LINES:])
     return next((time for time in map(time_of, earlier) if time is not None), None)
+
+
+def _ends(lines: list[ScannedLine], most: int) -> list[ScannedLine]:
+    """The first and the last lines, at most this many: a failure begins at one end and is reported at the other."""
+    return lines if len(lines) <= most else [*lines[: most // 2], *lines[len(lines) - (most - most // 2) :]]

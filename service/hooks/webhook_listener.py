@@ -1,8 +1,10 @@
 """Wakes the hook for the next round: on a timer, at shutdown, or by a signed webhook."""
 
+import itertools
 import logging
 import os
 import select
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -101,22 +103,28 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._open: dict[int, socket.socket] = {}  # by number, oldest first
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for each connection, up to the limit."""
-        if self.free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Start a thread for each connection; at the limit, the oldest connection is closed, which is a slow one."""
+        with self._lock:
+            if len(self._open) >= MOST_CONNECTIONS:
+                oldest = self._open.pop(next(iter(self._open)))
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._open[next(self._numbers)] = request
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Release the connection slot at the end."""
+        """Forget the connection at the end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.free.release()
+            with self._lock:
+                self._open = {number: one for number, one in self._open.items() if one is not request}
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Log a closed connection at debug level only."""

@@ -26,6 +26,7 @@ STREAM = "stderr"  # default stream name
 EVENT_BYTES = 16 * 1024 * 1024
 BATCH_BYTES = 256 * 1024 * 1024
 TAIL_LEAST_BYTES = 8 * 1024
+LOGS_MOST = EVENT_BYTES // TAIL_LEAST_BYTES  # of one event; the others are not read
 THREADS = 16
 _STUCK_MOST = 64
 _ERROR_FILE = re.compile(r"/attempt_\d{1,6}/(\d{1,6})/error\.json$")
@@ -75,13 +76,17 @@ class LogFetcher:
 
     def fetch_all(self, events: Sequence[JobCompletion], deadline_s: float = 60.0) -> list[FetchedLogs]:
         """Return one `FetchedLogs` for each event, in order, after about `deadline_s` seconds at most; never raises."""
-        total = sum(len(event.logs) for event in events)
+        total = sum(min(len(event.logs), LOGS_MOST) for event in events)
         plans: list[list[LogStream | _Read]] = []
         waiting: deque[_Read] = deque()
         for event in events:
             room = min(TAIL_BYTES, EVENT_BYTES // max(len(event.logs), 1), BATCH_BYTES // max(total, 1))
             plan: list[LogStream | _Read] = []
-            for ref in event.logs:
+            refs = _chosen(event.logs)
+            if len(refs) < len(event.logs):
+                cut = f"{len(event.logs) - len(refs):,} further logs: at most {LOGS_MOST:,} of an event are read"
+                plan.append(_missing(event.logs[-1], cut))
+            for ref in refs:
                 if ref.uri is None or ref.tail is not None or ref.missing is not None or unknown_kind(ref.kind):
                     plan.append(_inline(ref, max(room, TAIL_LEAST_BYTES)))
                 else:
@@ -146,6 +151,17 @@ class LogFetcher:
         if uri.startswith("/") or uri[:5].lower() == "file:":
             return open_log(path_of(uri), self._roots, owner)
         return self._remote.open_log(uri)
+
+
+def _chosen(refs: Sequence[LogRef]) -> Sequence[LogRef]:
+    """The logs to read: all, or those of launchers first and then of ranks at equal distances."""
+    if len(refs) <= LOGS_MOST:
+        return refs
+    launchers = [number for number, ref in enumerate(refs) if ref.rank is None][:LOGS_MOST]
+    others = [number for number, ref in enumerate(refs) if ref.rank is not None]
+    room = LOGS_MOST - len(launchers)
+    spread = [others[index * len(others) // room] for index in range(min(room, len(others)))]
+    return [refs[number] for number in sorted({*launchers, *spread})]
 
 
 def _inline(ref: LogRef, tail_bytes: int) -> LogStream:

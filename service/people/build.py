@@ -1,6 +1,8 @@
 """Builds the login methods from the settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
 
 from service.errors import ConfigurationError
 from service.people.config import LoginMethods, Provider, Proxy
@@ -30,7 +32,10 @@ def build(
     if (provider is not None or proxy is not None) and not roles:
         raise ConfigurationError("FAULTLINE_ROLES: expected group=role pairs that define who may log in")
     secure = public_url is not None and public_url.lower().startswith("https://")
-    return LoginMethods(parse_roles(roles), claims, provider, proxy, secure=secure)
+    methods = LoginMethods(parse_roles(roles), claims, provider, proxy, secure=secure)
+    if client_secret is None:
+        return methods
+    return replace(methods, state_key=sha256(f"faultline login state\n{client_secret}".encode()).digest())
 
 
 def _proxy(secret: str, claims: ClaimNames) -> Proxy:

@@ -1,5 +1,6 @@
 """Login methods other than API tokens and local accounts."""
 
+import secrets
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -43,6 +44,7 @@ class LoginMethods:
     """Configured login methods. `provider` and `proxy` are None if not configured; `attempts` limits logins.
 
     `secure`: the public address of the service has TLS, so that cookies and browsers may be bound to it.
+    `state_key` signs the cookie of a login at the provider; all processes need the same one.
     """
 
     roles: RoleMap = field(default_factory=lambda: RoleMap({}))
@@ -51,6 +53,7 @@ class LoginMethods:
     proxy: Proxy | None = None
     attempts: LoginAttempts = field(default_factory=LoginAttempts)
     secure: bool = False
+    state_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
 
     @property
     def logins(self) -> bool:

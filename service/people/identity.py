@@ -9,6 +9,8 @@ from service.errors import Forbidden, NotFound
 from service.people.repository.accounts import Account, AccountReader, AccountSource, Role
 from service.people.roles import RoleMap
 
+_SUBJECT = 255  # characters of `sub` (OpenID Connect Core 1.0, section 2)
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimNames:
@@ -27,13 +29,14 @@ def log_in_identity(
     Raises:
         Forbidden: no claim names the person, no group has a role, the account is disabled or has another source.
     """
-    name, role, users, teams = _read_claims(claims, names, roles)
-    known = _existing_account(work.accounts, source, name)
+    name, role, users, teams = _read_claims(source, claims, names, roles)
+    identity = _identity(source, claims)
+    known = _existing_account(work.accounts, source, name, identity)
     if known is None:
-        made = work.accounts.create(name, role, source=source, users=users, teams=teams)
+        made = work.accounts.create(name, role, source=source, users=users, teams=teams, identity=identity)
         work.audit_log.append(name, "account.made", f"account/{name}", after={"source": source, "role": role})
         return made
-    if _is_unchanged(known, role, users, teams):
+    if _is_unchanged(known, role, users, teams, identity):
         return known
     work.audit_log.append(
         name,
@@ -42,7 +45,8 @@ def log_in_identity(
         before={"role": known.role, "teams": known.teams},
         after={"role": role, "teams": teams},
     )
-    return work.accounts.change(name, role=role, users=users, teams=teams)
+    bound = {} if identity is None else {"issuer": identity[0], "external_id": identity[1]}
+    return work.accounts.change(name, role=role, users=users, teams=teams, **bound)
 
 
 def unchanged_account(
@@ -53,25 +57,46 @@ def unchanged_account(
     Raises:
         Forbidden: as `log_in_identity`.
     """
-    name, role, users, teams = _read_claims(claims, names, roles)
-    known = _existing_account(accounts, source, name)
-    return known if known is not None and _is_unchanged(known, role, users, teams) else None
+    name, role, users, teams = _read_claims(source, claims, names, roles)
+    identity = _identity(source, claims)
+    known = _existing_account(accounts, source, name, identity)
+    return known if known is not None and _is_unchanged(known, role, users, teams, identity) else None
+
+
+def _identity(source: AccountSource, claims: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The issuer and the subject of a person of an identity provider, which never change and are never reused.
+
+    Raises:
+        Forbidden: the claims lack one of them.
+    """
+    if source != "oidc":
+        return None
+    issuer, subject = claims.get("iss"), claims.get("sub")
+    if not isinstance(issuer, str) or not isinstance(subject, str) or not issuer or not 1 <= len(subject) <= _SUBJECT:
+        raise Forbidden("the identity provider sends no sub")
+    return issuer, subject
 
 
 def _read_claims(
-    claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
+    source: AccountSource, claims: Mapping[str, Any], names: ClaimNames, roles: RoleMap
 ) -> tuple[str, Role, tuple[str, ...], tuple[str, ...]]:
     """Name, role, users and teams from the claims."""
     name = claims.get(names.user)
     if not isinstance(name, str) or not name.strip():
         raise Forbidden(f"the identity provider sends no {names.user}")
-    role = roles.of(claim_values(claims.get(names.groups)))
+    separator = "," if source == "proxy" else None
+    role = roles.of(claim_values(claims.get(names.groups), separator))
     if role is None:
         raise Forbidden(f"{name[:80]} is in no group that may log in (FAULTLINE_ROLES)")
-    return name, role, (name,), claim_values(claims.get(names.teams)) if names.teams else ()
+    return name, role, (name,), claim_values(claims.get(names.teams), separator) if names.teams else ()
 
 
-def _existing_account(accounts: AccountReader, source: AccountSource, name: str) -> Account | None:
+def _existing_account(
+    accounts: AccountReader, source: AccountSource, name: str, identity: tuple[str, str] | None
+) -> Account | None:
+    same = None if identity is None else accounts.of_identity(*identity)
+    if same is not None and same.name != name:
+        raise Forbidden(f"this person has the account {same.name[:80]}: an administrator has to change the name")
     try:
         known = accounts.named(name)
     except NotFound:
@@ -82,17 +107,27 @@ def _existing_account(accounts: AccountReader, source: AccountSource, name: str)
         raise Forbidden(f"the account {name[:80]} is disabled")
     if known.source != source:
         raise Forbidden(f"{name[:80]} is a {known.source} account")
+    # An account of an earlier release has no identity; the first login with its name binds it.
+    if identity is not None and known.identity not in {None, identity}:
+        raise Forbidden(f"the account {name[:80]} belongs to another person of the identity provider")
     return known
 
 
-def _is_unchanged(known: Account, role: Role, users: tuple[str, ...], teams: tuple[str, ...]) -> bool:
-    return (known.role, known.users, known.teams) == (role, users, tuple(sorted(teams)))
+def _is_unchanged(
+    known: Account, role: Role, users: tuple[str, ...], teams: tuple[str, ...], identity: tuple[str, str] | None
+) -> bool:
+    stored = (known.role, known.users, known.teams, known.identity)
+    return stored == (role, users, tuple(sorted(teams)), identity)
 
 
-def claim_values(value: Any) -> tuple[str, ...]:
-    """The values of a claim: a list, or one text separated by commas or spaces."""
+def claim_values(value: Any, separator: str | None = None) -> tuple[str, ...]:
+    """The values of a claim: a list, or one text.
+
+    A text is split only at the separator of a proxy's header: the group "not admin" must not become the group "admin".
+    """
     if isinstance(value, str):
-        return tuple(part for part in value.replace(",", " ").split() if part)
+        parts = value.split(separator) if separator is not None else [value]
+        return tuple(part.strip() for part in parts if part.strip())
     if isinstance(value, Sequence):
         return tuple(str(part) for part in value)
     return ()

@@ -73,7 +73,20 @@ class Provider:
         except (JoseError, ValueError) as error:
             self._forget()  # its keys may have changed
             raise Forbidden(f"the identity provider's token is invalid: {type(error).__name__}") from None
+        self._check_party(token.claims)
         return dict(token.claims)
+
+    def _check_party(self, claims: dict[str, Any]) -> None:
+        """Check that the token was issued to this service (OpenID Connect Core 1.0, section 3.1.3.7).
+
+        Raises:
+            Forbidden: it is for several audiences and names no party, or names another one.
+        """
+        audiences = claims.get("aud")
+        party = claims.get("azp")
+        several = isinstance(audiences, list) and len(audiences) > 1
+        if (several or party is not None) and party != self._client_id:
+            raise Forbidden("the identity provider's token is invalid: it was issued to another party (azp)")
 
     def _session(self) -> OAuth2Session:
         return OAuth2Session(

@@ -17,7 +17,7 @@ def new_secret() -> str:
 
 def address(secret: str, name: str) -> str:
     """The `otpauth:` address that an authenticator app reads."""
-    return pyotp.TOTP(secret, interval=STEP_S).provisioning_uri(name, issuer_name=ISSUER)
+    return pyotp.TOTP(secret, name=name, issuer=ISSUER, interval=STEP_S).provisioning_uri()
 
 
 def matching_step(secret: str, code: str, now: datetime) -> int | None:

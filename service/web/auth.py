@@ -44,6 +44,12 @@ class Principal:
     via: Literal["open", "bearer", "cookie", "proxy"]
     visible: Visibility | None = None
     binding: Binding = field(default_factory=Binding)
+    token_id: int | None = None
+
+    @property
+    def views_owner(self) -> str:
+        """Whom saved views belong to. No account has a name with a control character, so none is like a token."""
+        return self.name if self.token_id is None else f"\x1ftoken/{self.token_id}"
 
     def may(self, scope: str) -> bool:
         """Whether a scope is granted. `admin` includes all scopes; `read` and `act` include narrower ones."""
@@ -188,7 +194,7 @@ def _account_principal(account: Account, via: Literal["cookie", "proxy"]) -> Pri
 
 
 def _token_principal(token: Token, via: Literal["bearer", "cookie"]) -> Principal:
-    return Principal(token.name, scopes_of_token(token), via, visible_to_token(token), binding_of(token))
+    return Principal(token.name, scopes_of_token(token), via, visible_to_token(token), binding_of(token), token.id)
 
 
 def find_token(services: Services, secret: str) -> Token | None:

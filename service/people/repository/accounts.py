@@ -30,7 +30,7 @@ class Account:
     """A person. `users`: the names under which their jobs run, "user" anywhere or "cluster/user" on one cluster.
 
     `teams`: the only teams that a viewer or operator sees, and further jobs that an owner sees; empty for a viewer or
-    operator: everything.
+    operator: everything. `identity`: `iss` and `sub` of a person of an identity provider.
     """
 
     id: int
@@ -42,6 +42,7 @@ class Account:
     created_at: datetime
     disabled_at: datetime | None = None
     last_login_at: datetime | None = None
+    identity: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,13 @@ class AccountReader:
         if row is None:
             raise NotFound(f'no account named "{name[:80]}"')
         return _account(row)
+
+    def of_identity(self, issuer: str, external_id: str) -> Account | None:
+        """The account of a person of an identity provider, including disabled ones."""
+        row = self._connection.execute(
+            select(accounts).where(accounts.c.issuer == clean(issuer), accounts.c.external_id == clean(external_id))
+        ).first()
+        return None if row is None else _account(row)
 
     def credentials(self, name: str) -> Credentials | None:
         """The credentials of an enabled local account; None if there is none."""
@@ -131,8 +139,9 @@ class AccountRepository(AccountReader):
         source: AccountSource = "local",
         users: Collection[str] = (),
         teams: Collection[str] = (),
+        identity: tuple[str, str] | None = None,
     ) -> Account:
-        """A new account; `password` is an Argon2 hash.
+        """A new account; `password` is an Argon2 hash, `identity` the claims `iss` and `sub`.
 
         Raises:
             Conflict: the name is taken.
@@ -155,6 +164,8 @@ class AccountRepository(AccountReader):
                 "users": orjson.dumps(sorted(users)).decode(),
                 "teams": orjson.dumps(sorted(teams)).decode(),
                 "created_at": utc(self._clock.now()),
+                "issuer": None if identity is None else clean(identity[0]),
+                "external_id": None if identity is None else clean(identity[1]),
             },
         )
         if not added:
@@ -239,4 +250,5 @@ def _account(row: Row[Any]) -> Account:
         row.created_at,
         row.disabled_at,
         row.last_login_at,
+        None if row.issuer is None else (row.issuer, row.external_id),
     )

@@ -116,7 +116,7 @@ def post_audit(
 def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> SavedViews:
     """Your saved filters."""
     with services.reading() as reading:
-        found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.name, page)]
+        found = [view for page in ("/failures", "/groups") for view in reading.feedback.views(reader.views_owner, page)]
     return SavedViews(items=[Saved.model_validate(view, from_attributes=True) for view in found])
 
 
@@ -124,7 +124,7 @@ def get_views(services: InjectedServices, reader: Annotated[Principal, OWN]) -> 
 def put_view(services: InjectedServices, reader: Annotated[Principal, OWN], view: Saved) -> Saved:
     """Save filters under a name; replaces filters of the same name."""
     with services.store.unit_of_work() as work:
-        work.feedback.save_view(reader.name, SavedView(view.name, view.page, view.query))
+        work.feedback.save_view(reader.views_owner, SavedView(view.name, view.page, view.query))
     return view
 
 
@@ -136,4 +136,4 @@ def delete_view(
 ) -> None:
     """Delete saved filters; does nothing if the name does not exist."""
     with services.store.unit_of_work() as work:
-        work.feedback.drop_view(reader.name, name)
+        work.feedback.drop_view(reader.views_owner, name)

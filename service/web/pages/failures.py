@@ -68,7 +68,7 @@ def failures(
             "facets": None if problems else views.facets(snapshot, filters),
             "problems": problems,
             "newest": newest(snapshot),
-            "saved": saved(snapshot, reader.name),
+            "saved": saved(snapshot, reader.views_owner),
             "notice": notice,
             "taken": taken,
             "left": left,

@@ -169,7 +169,7 @@ def save(
         expected = "1 to 100 characters, none of them a control character"
         raise InvalidInput(f"name: expected {expected}", (FieldError("name", expected, name[:40]),)) from None
     with form.services.store.unit_of_work() as work:
-        work.feedback.save_view(form.actor, SavedView(view.name, view.page, view.query))
+        work.feedback.save_view(form.principal.views_owner, SavedView(view.name, view.page, view.query))
     return redirect(f"/failures?{view.query}{'&' if view.query else ''}{urlencode({'notice': 'view'})}")
 
 
@@ -177,7 +177,7 @@ def save(
 def drop(form: UserForm, name: Annotated[str, Form(max_length=200)] = "") -> RedirectResponse:
     """Delete saved filters."""
     with form.services.store.unit_of_work() as work:
-        work.feedback.drop_view(form.actor, name)
+        work.feedback.drop_view(form.principal.views_owner, name)
     return redirect("/failures?notice=drop")
 
 

@@ -1,6 +1,8 @@
 """GET /login/oidc and /login/oidc/callback: a login at the organisation's identity provider."""
 
+import hmac
 import secrets
+from hashlib import sha256
 from typing import Annotated
 
 import orjson
@@ -25,7 +27,8 @@ def start(request: Request, services: InjectedServices, next: Text = None) -> Re
     """Redirect to the identity provider; the expected state is kept in an HttpOnly cookie."""
     login = _provider(services).start()
     response = RedirectResponse(login.url, 303)
-    kept = orjson.dumps([login.state, login.nonce, login.verifier, local_path(next)]).hex()
+    ends = services.clock.now().timestamp() + 60 * MINUTES
+    kept = _signed(services, orjson.dumps([login.state, login.nonce, login.verifier, local_path(next), ends]))
     # Lax: browsers do not send a strict cookie when the provider redirects back.
     response.set_cookie(
         cookie_name(request, OIDC_COOKIE),
@@ -54,7 +57,10 @@ def callback(
         InvalidInput: no login is in progress in this browser.
     """
     try:
-        wanted_state, nonce, verifier, wanted = orjson.loads(bytes.fromhex(cookie(request, OIDC_COOKIE)))
+        content = _verified(services, cookie(request, OIDC_COOKIE))
+        wanted_state, nonce, verifier, wanted, ends = orjson.loads(content)
+        if ends < services.clock.now().timestamp():
+            raise ValueError("expired")  # noqa: TRY301 -- as any other unusable cookie
     except (ValueError, TypeError):  # not a cookie of this server
         raise InvalidInput("no login is in progress in this browser: start again at /login") from None
     if error or not code or not secrets.compare_digest(str(wanted_state).encode(), state.encode()):
@@ -78,6 +84,23 @@ def callback(
         samesite="lax",
     )
     return response
+
+
+def _signed(services: Services, content: bytes) -> str:
+    return f"{content.hex()}.{hmac.new(services.people.state_key, content, sha256).hexdigest()}"
+
+
+def _verified(services: Services, signed: str) -> bytes:
+    """The content of a signed cookie.
+
+    Raises:
+        ValueError: it was not signed by this service.
+    """
+    text, _, mac = signed.partition(".")
+    content = bytes.fromhex(text)
+    if not hmac.compare_digest(hmac.new(services.people.state_key, content, sha256).hexdigest().encode(), mac.encode()):
+        raise ValueError("not signed by this service")
+    return content
 
 
 def _path(request: Request) -> str:

@@ -86,3 +86,62 @@ def test_an_unreachable_provider_and_another_issuer_are_reported(issuer: Identit
     right, issuer.issuer = issuer.issuer, "http://elsewhere.example"
     with pytest.raises(Unavailable, match="another issuer"):
         Provider(right, "faultline", None, "http://127.0.0.1/back").start()
+
+
+def test_an_account_belongs_to_issuer_and_subject(world: World, issuer: IdentityProvider) -> None:
+    with world.client() as client:
+        assert log_in(client, issuer, sub="a", preferred_username="ana", groups=["sre"])[0] == 200
+        # Somebody else who got the name of ana later, and ana under another name:
+        assert log_in(client, issuer, sub="b", preferred_username="ana", groups=["sre"])[0] == 403
+        assert log_in(client, issuer, sub="a", preferred_username="root", groups=["sre"])[0] == 403
+        assert log_in(client, issuer, sub="", preferred_username="eve", groups=["sre"])[0] == 403
+        assert log_in(client, issuer, sub="b", preferred_username="bob", groups=["sre"])[0] == 200
+    with world.store.reading() as reading:
+        assert {(one.name, one.identity) for one in reading.accounts.list()} == {
+            ("ana", (issuer.issuer, "a")),
+            ("bob", (issuer.issuer, "b")),
+        }
+
+
+def test_an_account_of_an_earlier_release_is_bound_at_its_next_login(world: World, issuer: IdentityProvider) -> None:
+    with world.store.unit_of_work() as work:
+        work.accounts.create("ana", "operator", source="oidc", users=("ana",))
+    with world.client() as client:
+        assert log_in(client, issuer, sub="a", preferred_username="ana", groups=["sre"])[0] == 200
+        assert log_in(client, issuer, sub="b", preferred_username="ana", groups=["sre"])[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [
+        ({"aud": ["faultline", "other"]}, 403),
+        ({"aud": ["faultline", "other"], "azp": "other"}, 403),
+        ({"azp": "other"}, 403),
+        ({"aud": ["faultline", "other"], "azp": "faultline"}, 200),
+    ],
+)
+def test_a_token_of_another_party_is_refused(
+    world: World, issuer: IdentityProvider, claims: dict[str, object], status: int
+) -> None:
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=["sre"], **claims)[0] == status
+
+
+@pytest.mark.parametrize("groups", ["not sre", "x,sre", "sre x"])
+def test_a_group_is_never_a_part_of_a_text(world: World, issuer: IdentityProvider, groups: str) -> None:
+    with world.client() as client:
+        assert log_in(client, issuer, preferred_username="ana", groups=groups)[0] == 403
+
+
+def test_a_login_that_another_page_planted_or_that_is_old_is_refused(world: World) -> None:
+    with world.client() as client:
+        client.get("/login/oidc")
+        signed = client.cookies["faultline_oidc"]
+        forged = signed.replace(signed[:8], "5b226161")
+        for wrong in (forged, signed.partition(".")[0], signed[:-1], "é"):
+            client.cookies.clear()
+            headers = {"Cookie": b"faultline_oidc=" + wrong.encode()}
+            assert client.get("/login/oidc/callback?code=x&state=y", headers=headers).status_code == 422
+        world.clock.sleep(601)
+        headers = {"Cookie": b"faultline_oidc=" + signed.encode()}
+        assert client.get("/login/oidc/callback?code=x&state=y", headers=headers).status_code == 422

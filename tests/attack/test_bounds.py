@@ -1,0 +1,83 @@
+"""One sender or one client can't keep others waiting, and people do not share what is theirs."""
+
+import http.client
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from classifiers import signatures
+from classifiers.case_builder import build_case
+from classifiers.extraction import stream_reader
+from classifiers.extraction.extractor import Extractor
+from classifiers.extraction.scan import Scanner
+from service.clock import SystemClock
+from service.contracts.event import LOGS_MOST, from_object
+from service.hooks.webhook_listener import MOST_CONNECTIONS, WebhookListener
+from service.logs import fetch
+from service.logs.fetch import LogFetcher
+from service.web.sessions import COOKIE, LIFETIME
+from tests.service.web.world import event, make_world
+
+
+def test_of_an_event_with_thousands_of_logs_only_some_are_read_and_the_note_says_so() -> None:
+    logs = [{"rank": rank, "stream": "stderr", "tail": f"RuntimeError: {rank}"} for rank in range(LOGS_MOST - 1)]
+    job = from_object(event("1", logs=[*logs, {"rank": None, "stream": "stderr", "tail": "launcher"}]))
+    [found] = LogFetcher(()).fetch_all([job])
+    read = [one for one in found.streams if one.missing is None]
+    assert len(read) == fetch.LOGS_MOST
+    assert any(one.rank is None for one in read)
+    ranks = [one.rank for one in read if one.rank is not None]
+    assert min(ranks) < 20
+    assert max(ranks) > LOGS_MOST - 20
+    [note] = [one.missing for one in found.streams if one.missing is not None]
+    assert f"{LOGS_MOST - fetch.LOGS_MOST:,} further logs" in note
+
+
+def test_lines_of_a_failure_are_bounded_and_the_verdict_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_reader, "MOST_LINES", 100)
+    made = []
+    original = stream_reader.StreamReader._make_item
+    monkeypatch.setattr(
+        stream_reader.StreamReader, "_make_item", lambda self, *given: made.append(1) or original(self, *given)
+    )
+    tails = ["\n".join(f"RuntimeError: wrong value {rank} at {line}" for line in range(50)) for rank in range(10)]
+    case = build_case(event("1", logs=[{"rank": r, "stream": "stderr", "tail": tail} for r, tail in enumerate(tails)]))
+    extraction = Extractor(Scanner(signatures.packaged())).extract(case)
+    assert len(made) <= 100 + 2  # and the scheduler's own line
+    assert any("400 lines in the middle of logs" in one for one in extraction.missing), extraction.missing
+
+
+def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:
+    made = WebhookListener("127.0.0.1", 0, lambda: [b"k" * 32], lambda: None, SystemClock())
+    with made as listener, ExitStack() as held:
+        slow = [
+            held.enter_context(socket.create_connection(("127.0.0.1", listener.port), timeout=10))
+            for _ in range(2 * MOST_CONNECTIONS)
+        ]
+        for one in slow[-3:]:
+            one.sendall(b"POST / HTTP/1.1\r\n")
+        caller = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=5)
+        caller.request("POST", "/", body=b"{}")
+        assert caller.getresponse().status == 401
+        assert slow[0].recv(1) == b""  # the oldest made room
+
+
+def test_a_token_and_an_account_of_one_name_share_no_views(tmp_path: Path) -> None:
+    world = make_world(tmp_path, host="0.0.0.0")
+    view = {"name": "mine", "page": "/failures", "query": "side=user"}
+    with world.store.unit_of_work() as work:
+        made = work.accounts.create("ana", "viewer", password="x")
+        session = work.accounts.log_in(account_id=made.id, lasts=LIFETIME)
+    secret = world.token("read", name="ana")
+    with world.client(secret) as program, world.client() as person:
+        person.cookies.set(COOKIE, session)
+        assert program.put("/api/v1/views", json=view).status_code == 200
+        assert person.get("/api/v1/views").json()["items"] == []
+        assert program.get("/api/v1/views").json()["items"] == [view]
+        with world.store.unit_of_work() as work:
+            work.tokens.revoke("ana")
+    with world.client(world.token("read", name="ana")) as successor:
+        assert successor.get("/api/v1/views").json()["items"] == []
+    world.store.close()
