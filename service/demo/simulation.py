@@ -36,7 +36,7 @@ SIZES = {1: 34, 2: 10, 4: 15, 8: 20, 16: 11, 32: 7, 64: 3}  # GPUs and their sha
 MEDIAN_S, SPREAD, LONGEST_S, SHORTEST_S = 5_200.0, 1.0, 100_000.0, 240.0
 BUGGY, FLAKY, CANCELLED = 0.085, 0.02, 0.02  # shares of jobs with a bug, with a platform failure, cancelled
 NODE_FAILURES_A_DAY = 0.006  # of a node in use
-HANG_SHARE = 0.015  # of jobs on several nodes
+HANG_SHARE = 0.03  # of jobs on several nodes
 PREEMPTED_A_DAY = 0.4  # of a job in the queue for preemptible jobs
 _DAY_S = 86_400.0
 
