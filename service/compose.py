@@ -25,6 +25,7 @@ from service.feedback.service import Feedback
 from service.formats import node_events, recognise
 from service.good_runs.collection import GoodRuns
 from service.groups.count_updater import GroupCountUpdater
+from service.learning.active_layer import ActiveLayer
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer
@@ -105,7 +106,8 @@ class Services:
     @cached_property
     def diagnoser(self) -> ReloadingDiagnoser:
         """The trained classifier with the signatures in use."""
-        return ReloadingDiagnoser(self.settings.model_dir, self.signatures, setting="FAULTLINE_MODEL_DIR")
+        layer = ActiveLayer(self.store, self.clock).current
+        return ReloadingDiagnoser(self.settings.model_dir, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR")
 
     @property
     def zone(self) -> ZoneInfo:
@@ -367,7 +369,7 @@ class Services:
             host=self.settings.host,
             timezone=self.settings.timezone,
             settings=self.settings.shown(),
-            model=ModelInfo(found.model, found.rules, manifest, lambda: found.rules),
+            model=ModelInfo(found.model, found.rules, manifest, lambda: found.rules, lambda: found.model),
             signatures=self.signatures,
             lag=lag,
             automation=self.automation,

@@ -20,6 +20,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +72,13 @@ class Model:
     def label(self) -> str:
         """Name and version as verdicts carry them."""
         return f"{self.about['name']} {self.about['version']}"
+
+    @cached_property
+    def id(self) -> str:
+        """`model-` and twelve hexadecimal digits, a digest of what the model computes with."""
+        parameters = [self.text.names, self.calibration, sorted(self.fusion.items()), self.text.heads]
+        content = self.text.weights.astype(np.float16).tobytes() + self.text.intercept.tobytes()
+        return "model-" + _digest(repr(parameters).encode() + content)[:12]
 
 
 def _digest(data: bytes) -> str:

@@ -9,6 +9,7 @@ from service.good_runs import tables as good_runs
 from service.groups import tables as groups
 from service.incidents import tables as incidents
 from service.jobs import tables as jobs
+from service.learning import tables as learning
 from service.nodes import tables as nodes
 from service.people import tables as people
 from service.reports import tables as reports
@@ -27,6 +28,7 @@ MODULES = (
     groups,
     incidents,
     jobs,
+    learning,
     nodes,
     people,
     reports,

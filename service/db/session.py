@@ -29,6 +29,7 @@ from service.groups.repository.groups import GroupReader, GroupRepository
 from service.incidents.repository.incidents import IncidentReader, IncidentRepository
 from service.incidents.repository.signals import IncidentSignalReader, IncidentSignalRepository
 from service.jobs.repository.jobs import JobReader, JobRepository
+from service.learning.repository import SiteLayerReader, SiteLayerRepository
 from service.nodes.repository.events import NodeEventReader, NodeEventRepository
 from service.nodes.repository.failure_facts import FailureFactReader, FailureFactRepository
 from service.nodes.repository.repairs import RepairReader, RepairRepository
@@ -64,6 +65,7 @@ class ReadSession:
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
         self.applied_fixes = AppliedFixReader(connection, clock)
+        self.site_layers = SiteLayerReader(connection, clock)
         self.dead_letters = DeadLetterReader(connection, clock)
         self.outbox = OutboxReader(connection, clock)
         self.deliveries = DeliveryReader(connection, clock)
@@ -108,6 +110,7 @@ class UnitOfWork(ReadSession):
     groups: GroupRepository
     feedback: FeedbackRepository
     applied_fixes: AppliedFixRepository
+    site_layers: SiteLayerRepository
     dead_letters: DeadLetterRepository
     outbox: OutboxRepository
     deliveries: DeliveryRepository
@@ -143,6 +146,7 @@ class UnitOfWork(ReadSession):
         self.groups = GroupRepository(connection, clock)
         self.feedback = FeedbackRepository(connection, clock)
         self.applied_fixes = AppliedFixRepository(connection, clock)
+        self.site_layers = SiteLayerRepository(connection, clock)
         self.dead_letters = DeadLetterRepository(connection, clock)
         self.outbox = OutboxRepository(connection, clock)
         self.deliveries = DeliveryRepository(connection, clock)

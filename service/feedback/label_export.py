@@ -1,4 +1,7 @@
-"""Export and import of labels as `labelled-case/1`, the input of `faultline train --add`. Redacted again on export."""
+"""Export and import of labels as `labelled-case/1`, the input of `faultline train --add`. Redacted again on export.
+
+An export holds what people said, never what the model said: an axis that nobody named has no label.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +17,6 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import FailureDetail, Visibility
-from service.feedback.corrected_verdict import NONE
 from service.feedback.records import Label, Labels, StoredFeedback
 from service.feedback.service import Feedback, FeedbackInput
 from service.people.roles import sees
@@ -35,7 +37,8 @@ class Imported:
 def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any]]:
     """Every label of a failure whose log is still stored, newest first, as labelled-case/1.
 
-    Disputed and contested labels are left out, as are labels without side and cause.
+    Labels that are disputed, contested or wait for a second person are left out, as are labels without side and cause.
+    A label of the golden set stays in it when somebody disagrees.
 
     Args:
         store: the labels.
@@ -46,7 +49,8 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
         with store.reading() as reading:
             page = reading.feedback.labelled(limit=_PAGE, cursor=cursor)
             for label in page.items:
-                if label.disputed or label.contested or (golden is not None and label.golden is not golden):
+                doubtful = label.disputed or label.contested or label.held is not None
+                if (doubtful and not label.golden) or (golden is not None and label.golden is not golden):
                     continue
                 if label.labels.side is None and label.labels.cause is None:
                     continue
@@ -70,7 +74,6 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
     if kept is None or not kept.event:
         return None
     verdict = detail.verdict or {}
-    first = next((line for line in verdict.get("evidence") or () if line.get("role") == "initiating"), None)
     labels = label.labels
     shown = next((one for one in reversed(words) if one.who == label.who), None)
     event = {name: value for name, value in kept.event.items() if name != "logs"}
@@ -84,11 +87,11 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
         "labels": {
             "side": labels.side,
             "cause": labels.cause,
-            "category": labels.category if labels.category is not None else (row.category or NONE),
-            "symptom": labels.symptom if labels.symptom is not None else (row.symptom or NONE),
+            "category": labels.category,
+            "symptom": labels.symptom,
             "retry": labels.retry,
-            "root_rank": row.suspect_rank,
-            "root_line": redact(str(first["text"])) if first is not None else None,
+            "root_rank": None,
+            "root_line": None,
         },
         "provenance": {
             "origin": "operator",
@@ -98,6 +101,7 @@ def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ..
             "evidence_seen": bool(verdict.get("evidence")),
             "model_shown": shown.model_shown if shown is not None else True,
             "people": label.people,
+            "feedback": "audit" if any(one.kind == "audit" for one in words) else None if shown is None else shown.kind,
             "golden": label.golden,
             "failure": {"cluster": row.cluster, "job_id": row.job_id, "attempt": row.attempt},
         },

@@ -27,7 +27,8 @@ class NewFeedback:
     """One person's feedback on one failure, to be stored.
 
     `version` is the version of the verdict it is about, `said_side` and `said_cause` are those of that version.
-    `model_shown`: the person saw the verdict before judging. `evidence`: the lines shown to the person.
+    `model_shown`: the person saw the verdict before judging. `evidence`: the lines shown to the person. `held`: why the
+    label waits for a second person, None if it does not.
     """
 
     failure_id: int
@@ -40,6 +41,7 @@ class NewFeedback:
     note: str | None = None
     model_shown: bool = True
     evidence: Sequence[Any] = ()
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class StoredFeedback:
     labels: Labels
     note: str | None
     model_shown: bool
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class Label:
     """The label of a failure that follows from all its feedback.
 
     `disputed`: the last judgements of two people differ in side or cause. `contested`: the owner disagrees, and nobody
-    has judged the failure since. `golden`: part of the protected set that later feedback does not change.
+    has judged the failure since. `golden`: part of the protected set that later feedback does not change. `held`: why
+    it waits for a second person; until one gives the same label, nothing is learned from it.
     """
 
     failure_id: int
@@ -75,6 +79,7 @@ class Label:
     disputed: bool
     contested: bool
     golden: bool
+    held: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.failures.records import FailureDetail, FailureFilter
-from service.feedback import fix_service
+from service.feedback import fix_service, label_review
 from service.feedback.corrected_verdict import NONE, completed, corrected, data
 from service.feedback.records import FeedbackKind, Label, Labels, NewFeedback
 
@@ -132,7 +132,7 @@ class Feedback:
                 for failure_id in wanted[start : start + 25]:
                     try:
                         own = replace(feedback, version=seen.get(failure_id, feedback.version))
-                        results.append(self._store_one(work, failure_id, who, own))
+                        results.append(self._store_one(work, failure_id, who, own, at_once=len(wanted)))
                     except (NotFound, Conflict):
                         continue
         return results
@@ -194,7 +194,9 @@ class Feedback:
         with self._store.unit_of_work() as work:
             return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
-    def _store_one(self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
+    def _store_one(
+        self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1
+    ) -> FeedbackResult:
         detail = work.failures.get(failure_id)
         row = detail.row
         if feedback.version is not None and feedback.version != row.version:
@@ -202,7 +204,7 @@ class Feedback:
                 f"failure {failure_id} has version {row.version} meanwhile, not {feedback.version}: reload it",
                 (FieldError("version", str(row.version), str(feedback.version)),),
             )
-        changed, version, labels = False, row.version, Labels()
+        changed, version, labels, held = False, row.version, Labels(), None
         if feedback.kind in _JUDGING:
             current, event = _read(detail)
             labels = completed(
@@ -212,7 +214,8 @@ class Feedback:
             before = work.feedback.label(failure_id)
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = _facts(made) != _facts(current)
-            protected = before is not None and before.golden
+            held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
+            protected = (before is not None and before.golden) or _waits(held, before, who, labels, at_once)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
@@ -226,10 +229,11 @@ class Feedback:
                 row.version,
                 row.side,
                 row.cause,
-                labels,
+                _given(labels, feedback.labels),
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
+                held,
             )
         )
         work.audit_log.append(
@@ -302,6 +306,20 @@ def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
     except ValidationError:  # an event from which retention removed parts
         event = None
     return replace(stored_verdict(detail.verdict), fingerprint=detail.row.fingerprint), event
+
+
+def _given(complete: Labels, given: Labels) -> Labels:
+    """What a person said: side and cause, and of the other axes only those that the person named."""
+    return replace(complete, category=given.category, symptom=given.symptom, retry=given.retry)
+
+
+def _waits(held: str | None, before: Label | None, who: str, labels: Labels, at_once: int) -> bool:
+    """Whether a label of many failures changes no verdict until a second person gives it."""
+    if held is None or at_once == 1:
+        return False
+    if before is None or before.who == who:
+        return True
+    return (before.labels.side, before.labels.cause) != (labels.side, labels.cause)
 
 
 def _facts(verdict: Verdict) -> tuple[Any, ...]:

@@ -36,6 +36,8 @@ feedback = Table(
     Column("note", Text),
     Column("model_shown", Boolean, nullable=False),
     Column("evidence", LargeBinary),
+    Column("held", String(200)),  # why the label waits for a second person, None if it does not
+    Column("withdrawn_by", String(200)),  # who withdrew it; it no longer counts
     Index(None, "failure_id", "id"),
     Index("ix_feedback_kind", "kind", "at"),
     Index("ix_feedback_at", "at"),
@@ -57,7 +59,8 @@ labels = Table(
     Column("disputed", Boolean, nullable=False),
     Column("contested", Boolean, nullable=False),
     Column("golden", Boolean, nullable=False),
-    Column("waiting", Boolean, nullable=False),  # disputed or contested: a person has to decide
+    Column("waiting", Boolean, nullable=False),  # disputed, contested or held: a person has to decide
+    Column("held", String(200)),
     Index("ix_labels_queue", "at", "failure_id", postgresql_where=text("waiting"), sqlite_where=text("waiting")),
     Index("ix_labels_at", "at", "failure_id"),
 )

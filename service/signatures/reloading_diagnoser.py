@@ -1,13 +1,14 @@
-"""The classifier with the signatures in use: built anew when an operator's signatures change."""
+"""The classifier with the signatures and the site layer in use: built again when one of them changes."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from classifiers.contracts import RawCase, Verdict
 from classifiers.diagnoser import Diagnoser
 from classifiers.model import artifact
-from classifiers.model.artifact import ModelError
+from classifiers.model.artifact import Model, ModelError
+from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 from service.errors import ModelUnavailable
 from service.signatures.signature_folder import SignatureFolder
@@ -19,31 +20,46 @@ class ReloadingDiagnoser:
     Args:
         model_dir: the trained model's folder.
         folder: the signatures in use.
+        layer: returns the site layer in use of the model with an id, None for none; None: there is never one.
         setting: the setting that names the model's folder, for error messages; None if it was named otherwise.
 
     Raises:
         ModelUnavailable: there is no model, or a foreign one.
     """
 
-    def __init__(self, model_dir: Path, folder: SignatureFolder, *, setting: str | None = None) -> None:
+    def __init__(
+        self,
+        model_dir: Path,
+        folder: SignatureFolder,
+        *,
+        layer: Callable[[str], SiteLayer | None] | None = None,
+        setting: str | None = None,
+    ) -> None:
         try:
             self._model = artifact.load(model_dir)
         except ModelError as error:
             raise ModelUnavailable(str(error) if setting is None else f"{setting}: {error}") from None
         self._folder = folder
+        self._layer_in_use = layer
+        self._layer: SiteLayer | None = None
         self._lock = threading.Lock()
         self._catalogue: Catalogue = folder.current().layered.catalogue
         self._diagnoser = Diagnoser(self._model, self._catalogue)
 
     @property
     def model(self) -> str:
-        """Name and version of the model."""
-        return self._diagnoser.model
+        """Name and version of the model, with the id of the site layer if one is in use."""
+        return self._current().model
 
     @property
     def rules(self) -> str:
         """Name and version of the signatures in use."""
         return self._current().rules
+
+    @property
+    def packaged(self) -> Model:
+        """The model without a site layer."""
+        return self._model
 
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         """One verdict for each case, in order, all by the same version of the signatures."""
@@ -51,8 +67,9 @@ class ReloadingDiagnoser:
 
     def _current(self) -> Diagnoser:
         catalogue = self._folder.current().layered.catalogue
+        layer = None if self._layer_in_use is None else self._layer_in_use(self._model.id)
         with self._lock:
-            if catalogue is not self._catalogue:
-                self._diagnoser = Diagnoser(self._model, catalogue)
-                self._catalogue = catalogue
+            if catalogue is not self._catalogue or layer is not self._layer:
+                self._diagnoser = Diagnoser(self._model, catalogue, layer)
+                self._catalogue, self._layer = catalogue, layer
             return self._diagnoser

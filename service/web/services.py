@@ -58,6 +58,12 @@ class ModelInfo:
     rules: str
     manifest: Mapping[str, Any] = field(default_factory=dict)
     current_rules: Callable[[], str] | None = None
+    current_name: Callable[[], str] | None = None
+
+    @property
+    def name_in_use(self) -> str:
+        """Name and version of the model now: it changes when a site layer is promoted or rolled back."""
+        return self.name if self.current_name is None else self.current_name()
 
     @property
     def rules_in_use(self) -> str:

@@ -95,7 +95,7 @@ def fit(
     groups, conflicts = label_groups.groups_of(labelled)
     about: dict[str, Any] = {
         "created": now.isoformat(timespec="seconds"),
-        "base": str(model.about.get("seal", ""))[:12] or model.label,
+        "base": model.id,
         "parents": list(parents),
         "data": labelled_cases.digest(used),
         "labels": len(used),

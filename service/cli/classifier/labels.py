@@ -1,7 +1,8 @@
-"""`faultline labels export|import`: corrections of verdicts as labelled cases, for training or sharing."""
+"""`faultline labels export|import|undo`: corrections of verdicts as labelled cases, and their withdrawal."""
 
 import argparse
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from service import compose, settings
 from service.cli import exit_codes, output
 from service.cli.files import check_readable, opened_output, read_input
 from service.errors import InvalidInput
-from service.feedback import label_export
+from service.feedback import label_export, label_withdrawal
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -27,12 +28,16 @@ def add_parser(commands: "Subparsers") -> None:
     export = actions.add_parser(
         "export",
         help="print labelled-case/1 lines, one a failure, as read by `faultline train --add`",
-        description="Secrets are redacted. Failures that people disagree about are left out.",
+        description="Secrets are redacted. Left out: the protected set, failures that people disagree about, and labels "
+        "that wait for a second person.",
     )
     export.add_argument("--output", type=Path, help="the file (default: standard output)")
     export.add_argument("--golden", action="store_true", help="only the protected set")
-    export.add_argument("--no-golden", action="store_true", help="everything but the protected set, for training")
+    export.add_argument("--no-golden", action="store_true", help="everything but the protected set (default)")
     taken = actions.add_parser("import", help="add labels made elsewhere to the failures of the same jobs here")
+    undo = actions.add_parser("undo", help="withdraw one person's labels; the verdicts before them are current again")
+    undo.add_argument("--who", required=True, help="the person")
+    undo.add_argument("--since", required=True, help="an ISO 8601 date or time; no zone: UTC")
     taken.add_argument("file", help="labelled-case/1 lines, - for standard input")
 
 
@@ -47,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
+        if args.action == "undo":
+            return _undo(services, args.who, args.since)
         return _export(services, args) if args.action == "export" else _import(services, args.file)
     finally:
         services.close()
@@ -55,14 +62,25 @@ def run(args: argparse.Namespace) -> int:
 def _export(services: compose.Services, args: argparse.Namespace) -> int:
     if args.golden and args.no_golden:
         raise InvalidInput("--golden and --no-golden: expected one of them at most")
-    wanted = True if args.golden else False if args.no_golden else None
     count = 0
     with opened_output(args.output) as out:
-        for case in label_export.cases(services.store, golden=wanted):
+        for case in label_export.cases(services.store, golden=args.golden):
             out.write(output.json_line(case))
             count += 1
     output.line(f"{count} labelled {'case' if count == 1 else 'cases'}", error=True)
     return 0
+
+
+def _undo(services: compose.Services, who: str, since: str) -> int:
+    try:
+        start = datetime.fromisoformat(since)
+    except ValueError:
+        raise InvalidInput(f"--since: expected an ISO 8601 date or time, got {since[:40]}") from None
+    start = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
+    done = label_withdrawal.withdraw(services.store, who, start, by=BY)
+    output.line(f"{done.labels} labels of {who} withdrawn, {done.verdicts} verdicts as before them")
+    output.line("faultline retrain learns without them")
+    return exit_codes.OK
 
 
 def _import(services: compose.Services, file: str) -> int:

@@ -1,4 +1,4 @@
-"""`faultline model list|show`: list trained models, or show the manifest of one."""
+"""`faultline model list|show|compare|promote|rollback`: trained models and site layers."""
 
 import argparse
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from classifiers.model import artifact
 from classifiers.model.artifact import ModelError
-from service import settings
+from service import compose, settings
 from service.cli import output
+from service.cli.classifier import model_registry
 from service.cli.json_output import add_json_option, print_json
 from service.errors import ModelUnavailable
 
@@ -17,25 +18,40 @@ if TYPE_CHECKING:
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("model", help="list or show trained models")
+    parser = commands.add_parser("model", help="list, show, compare, promote or roll back models")
     actions = parser.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list", help="the models next to the one in use; the one in use is marked with a star")
     listing.add_argument("folder", type=Path, nargs="?", help="the folder to search")
     add_json_option(listing)
     show = actions.add_parser("show", help="print a model's manifest as JSON, after checking its files")
-    show.add_argument("folder", type=Path, nargs="?", help="the model's folder (FAULTLINE_MODEL_DIR)")
+    show.add_argument(
+        "folder", type=Path, nargs="?", help="the model's folder (FAULTLINE_MODEL_DIR), or the id of a site layer"
+    )
+    compare = actions.add_parser("compare", help="compare two models on the packaged cases and the golden set")
+    for name in ("first", "second"):
+        compare.add_argument(name, help="the id of a site layer, or packaged")
+    promote = actions.add_parser("promote", help="put a site layer in use that the gate did not refuse")
+    promote.add_argument("id", help="the id of the site layer")
+    actions.add_parser("rollback", help="return to the model before the one in use")
 
 
 def run(args: argparse.Namespace) -> int:
-    """List models, or check one's files and print its manifest.
+    """List, compare or change models, or check one's files and print its manifest.
 
     Raises:
         ModelUnavailable: there is no model, or it is damaged or not a model of this version.
     """
-    in_use = settings.read().model_dir
-    if args.action == "list":
-        _list(args.folder or in_use.parent, in_use, as_json=args.format == "json")
-        return 0
+    configured = settings.read()
+    in_use = configured.model_dir
+    services = compose.build(configured)
+    try:
+        if args.action == "list":
+            _list(args.folder or in_use.parent, in_use, model_registry.layers(services), as_json=args.format == "json")
+            return 0
+        if _on_layers(args, services):
+            return 0
+    finally:
+        services.close()
     folder = args.folder or in_use
     try:
         model = artifact.load(folder)
@@ -48,12 +64,27 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(folder: Path, in_use: Path, *, as_json: bool) -> None:
+def _on_layers(args: argparse.Namespace, services: compose.Services) -> bool:
+    """Carry out an action on site layers; False if it is none."""
+    if args.action == "compare":
+        model_registry.compare(services, args.first, args.second)
+    elif args.action == "promote":
+        model_registry.promote(services, args.id)
+    elif args.action == "rollback":
+        model_registry.rollback(services)
+    elif args.folder is not None and str(args.folder).startswith(model_registry.PREFIX) and not args.folder.exists():
+        model_registry.show(services, str(args.folder))
+    else:
+        return False
+    return True
+
+
+def _list(folder: Path, in_use: Path, layers: list[dict[str, Any]], *, as_json: bool) -> None:
     found = sorted(one.parent for one in folder.glob(f"*/{artifact.MANIFEST}"))
     if not found:
         raise ModelUnavailable(f"no model in {folder}: run faultline train")
     if as_json:
-        print_json([_described(one, in_use) for one in found])
+        print_json([*(_described(one, in_use) for one in found), *layers])
         return
     for one in found:
         mark = "*" if one == in_use else " "
@@ -64,6 +95,12 @@ def _list(folder: Path, in_use: Path, *, as_json: bool) -> None:
             continue
         output.line(
             f"{mark} {one.name}: {about['name']} {about['version']} of {about['created']}, {about['cases']} cases"
+        )
+    for layer in layers:
+        mark = "*" if layer["in_use"] else " "
+        output.line(
+            f"{mark} {layer['id']}: site layer of {layer['created']:%Y-%m-%d %H:%M}, {layer['labels']} labels, "
+            f"gate: {layer['gate']} ({'; '.join(layer['reasons'])[:200]})"
         )
 
 

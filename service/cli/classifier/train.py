@@ -29,7 +29,7 @@ def add_parser(commands: "Subparsers") -> None:
 
 
 def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:
-    """Return the labelled cases of an operator's files.
+    """Return the labelled cases of an operator's files, without the golden set.
 
     Raises:
         InvalidInput: a file can't be read, or a line is not a labelled case; the message names the file and line.
@@ -37,7 +37,7 @@ def read_cases(files: list[Path]) -> list[labelled_cases.LabelledCase]:
     cases: list[labelled_cases.LabelledCase] = []
     for file in files:
         try:
-            cases += labelled_cases.read_file(file)
+            cases += [one for one in labelled_cases.read_file(file) if not one.provenance.get("golden")]
         except OSError as error:
             raise InvalidInput(f"{file}: {error.strerror}") from error
         except DatasetError as error:

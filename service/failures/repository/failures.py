@@ -193,8 +193,11 @@ class FailureRepository(FailureReader):
         attempt_id: int | None = None,
         streams: Sequence[LogStream] | None = None,
         event: Mapping[str, Any] | None = None,
+        over_person: bool = False,
     ) -> int | None:
         """Store a new version of the verdict and make it current; a machine never overrules a person.
+
+        `over_person`: the person's verdict was withdrawn, so that the machine's replaces it.
 
         With `attempt_id`, `streams` and `event` (if given) are stored as that attempt's logs.
 
@@ -208,7 +211,7 @@ class FailureRepository(FailureReader):
         current = self._lock(failure_id)
         if attempt_id is not None:
             self._store_logs(failure_id, current.ended_at, attempt_id, streams, event)
-        if current.source == "person" and source == "machine":
+        if current.source == "person" and source == "machine" and not over_person:
             return None
         version: int = current.version + 1
         self._connection.execute(

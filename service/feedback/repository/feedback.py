@@ -1,6 +1,7 @@
 """Feedback on verdicts: every entry is kept; one row per failure holds the resulting label."""
 
 import random
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from service.sql.upsert import upsert
 _AXES = ("side", "cause", "category", "symptom", "retry")
 _JUDGING = ("confirm", "correct", "audit", "import")
 _WORDS = 200  # entries of one failure
+_HELD = 200  # characters
 
 
 class FeedbackReader:
@@ -29,9 +31,12 @@ class FeedbackReader:
         self._clock = clock
 
     def of(self, failure_id: int) -> tuple[StoredFeedback, ...]:
-        """The feedback on a failure, oldest first."""
+        """The feedback on a failure that nobody withdrew, oldest first."""
         found = self._connection.execute(
-            select(feedback).where(feedback.c.failure_id == failure_id).order_by(feedback.c.id).limit(_WORDS)
+            select(feedback)
+            .where(feedback.c.failure_id == failure_id, feedback.c.withdrawn_by.is_(None))
+            .order_by(feedback.c.id)
+            .limit(_WORDS)
         )
         return tuple(_stored_feedback(row) for row in found)
 
@@ -41,7 +46,7 @@ class FeedbackReader:
         return None if row is None else _label(row)
 
     def labelled(self, *, limit: int = 500, cursor: str | None = None, open_only: bool = False) -> Page[Label]:
-        """Labels, newest first; `open_only`: disputed or contested ones.
+        """Labels, newest first; `open_only`: disputed, contested or held ones.
 
         Raises:
             InvalidInput: a limit out of range, or a cursor that is not of this list.
@@ -60,6 +65,32 @@ class FeedbackReader:
         if len(rows) <= limit:
             return Page(items)
         return Page(items, cursors.encode(kind, items[-1].at.isoformat(), items[-1].failure_id))
+
+    def labels_of_group(self, fingerprint: str, *, without: int) -> tuple[Label, ...]:
+        """The newest labels of other failures with a fingerprint that wait for nobody."""
+        found = self._connection.execute(
+            select(labels)
+            .join(failures, failures.c.id == labels.c.failure_id)
+            .where(failures.c.fingerprint == fingerprint, labels.c.failure_id != without, labels.c.waiting.is_(False))
+            .order_by(labels.c.at.desc(), labels.c.failure_id.desc())
+            .limit(_WORDS)
+        )
+        return tuple(_label(row) for row in found)
+
+    def judged_by(self, who: str, since: datetime) -> tuple[int, ...]:
+        """The failures that a person judged since a time."""
+        found = self._connection.execute(
+            select(feedback.c.failure_id)
+            .where(
+                feedback.c.who == clean(who[:200]),
+                feedback.c.at >= utc(since),
+                feedback.c.kind.in_(_JUDGING),
+                feedback.c.withdrawn_by.is_(None),
+            )
+            .distinct()
+            .order_by(feedback.c.failure_id)
+        )
+        return tuple(found.scalars())
 
     def contests(self, since: datetime) -> dict[str, int]:
         """The number of failures whose verdict was contested since a time, by cause."""
@@ -124,11 +155,29 @@ class FeedbackRepository(FeedbackReader):
                 note=None if new.note is None else clean(new.note),
                 model_shown=new.model_shown,
                 evidence=pack(list(new.evidence)) if new.evidence else None,
+                held=None if new.held is None else clean(new.held[:_HELD]),
                 **given,
             )
             .returning(feedback.c.id)
         ).scalar_one()
         return number, self._settle(new.failure_id)
+
+    def withdraw(self, failure_id: int, who: str, since: datetime, by: str) -> Label | None:
+        """Withdraw a person's judgements of a failure since a time; returns the label that is left."""
+        self._connection.execute(
+            update(feedback)
+            .where(
+                feedback.c.failure_id == failure_id,
+                feedback.c.who == clean(who[:200]),
+                feedback.c.at >= utc(since),
+                feedback.c.kind.in_(_JUDGING),
+            )
+            .values(withdrawn_by=clean(by[:200]))
+        )
+        if any(entry.kind in _JUDGING for entry in self.of(failure_id)):
+            return self._settle(failure_id)
+        self._connection.execute(delete(labels).where(labels.c.failure_id == failure_id))
+        return None
 
     def protect(self, failure_id: int, *, golden: bool) -> bool:
         """Add a label to the protected set, or remove it; whether there is one."""
@@ -209,6 +258,7 @@ class FeedbackRepository(FeedbackReader):
             disputed=len({(entry.labels.side, entry.labels.cause) for entry in judged}) > 1,
             contested=contest > max((entry.id for entry in judged), default=0),
             golden=before is not None and before.golden,
+            held=None if _several_agree(judged) else newest.held,
         )
         values: dict[str, Any] = {
             "at": made.at,
@@ -217,12 +267,23 @@ class FeedbackRepository(FeedbackReader):
             "disputed": made.disputed,
             "contested": made.contested,
             "golden": made.golden,
-            "waiting": made.disputed or made.contested,
+            "waiting": made.disputed or made.contested or made.held is not None,
+            "held": made.held,
             **{axis: getattr(made.labels, axis) for axis in _AXES},
         }
         writing = upsert(self._connection, labels).values({"failure_id": failure_id, **values})
         self._connection.execute(writing.on_conflict_do_update(index_elements=["failure_id"], set_=values))
         return made
+
+
+def _several_agree(judged: Sequence[StoredFeedback]) -> bool:
+    """Whether several people gave the side and cause of the newest judgement."""
+    return (
+        sum((one.labels.side, one.labels.cause) == (judged[-1].labels.side, judged[-1].labels.cause) for one in judged)
+        > 1
+        if judged
+        else False
+    )
 
 
 def _labels_of(row: Row[Any]) -> Labels:
@@ -242,6 +303,7 @@ def _stored_feedback(row: Row[Any]) -> StoredFeedback:
         _labels_of(row),
         row.note,
         row.model_shown,
+        row.held,
     )
 
 
@@ -255,4 +317,5 @@ def _label(row: Row[Any]) -> Label:
         disputed=row.disputed,
         contested=row.contested,
         golden=row.golden,
+        held=row.held,
     )

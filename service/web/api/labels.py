@@ -39,11 +39,11 @@ def get_labels(
     request: Request,
     services: InjectedServices,
     principal: Annotated[Principal, READ],
-    golden: Annotated[bool | None, Query(description="true: only the golden set; false: only other labels")] = None,
+    golden: Annotated[bool | None, Query(description="true: only the golden set; else: only other labels")] = None,
 ) -> Lines:
-    """All labels of stored failures, redacted, newest first; disputed and contested labels are omitted."""
+    """All labels of stored failures, redacted, newest first, without those that wait for a person."""
     record(services, "export", request, principal.name, "labels")
-    found = label_export.cases(services.store, golden=golden)
+    found = label_export.cases(services.store, golden=golden is True)
     return Lines(
         (orjson.dumps(case) + b"\n" for case in found),
         headers={"Content-Disposition": 'attachment; filename="labels.jsonl"'},

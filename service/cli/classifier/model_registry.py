@@ -1,0 +1,119 @@
+"""Site layers of `faultline model`: list, show, compare, promote and roll back."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from classifiers.diagnoser import Diagnoser
+from classifiers.evaluation import adaptation, metrics
+from classifiers.model.site.layer import SiteLayer, parse
+from service import compose
+from service.cli.classifier.retrain import BY, gate_data, retraining_of
+from service.errors import FaultlineError
+from service.learning import retraining
+from service.learning.records import PACKAGED
+
+PREFIX = "site-"
+
+
+def layers(services: compose.Services) -> list[dict[str, Any]]:
+    """The stored layers, newest first; none where there is no database with this schema."""
+    try:
+        services.store.check()
+        with services.store.reading() as reading:
+            active = reading.site_layers.active()
+            return [
+                {
+                    "id": one.id,
+                    "in_use": one.id == active,
+                    "created": one.at,
+                    "who": one.who,
+                    "gate": one.gate.decision,
+                    "reasons": list(one.gate.reasons),
+                    "labels": parse(one.text).about.get("labels"),
+                }
+                for one in reading.site_layers.list()
+            ]
+    except FaultlineError:
+        return []
+
+
+def show(services: compose.Services, layer_id: str) -> None:
+    """Print a layer: what it rests on, the gate's result and its promotions.
+
+    Raises:
+        NotFound: no such layer.
+    """
+    services.store.check()
+    with services.store.reading() as reading:
+        stored = reading.site_layers.get(layer_id)
+        promotions = [asdict(one) for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id]
+    body = json.loads(stored.text)
+    shown = {
+        "id": stored.id,
+        "about": body["about"],
+        "gate": gate_data(stored.gate),
+        "promotions": promotions,
+        "calibration": body["calibration"],
+        "memory": body["memory"],
+        "support_cases": len(body["corrections"]["support"]),
+    }
+    print(json.dumps(shown, indent=2, ensure_ascii=False, default=str))
+
+
+def compare(services: compose.Services, first: str, second: str) -> None:
+    """Print figures of two models on the packaged cases and the golden set.
+
+    Raises:
+        NotFound: no such layer.
+    """
+    services.store.check()
+    found = {name: _layer(services, name) for name in (first, second)}
+    catalogue = services.signatures.current().layered.catalogue
+    golden = retraining.stored_labels(services.store, golden=True)
+    print(f"{'':34s}{first:>20s}{second:>20s}")
+    for name, cases in (("packaged cases", retraining.benchmark_cases()), ("golden set", golden)):
+        if not cases:
+            continue
+        raws = [one.raw for one in cases]
+        answers = [
+            adaptation.answers(Diagnoser(services.diagnoser.packaged, catalogue, found[one]), raws)
+            for one in (first, second)
+        ]
+        measured = [metrics.measure(name, cases, one) for one in answers]
+        for axis in ("side", "cause"):
+            title = f"{name}, {axis} right of {len(cases)}"
+            print(f"{title:34s}" + "".join(f"{one.axes[axis].accuracy:20.3f}" for one in measured))
+        print(f"{f'{name}, calibration error':34s}" + "".join(f"{one.ece:20.3f}" for one in measured))
+        for side, (count, before, after) in adaptation.recalls(cases, *answers).items():
+            print(f"{f'{name}, recall of {side}, {count}':34s}{before:20.3f}{after:20.3f}")
+
+
+def promote(services: compose.Services, layer_id: str) -> None:
+    """Put a layer in use.
+
+    Raises:
+        NotFound: no such layer.
+        Conflict: the gate refused it, or it is of another model.
+    """
+    services.store.check()
+    retraining_of(services).promote(layer_id, BY, reason="promoted by a person")
+    print(f"{layer_id} is in use in all processes within ten seconds")
+
+
+def rollback(services: compose.Services) -> None:
+    """Return to the layer before the one in use.
+
+    Raises:
+        Conflict: there was none before.
+    """
+    services.store.check()
+    active, before = retraining_of(services).rollback(BY)
+    print(f"{before} is in use again instead of {active}")
+
+
+def _layer(services: compose.Services, name: str) -> SiteLayer | None:
+    if name == PACKAGED:
+        return None
+    with services.store.reading() as reading:
+        return parse(reading.site_layers.get(name).text)

@@ -1,0 +1,97 @@
+"""`faultline retrain`: fit a site layer on the stored labels; the gate promotes it, refuses it or asks."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from classifiers.model.site.fitting import SiteFit
+from service import compose, settings
+from service.cli import exit_codes
+from service.cli.json_output import add_json_option, print_json
+from service.learning import gate
+from service.learning.records import GateResult
+from service.learning.retraining import Candidate, Retraining
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+BY = "the command line"
+_REVIEWED = 10
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "retrain",
+        help="learn from the stored labels; the gate promotes the result, refuses it or asks",
+        description="Exit code 1: the gate refuses the candidate or asks a person.",
+    )
+    parser.add_argument("--no-promote", action="store_true", help="store the candidate, but do not put it in use")
+    add_json_option(parser)
+
+
+def retraining_of(services: compose.Services) -> Retraining:
+    """Return the retraining of the services' database, model and signatures."""
+    diagnoser = services.diagnoser
+    return Retraining(
+        services.store, services.clock, diagnoser.packaged, services.signatures.current().layered.catalogue
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Retrain, and print the gate's decision with its reasons.
+
+    Raises:
+        FaultlineError: the database does not answer, or there is no model.
+    """
+    services = compose.build(settings.read())
+    try:
+        services.store.check()
+        made = retraining_of(services).retrain(BY, promote=not args.no_promote, progress=_progress)
+    finally:
+        services.close()
+    if args.format == "json":
+        print_json(
+            {
+                "id": made.layer_id,
+                "promoted": made.promoted,
+                "gate": gate_data(made.gate),
+                "conflicts": list(made.fit.conflicts),
+                "doubtful": list(made.fit.doubtful),
+            }
+        )
+    else:
+        print("\n".join(lines(made)))
+    return exit_codes.OK if made.gate.decision == "promote" else exit_codes.FAILED
+
+
+def gate_data(result: GateResult) -> dict[str, object]:
+    """The gate's result as JSON data."""
+    return {"decision": result.decision, "reasons": list(result.reasons), "figures": dict(result.figures)}
+
+
+def lines(made: Candidate) -> list[str]:
+    """The result in words."""
+    about = made.fit.layer.about
+    found = [f"{made.layer_id}: {about['labels']} labels of {about['groups']} groups"]
+    found.append(gate.decision_in_words(made.gate.decision))
+    found += [f"- {reason}" for reason in made.gate.reasons]
+    found += _review(made.fit)
+    if made.promoted:
+        found.append("in use in all processes within ten seconds; faultline model rollback returns to the one before")
+    elif made.gate.decision == "ask":
+        found.append(f"faultline model promote {made.layer_id} puts it in use")
+    return found
+
+
+def _review(fit: SiteFit) -> list[str]:
+    found = []
+    for title, cases in (("labels that contradict their group", fit.conflicts), ("doubtful labels", fit.doubtful)):
+        if cases:
+            more = "" if len(cases) <= _REVIEWED else f" and {len(cases) - _REVIEWED} more"
+            found.append(f"review {len(cases)} {title}: " + ", ".join(cases[:_REVIEWED]) + more)
+    return found
+
+
+def _progress(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -1,0 +1,52 @@
+"""Labels that wait for a second person before anything is learned from them. Pure, but for reading earlier labels."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from classifiers import signatures
+from service.db.session import ReadSession
+from service.failures.records import FailureRow
+from service.feedback.records import Labels
+
+# Judgement: a label that one person gives to more failures than this at once waits for a second person.
+MOST_AT_ONCE: Final = 20
+
+
+def held_because(
+    reading: ReadSession, row: FailureRow, verdict: Mapping[str, Any], given: Labels, *, at_once: int
+) -> str | None:
+    """Why a label waits for a second person; None if it does not.
+
+    Args:
+        reading: the earlier labels.
+        row: the failure.
+        verdict: its verdict, as verdict/1.
+        given: the complete labels.
+        at_once: the number of failures that get this label in one action.
+    """
+    entry = contradicted_signature(verdict, given)
+    if entry is not None:
+        return f"it contradicts the decisive signature {entry}"
+    earlier = reading.feedback.labels_of_group(row.fingerprint, without=row.id)
+    others = [one for one in earlier if (one.labels.side, one.labels.cause) != (given.side, given.cause)]
+    if len(others) > len(earlier) / 2:
+        return f"it contradicts {len(others)} earlier labels of its group"
+    if at_once > MOST_AT_ONCE:
+        return f"it was given to {at_once} failures at once"
+    return None
+
+
+def contradicted_signature(verdict: Mapping[str, Any], given: Labels) -> str | None:
+    """The decisive signature on the first initiating line that rules out the given cause or side; None without one."""
+    lines = verdict.get("evidence") or ()
+    first = next((line for line in lines if line.get("role") == "initiating" and not line.get("note")), None)
+    entry = None if first is None else signatures.packaged().by_id.get(str(first.get("signature")))
+    if entry is None or entry.strength != "decisive" or not entry.causes:
+        return None
+    if given.cause is not None:
+        return None if given.cause in entry.causes else entry.id
+    sides = {_SIDES[code.split(".")[0]] for code in entry.causes}
+    return None if given.side is None or given.side in sides else entry.id
+
+
+_SIDES: Final = {"HW": "hardware", "SYS": "system", "USER": "user"}

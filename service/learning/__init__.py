@@ -1,0 +1,1 @@
+"""The registry of site layers: candidates, the gate, promotion and rollback."""

@@ -1,0 +1,182 @@
+"""The gate: compares a candidate with the model in use and promotes it, refuses it or asks a person. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.evaluation import adaptation, metrics
+from classifiers.evaluation.metrics import Answer
+from service.learning.records import GateDecision, GateResult
+
+# Judgement: what a candidate may lose. A side loses more than a share of its cases, and at least so many.
+LOST_RECALL: Final = 0.01
+LOST_CASES: Final = 2
+LOST_CALIBRATION: Final = 0.02
+# Judgement: of new labels, the share of one labeller above which a second person looks, and labels it applies from.
+ONE_LABELLER: Final = 0.8
+LABELS_OF_MANY: Final = 10
+# Judgement: labels that contradict a confident verdict, and their share, from which a second person looks.
+OVERTURNED: Final = 5
+OVERTURNED_SHARE: Final = 0.3
+CONFIDENT: Final = 0.95
+HELD_OUT_LABELS: Final = 20
+_RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Answers of the model in use (`before`) and of the candidate (`after`) to one set of cases."""
+
+    name: str
+    cases: Sequence[LabelledCase]
+    before: Sequence[Answer]
+    after: Sequence[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFacts:
+    """What the gate needs to know of the labels.
+
+    Attributes:
+        labels: number of labels.
+        labellers: labels of each labeller.
+        conflicts: labels of groups that contradict each other.
+        overturned: labels of one person that contradict a confident verdict of the packaged model.
+    """
+
+    labels: int
+    labellers: Mapping[str, int]
+    conflicts: int
+    overturned: int
+
+
+def judge(comparisons: Sequence[Comparison], facts: LabelFacts) -> GateResult:
+    """The decision on a candidate.
+
+    Args:
+        comparisons: the packaged cases, the golden set and the newest labels held out; empty ones are left out.
+        facts: the labels that the candidate rests on.
+    """
+    refusals: list[str] = []
+    questions: list[str] = []
+    figures: dict[str, Any] = {}
+    for one in comparisons:
+        if one.cases:
+            figures[one.name] = _figures(one)
+            refusals += _harm(one)
+            questions += _doubts(one)
+    questions += _doubts_of_labels(facts)
+    if refusals:
+        return GateResult("refuse", tuple(refusals), figures)
+    if questions:
+        return GateResult("ask", tuple(questions), figures)
+    return GateResult("promote", (_gains(comparisons),), figures)
+
+
+def _figures(one: Comparison) -> dict[str, Any]:
+    found = adaptation.differences(one.cases, one.before, one.after)
+    return {
+        "cases": len(one.cases),
+        **{
+            name: [round(value, 4) for value in (each.before, each.after, each.low, each.high)]
+            for name, each in found.items()
+        },
+        "recall": {side: list(row) for side, row in adaptation.recalls(one.cases, one.before, one.after).items()},
+        "futile_resubmits": [_futile_resubmits(one.cases, one.before), _futile_resubmits(one.cases, one.after)],
+    }
+
+
+def _harm(one: Comparison) -> list[str]:
+    """Reasons to refuse."""
+    reasons = []
+    for side, (cases, before, after) in adaptation.recalls(one.cases, one.before, one.after).items():
+        lost = round((before - after) * cases)
+        if before - after > LOST_RECALL and lost >= LOST_CASES:
+            reasons.append(
+                f"{one.name}: {lost} of {cases} {side} failures are no longer recognised "
+                f"(recall {before:.3f} to {after:.3f}; at most {LOST_RECALL:.0%} may be lost)"
+            )
+    before, after = _futile_resubmits(one.cases, one.before), _futile_resubmits(one.cases, one.after)
+    if after > before:
+        reasons.append(f"{one.name}: {after} futile failures would be resubmitted, {before} before")
+    return reasons
+
+
+def _doubts(one: Comparison) -> list[str]:
+    """Reasons to ask a person."""
+    points = [
+        [
+            (answer.confidence, answer.labels["side"] in case.labels.allowed["side"])
+            for case, answer in zip(one.cases, given, strict=True)
+            if case.labels.best["side"] is not None
+        ]
+        for given in (one.before, one.after)
+    ]
+    before, after = (metrics.expected_calibration_error(given) for given in points)
+    if len(points[0]) >= HELD_OUT_LABELS and after - before > LOST_CALIBRATION:
+        return [f"{one.name}: the calibration error grows from {before:.3f} to {after:.3f}"]
+    return []
+
+
+def _doubts_of_labels(facts: LabelFacts) -> list[str]:
+    reasons = []
+    total = sum(facts.labellers.values())
+    name, most = max(facts.labellers.items(), key=lambda item: item[1], default=("", 0))
+    if total >= LABELS_OF_MANY and most > ONE_LABELLER * total:
+        reasons.append(f"{most} of {total} labels are by {name}: a second person has to agree")
+    if facts.overturned >= OVERTURNED and facts.overturned > OVERTURNED_SHARE * facts.labels:
+        reasons.append(
+            f"{facts.overturned} of {facts.labels} labels contradict a verdict of at least {CONFIDENT:.0%} confidence"
+        )
+    if facts.conflicts > OVERTURNED_SHARE * max(1, facts.labels):
+        reasons.append(f"{facts.conflicts} of {facts.labels} labels contradict others of their group")
+    return reasons
+
+
+def _futile_resubmits(cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> int:
+    """Failures whose retry is futile or needs a repair first, and whose answer resubmits them."""
+    return sum(
+        case.labels.best["retry"] is not None
+        and not _RESUBMITTED & set(case.labels.allowed["retry"])
+        and answer.labels["retry"] in _RESUBMITTED
+        for case, answer in zip(cases, answers, strict=True)
+    )
+
+
+def _gains(comparisons: Sequence[Comparison]) -> str:
+    shown = []
+    for one in comparisons:
+        if one.cases:
+            right = [
+                sum(
+                    answer.labels["side"] in case.labels.allowed["side"]
+                    for case, answer in zip(one.cases, given, strict=True)
+                )
+                for given in (one.before, one.after)
+            ]
+            shown.append(f"{one.name}: side right in {right[1]} of {len(one.cases)}, {right[0]} before")
+    return "no set of cases gets worse; " + "; ".join(shown)
+
+
+def overturned(cases: Sequence[LabelledCase], answers: Sequence[Answer]) -> int:
+    """Labels of one person that contradict a confident answer of the packaged model."""
+    people = Counter((case.kind, case.labels.best["side"], case.provenance.get("who")) for case in cases)
+    by_group = Counter((kind, side) for kind, side, _ in people)
+    return sum(
+        answer.confidence >= CONFIDENT
+        and case.labels.best["side"] is not None
+        and answer.labels["side"] not in case.labels.allowed["side"]
+        and by_group[case.kind, case.labels.best["side"]] == 1
+        for case, answer in zip(cases, answers, strict=True)
+    )
+
+
+def decision_in_words(decision: GateDecision) -> str:
+    """A decision as a sentence."""
+    return {
+        "promote": "The gate promotes the candidate.",
+        "ask": "The gate asks: a person has to promote the candidate.",
+        "refuse": "The gate refuses the candidate.",
+    }[decision]

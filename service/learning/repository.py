@@ -1,0 +1,104 @@
+"""Site layers and their promotions."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select
+
+from service.clock import Clock
+from service.errors import NotFound
+from service.learning.records import PACKAGED, GateResult, Promotion, StoredLayer
+from service.learning.tables import model_promotions, site_layers
+from service.sql import bulk
+from service.sql.packing import pack, unpack
+from service.sql.types import clean, utc
+from service.sql.upsert import upsert
+
+LOCK = 0x6661756C_6D6F6465
+_REASON = 500  # characters
+
+
+class SiteLayerReader:
+    """Reads site layers and promotions."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+
+    def get(self, layer_id: str) -> StoredLayer:
+        """One layer.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        row = self._connection.execute(select(site_layers).where(site_layers.c.id == layer_id[:40])).first()
+        if row is None:
+            raise NotFound(f"no model {layer_id[:40]}: faultline model list shows those that are stored")
+        return _layer(row)
+
+    def list(self, *, limit: int = 50) -> tuple[StoredLayer, ...]:
+        """The stored layers, newest first."""
+        rows = self._connection.execute(select(site_layers).order_by(site_layers.c.at.desc()).limit(limit))
+        return tuple(_layer(row) for row in rows)
+
+    def last_promotion(self) -> int:
+        """The number of the last promotion, 0 if there is none."""
+        return int(self._connection.execute(select(func.coalesce(func.max(model_promotions.c.id), 0))).scalar_one())
+
+    def promotions(self, *, limit: int = 20) -> tuple[Promotion, ...]:
+        """The changes of the layer in use, newest first."""
+        rows = self._connection.execute(select(model_promotions).order_by(model_promotions.c.id.desc()).limit(limit))
+        return tuple(Promotion(row.id, row.at, row.who, row.layer or PACKAGED, row.reason) for row in rows)
+
+    def active(self) -> str:
+        """The id of the layer in use, or `PACKAGED`."""
+        return next((one.layer for one in self.promotions(limit=1)), PACKAGED)
+
+    def before_active(self) -> str:
+        """The layer that was in use before the one in use: what a rollback returns to."""
+        active = self.active()
+        return next((one.layer for one in self.promotions(limit=1_000) if one.layer != active), PACKAGED)
+
+
+class SiteLayerRepository(SiteLayerReader):
+    """Reads and writes site layers and promotions."""
+
+    def add(self, layer_id: str, text: str, who: str, gate: GateResult) -> None:
+        """Store a candidate; the same content is stored once, with the newest result of the gate."""
+        values: dict[str, Any] = {
+            "at": utc(self._clock.now()),
+            "who": clean(who[:200]),
+            "decision": gate.decision,
+            "gate": pack({"reasons": list(gate.reasons), "figures": dict(gate.figures)}),
+        }
+        writing = upsert(self._connection, site_layers).values(id=layer_id, body=pack(text), **values)
+        self._connection.execute(writing.on_conflict_do_update(index_elements=["id"], set_=values))
+
+    def promote(self, layer: str, who: str, reason: str) -> None:
+        """Put a stored layer, or `PACKAGED`, in use.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        bulk.lock(self._connection, [LOCK])
+        if layer != PACKAGED:
+            self.get(layer)
+        self._connection.execute(
+            insert(model_promotions).values(
+                at=utc(self._clock.now()),
+                who=clean(who[:200]),
+                layer="" if layer == PACKAGED else layer,
+                reason=clean(reason[:_REASON]),
+            )
+        )
+
+    def prune(self, keep: int) -> int:
+        """Delete all but the newest `keep` layers, never the one in use nor the one before it; returns how many."""
+        newest = {one.id for one in self.list(limit=keep)}
+        kept = newest | {self.active(), self.before_active()}
+        return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(kept))).rowcount
+
+
+def _layer(row: Row[Any]) -> StoredLayer:
+    gate = unpack(row.gate)
+    result = GateResult(row.decision, tuple(gate["reasons"]), gate["figures"])
+    return StoredLayer(row.id, row.at, row.who, result, unpack(row.body))

@@ -1,0 +1,212 @@
+"""Fits a candidate on the site's labels, judges it and puts it in use; promotion and rollback are audited."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from classifiers.composition import training_cases
+from classifiers.data import labelled_cases
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.diagnoser import Diagnoser
+from classifiers.evaluation import adaptation
+from classifiers.model.artifact import Model
+from classifiers.model.site import fitting
+from classifiers.model.site.fitting import SiteFit
+from classifiers.model.site.layer import SiteLayer, parse
+from classifiers.signatures import Catalogue
+from service.clock import Clock
+from service.db.session import Store
+from service.errors import Conflict, FieldError
+from service.feedback import label_export
+from service.learning import gate
+from service.learning.gate import Comparison, LabelFacts
+from service.learning.records import PACKAGED, GateResult
+
+# Judgement: packaged cases of each cause that the gate measures.
+CASES_OF_CAUSE: Final = 25
+# Judgement: share of the newest groups with labels that are held out to measure how well labels carry over.
+NEWEST_SHARE: Final = 0.2
+KEPT_LAYERS: Final = 20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A fitted candidate with the gate's result; `fit` names the labels to review."""
+
+    layer_id: str
+    fit: SiteFit
+    gate: GateResult
+    promoted: bool
+
+
+class Retraining:
+    """Retrains, promotes and rolls back.
+
+    Args:
+        store: the labels and the registry.
+        clock: the current time.
+        model: the packaged model.
+        catalogue: the signatures in use.
+    """
+
+    def __init__(self, store: Store, clock: Clock, model: Model, catalogue: Catalogue) -> None:
+        self._store = store
+        self._clock = clock
+        self._model = model
+        self._catalogue = catalogue
+
+    def retrain(
+        self,
+        who: str,
+        *,
+        promote: bool = True,
+        benchmark: Sequence[LabelledCase] | None = None,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Candidate:
+        """Fit a candidate on the stored labels, judge and store it; promote it if the gate allows.
+
+        Args:
+            who: who retrains.
+            promote: whether to promote a candidate that the gate accepts.
+            benchmark: cases that it must not get worse on; None: packaged cases of each cause.
+            progress: receives a line of text at each step.
+
+        Raises:
+            Unavailable: the database does not answer; nothing is half promoted.
+        """
+        labels = stored_labels(self._store, golden=False)
+        golden = stored_labels(self._store, golden=True)
+        active = self.active_layer()
+        parents = () if active is None else (active.id,)
+        progress(f"fitting a site layer on {len(labels)} labels")
+        fit = fitting.fit(self._model, self._catalogue, labels, now=self._clock.now(), parents=parents)
+        progress("comparing it with the model in use")
+        result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
+        promoted = promote and result.decision == "promote" and not fit.layer.is_empty
+        with self._store.unit_of_work() as work:
+            work.site_layers.add(fit.layer.id, fit.layer.text(), who, result)
+            work.audit_log.append(
+                who,
+                "model.candidate",
+                f"model/{fit.layer.id}",
+                after={"decision": result.decision, "reasons": list(result.reasons), "labels": len(labels)},
+            )
+        if promoted:
+            self.promote(fit.layer.id, who)
+        return Candidate(fit.layer.id, fit, result, promoted)
+
+    def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
+        """Put a stored layer in use in all processes.
+
+        Raises:
+            NotFound: no such layer.
+            Conflict: the gate refused it, or it was fitted on another model.
+        """
+        with self._store.unit_of_work() as work:
+            stored = work.site_layers.get(layer_id)
+            base = parse(stored.text).about.get("base")
+            if stored.gate.decision == "refuse":
+                expected = "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
+                raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))
+            if base != self._model.id:
+                expected = "a layer of the packaged model in use: run faultline retrain"
+                raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
+            before = work.site_layers.active()
+            work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
+            work.site_layers.prune(KEPT_LAYERS)
+            work.audit_log.append(
+                who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
+            )
+
+    def rollback(self, who: str) -> tuple[str, str]:
+        """Return to the layer before the one in use; returns the former and the present one.
+
+        Raises:
+            Conflict: there was none before.
+        """
+        with self._store.unit_of_work() as work:
+            active, before = work.site_layers.active(), work.site_layers.before_active()
+            if active == before:
+                raise Conflict("no model was in use before this one", (FieldError("model", "an earlier promotion"),))
+            work.site_layers.promote(before, who, f"rollback from {active}")
+            work.audit_log.append(
+                who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
+            )
+        return active, before
+
+    def active_layer(self) -> SiteLayer | None:
+        """The layer in use, None for the packaged model alone."""
+        with self._store.reading() as reading:
+            name = reading.site_layers.active()
+            return None if name == PACKAGED else parse(reading.site_layers.get(name).text)
+
+    def _judged(
+        self,
+        fit: SiteFit,
+        active: SiteLayer | None,
+        labels: Sequence[LabelledCase],
+        golden: Sequence[LabelledCase],
+        benchmark: Sequence[LabelledCase],
+    ) -> GateResult:
+        before, after = (Diagnoser(self._model, self._catalogue, one) for one in (active, fit.layer))
+        comparisons = [
+            _compared("packaged cases", benchmark, before, after),
+            _compared("golden set", golden, before, after),
+        ]
+        older, newest = split_newest(labels)
+        if len(newest) >= gate.HELD_OUT_LABELS and older:
+            earlier = fitting.fit(self._model, self._catalogue, older, now=self._clock.now()).layer
+            comparisons.append(
+                _compared(
+                    "newest labels",
+                    newest,
+                    Diagnoser(self._model, self._catalogue),
+                    Diagnoser(self._model, self._catalogue, earlier),
+                )
+            )
+        packaged = adaptation.answers(Diagnoser(self._model, self._catalogue), [one.raw for one in labels])
+        facts = LabelFacts(
+            len(labels),
+            fit.layer.about.get("labellers", {}),
+            len(fit.conflicts),
+            gate.overturned(labels, packaged),
+        )
+        return gate.judge(comparisons, facts)
+
+
+def _compared(name: str, cases: Sequence[LabelledCase], before: Diagnoser, after: Diagnoser) -> Comparison:
+    raws = [one.raw for one in cases]
+    return Comparison(name, cases, adaptation.answers(before, raws), adaptation.answers(after, raws))
+
+
+def benchmark_cases() -> list[LabelledCase]:
+    """Captured cases of each cause, of different kinds of failure, in a fixed order."""
+    by_cause: dict[str, list[LabelledCase]] = defaultdict(list)
+    kinds: set[str] = set()
+    for case in sorted(training_cases.captured(), key=lambda one: one.id):
+        cause = case.labels.best["cause"]
+        if cause is not None and case.kind not in kinds and len(by_cause[cause]) < CASES_OF_CAUSE:
+            kinds.add(case.kind)
+            by_cause[cause].append(case)
+    return [case for cause in sorted(by_cause) for case in by_cause[cause]]
+
+
+def split_newest(labels: Sequence[LabelledCase]) -> tuple[list[LabelledCase], list[LabelledCase]]:
+    """The labels of older groups, and those of the newest groups; a group is as new as its first label."""
+    first: dict[str, str] = {}
+    for one in labels:
+        when = str(one.provenance.get("when") or "")
+        first[one.group] = min(first.get(one.group, when), when)
+    ordered = sorted(first, key=lambda group: (first[group], group))
+    newest = set(ordered[len(ordered) - round(NEWEST_SHARE * len(ordered)) :])
+    return [one for one in labels if one.group not in newest], [one for one in labels if one.group in newest]
+
+
+def stored_labels(store: Store, *, golden: bool) -> list[LabelledCase]:
+    """The labels of stored failures, of the golden set or the others.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    return [labelled_cases.parse(raw, str(raw["id"])) for raw in label_export.cases(store, golden=golden)]

@@ -1,0 +1,233 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from classifiers.data.labelled_cases import LabelledCase
+from classifiers.model import artifact, training
+from service.db.session import Store
+from service.errors import Conflict, NotFound
+from service.feedback import label_export, label_withdrawal
+from service.feedback.records import Labels
+from service.feedback.service import FeedbackInput
+from service.learning import gate
+from service.learning.gate import LabelFacts
+from service.learning.records import PACKAGED, GateResult
+from tests.classifiers.conftest import KINDS, labelled
+from tests.service.frozen_clock import FrozenClock
+from tests.service.learning.world import World
+
+LICENCE = "flexnet: no seat left on licence server lic{n} for feature solver-pro, giving up"
+XID = "kernel: NVRM: Xid (PCI:0000:0f:00): 79, GPU has fallen off the bus"
+KEY = "KeyError: 'lr_{n}'"
+
+
+@pytest.fixture
+def dialect(request: pytest.FixtureRequest) -> str:
+    """SQLite, where a test does not ask for both databases."""
+    chosen: str = getattr(request, "param", "sqlite")
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[LabelledCase]:
+    return [labelled(kind, number) for kind in KINDS for number in range(10)]
+
+
+@pytest.fixture(scope="module")
+def model(cases: list[LabelledCase], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    trained, _ = training.train(cases)
+    where = tmp_path_factory.mktemp("model") / "model"
+    artifact.save(trained, where)
+    return where
+
+
+@pytest.fixture
+def world(store: Store, clock: FrozenClock, model: Path, cases: list[LabelledCase]) -> World:
+    return World(store, clock, model, cases)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"], indirect=True)
+def test_label_retrain_promote_rollback_in_all_processes(
+    open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path
+) -> None:
+    other = World(open_store(), clock, model, sent=1000)
+    first = world.fails(LICENCE.format(n=1))
+    assert first.side != "user"
+    world.label(first, "user", "USER.4")
+    made = world.retrain()
+    assert (made.gate.decision, made.promoted) == ("promote", True)
+    world.waits()
+    for process in (world, other):
+        again = process.fails(LICENCE.format(n=7))
+        assert (again.side, again.cause) == ("user", "USER.4")
+        assert again.fingerprint == first.fingerprint
+    assert world.retraining.rollback("ana") == (made.layer_id, PACKAGED)
+    world.waits()
+    for process in (world, other):
+        assert process.fails(LICENCE.format(n=8)).side == first.side
+    with world.store.reading() as reading:
+        assert reading.failures.get(again.id).row.side == "user", "verdicts that were given stay"
+        done = [one.what for one in reading.audit_log.page(limit=50).items if one.what.startswith("model.")]
+    assert sorted(done) == ["model.candidate", "model.promoted", "model.rolled_back"]
+
+
+def test_without_labels_nothing_is_promoted(world: World) -> None:
+    world.fails(KEY.format(n=1))
+    made = world.retrain()
+    assert not made.promoted
+    assert made.fit.layer.is_empty
+
+
+def test_a_candidate_that_was_refused_is_never_promoted(world: World) -> None:
+    world.label(world.fails(LICENCE.format(n=1)), "system", "SYS.5")
+    made = world.retraining.retrain("ana", promote=False, benchmark=())
+    with world.store.unit_of_work() as work:
+        work.site_layers.add(made.layer_id, made.fit.layer.text(), "ana", GateResult("refuse", ("worse",)))
+    with pytest.raises(Conflict, match="worse"):
+        world.retraining.promote(made.layer_id, "ana")
+    with pytest.raises(NotFound):
+        world.retraining.promote("site-none", "ana")
+    with pytest.raises(Conflict):
+        world.retraining.rollback("ana")
+
+
+def test_pruning_keeps_the_layer_in_use_and_the_one_before(world: World) -> None:
+    made = []
+    for number in range(3):
+        world.label(world.fails(f"{LICENCE.format(n=1)} number{'abc'[number]}"), "system", "SYS.5")
+        world.clock.sleep(60)
+        made.append(world.retrain().layer_id)
+    with world.store.unit_of_work() as work:
+        work.site_layers.prune(0)
+        assert {one.id for one in work.site_layers.list()} == set(made[1:])
+
+
+# --- What people may not do alone -------------------------------------------------------------------------------
+
+
+def test_an_export_holds_only_what_people_said(world: World) -> None:
+    row = world.fails(KEY.format(n=1))
+    world.label(row, "system", "SYS.5")
+    [case] = label_export.cases(world.store)
+    assert case["labels"] == {
+        "side": "system", "cause": "SYS.5", "category": None, "symptom": None, "retry": None,
+        "root_rank": None, "root_line": None,
+    }  # fmt: skip
+    assert case["provenance"]["feedback"] == "correct"
+
+
+def test_golden_cases_are_measured_and_never_learned(world: World) -> None:
+    row = world.fails(LICENCE.format(n=1))
+    world.label(row, "system", "SYS.5")
+    label_export.protect(world.store, row.id, golden=True, who="ana")
+    assert world.retrain().fit.layer.is_empty
+    world.label(row, "user", "USER.1", who="mallory")
+    [golden] = label_export.cases(world.store, golden=True)
+    assert golden["labels"]["side"] == "system", "a dissent does not drop or change it"
+    with world.store.reading() as reading:
+        assert [one.failure_id for one in reading.feedback.labelled(open_only=True).items] == [row.id]
+
+
+def test_a_bulk_label_waits_for_a_second_person(world: World) -> None:
+    rows = [world.fails(KEY.format(n=number)) for number in range(21)]
+    wrong = FeedbackInput("correct", Labels("hardware", "HW.GPU.1"))
+    results = world.feedback.add_to_many([row.id for row in rows], "mallory", wrong)
+    assert all("21 failures at once" in str(one.label.held) for one in results)
+    assert world.retrain().fit.layer.is_empty
+    with world.store.reading() as reading:
+        assert reading.failures.get(rows[0].id).row.side == "user", "nor do the verdicts change"
+        assert len(reading.feedback.labelled(open_only=True).items) == 21
+    world.label(rows[0], "hardware", "HW.GPU.1", who="ben")
+    assert [one["labels"]["side"] for one in label_export.cases(world.store)] == ["hardware"]
+
+
+def test_a_label_against_a_decisive_signature_waits(world: World) -> None:
+    rows = [world.fails(XID) for _ in range(2)]
+    before = rows[0]
+    result = world.feedback.add_to_many([row.id for row in rows], "mallory", FeedbackInput("correct", Labels("user")))
+    assert "decisive signature" in str(result[0].label.held)
+    with world.store.reading() as reading:
+        now = reading.failures.get(before.id).row
+    assert (now.side, now.decision, now.resubmit) == (before.side, before.decision, before.resubmit)
+    assert not list(label_export.cases(world.store))
+
+
+def test_a_label_against_earlier_labels_of_its_group_waits(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(3)]
+    for row in rows[:2]:
+        world.label(row, "user", "USER.4")
+    result = world.label(rows[2], "system", "SYS.5", who="mallory")
+    assert "2 earlier labels" in str(result.label.held)
+    assert len(list(label_export.cases(world.store))) == 2
+
+
+def test_a_futile_failure_is_not_resubmitted_on_one_persons_word(world: World) -> None:
+    before = world.fails(KEY.format(n=1))
+    assert before.retry_outlook == "futile"
+    world.label(before, "system", "SYS.5", who="mallory", retry="helps")
+    world.retrain()
+    world.waits()
+    after = world.fails(KEY.format(n=2))
+    assert after.retry_outlook == "futile"
+    assert not after.resubmit
+
+
+def test_duplicates_do_not_outweigh_other_groups(world: World) -> None:
+    for number in range(25):
+        world.label(world.fails(KEY.format(n=number)), "hardware", "HW.GPU.1", who="mallory")
+    made = world.retrain()
+    assert made.fit.layer.support == ()
+    assert not made.promoted
+    assert made.gate.decision in {"ask", "refuse"}
+    assert any("mallory" in one or "no longer recognised" in one for one in made.gate.reasons)
+
+
+def test_the_labels_of_one_person_are_undone(world: World) -> None:
+    row, other = world.fails(KEY.format(n=1)), world.fails(LICENCE.format(n=1))
+    since = world.clock.now()
+    world.label(row, "hardware", "HW.GPU.1", who="mallory")
+    world.label(other, "system", "SYS.5")
+    done = label_withdrawal.withdraw(world.store, "mallory", since, by="admin")
+    assert (done.labels, done.verdicts) == (1, 1)
+    with world.store.reading() as reading:
+        detail = reading.failures.get(row.id)
+        assert (detail.row.side, detail.row.source, detail.row.version) == ("user", "machine", 3)
+        assert reading.feedback.label(row.id) is None
+    assert len(list(label_export.cases(world.store))) == 1
+
+
+# --- The gate ---------------------------------------------------------------------------------------------------
+
+
+def facts(**changes: Any) -> LabelFacts:
+    plain: dict[str, Any] = {"labels": 10, "labellers": {"ana": 5, "ben": 5}, "conflicts": 0, "overturned": 0}
+    return LabelFacts(**(plain | changes))
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (facts(labellers={"mallory": 30, "ana": 1}, labels=31), "30 of 31 labels are by mallory"),
+        (facts(overturned=6), "6 of 10 labels contradict a verdict"),
+        (facts(conflicts=5), "5 of 10 labels contradict others of their group"),
+    ],
+)
+def test_the_gate_asks_about_doubtful_labels(given: LabelFacts, reason: str) -> None:
+    result = gate.judge([], given)
+    assert result.decision == "ask"
+    assert reason in result.reasons[0]
+
+
+def test_flipped_sides_are_refused(world: World) -> None:
+    flipped = {"user": ("hardware", "HW.GPU.1"), "hardware": ("user", "USER.1"), "system": ("user", "USER.1")}
+    for who, kinds in (("mallory", ("oom", "key", "path")), ("eve", ("oom", "key", "path"))):
+        for kind in kinds:
+            for line in KINDS[kind][4]:
+                row = world.fails(line.replace("{n}", "101"))
+                world.label(row, *flipped[row.side], who=who)
+    made = world.retrain()
+    assert made.gate.decision == "refuse"
+    assert any("no longer recognised" in one for one in made.gate.reasons)
+    assert not made.promoted
