@@ -39,6 +39,7 @@ COMMANDS = {
     "train": Command("classifier", "train the classifier on the packaged data and on your own labels"),
     "evaluate": Command("classifier", "measure the classifier"),
     "retrain": Command("classifier", "learn from the stored labels; the gate promotes the result, refuses or asks"),
+    "reclassify": Command("classifier", "classify stored failures again"),
     "model": Command("classifier", "list, show, compare, promote or roll back models"),
     "labels": Command("classifier", "export or import corrections of verdicts as labelled cases"),
     "db": Command("administration", "upgrade or check the database schema"),

@@ -1,6 +1,7 @@
 """Labels that wait for a second person before anything is learned from them. Pure, but for reading earlier labels."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from classifiers import signatures
@@ -12,9 +13,17 @@ from service.feedback.records import Labels
 MOST_AT_ONCE: Final = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Why a label waits for a second person; `verdict_waits`: until then it changes no verdict either."""
+
+    reason: str
+    verdict_waits: bool
+
+
 def held_because(
     reading: ReadSession, row: FailureRow, verdict: Mapping[str, Any], given: Labels, *, at_once: int
-) -> str | None:
+) -> Held | None:
     """Why a label waits for a second person; None if it does not.
 
     Args:
@@ -26,13 +35,13 @@ def held_because(
     """
     entry = contradicted_signature(verdict, given)
     if entry is not None:
-        return f"it contradicts the decisive signature {entry}"
+        return Held(f"it contradicts the decisive signature {entry}", verdict_waits=at_once > 1)
     earlier = reading.feedback.labels_of_group(row.fingerprint, without=row.id)
     others = [one for one in earlier if (one.labels.side, one.labels.cause) != (given.side, given.cause)]
     if len(others) > len(earlier) / 2:
-        return f"it contradicts {len(others)} earlier labels of its group"
+        return Held(f"it contradicts {len(others)} earlier labels of its group", verdict_waits=at_once > MOST_AT_ONCE)
     if at_once > MOST_AT_ONCE:
-        return f"it was given to {at_once} failures at once"
+        return Held(f"it was given to {at_once} failures at once", verdict_waits=True)
     return None
 
 

@@ -25,6 +25,7 @@ from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.failures.records import FailureDetail, FailureFilter
 from service.feedback import fix_service, label_review
 from service.feedback.corrected_verdict import NONE, completed, corrected, data
+from service.feedback.label_review import Held
 from service.feedback.records import FeedbackKind, Label, Labels, NewFeedback
 
 LONGEST_NOTE = 4_000
@@ -215,7 +216,7 @@ class Feedback:
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
             differs = _facts(made) != _facts(current)
             held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
-            protected = (before is not None and before.golden) or _waits(held, before, who, labels, at_once)
+            protected = (before is not None and before.golden) or _waits(held, before, who, labels)
             if not protected and event is not None and (differs or row.source != "person"):
                 version, changed = self._write(work, detail, made, event), differs
         if feedback.fixed_by is not None:
@@ -233,7 +234,7 @@ class Feedback:
                 (feedback.note or "").strip() or None,
                 feedback.model_shown,
                 [[line.get("rank"), line.get("stream"), line.get("line")] for line in evidence[:_SHOWN_EVIDENCE]],
-                held,
+                None if held is None else held.reason,
             )
         )
         work.audit_log.append(
@@ -313,9 +314,9 @@ def _given(complete: Labels, given: Labels) -> Labels:
     return replace(complete, category=given.category, symptom=given.symptom, retry=given.retry)
 
 
-def _waits(held: str | None, before: Label | None, who: str, labels: Labels, at_once: int) -> bool:
-    """Whether a label of many failures changes no verdict until a second person gives it."""
-    if held is None or at_once == 1:
+def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) -> bool:
+    """Whether a label changes no verdict until a second person gives it."""
+    if held is None or not held.verdict_waits:
         return False
     if before is None or before.who == who:
         return True

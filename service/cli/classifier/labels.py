@@ -28,7 +28,7 @@ def add_parser(commands: "Subparsers") -> None:
     export = actions.add_parser(
         "export",
         help="print labelled-case/1 lines, one a failure, as read by `faultline train --add`",
-        description="Secrets are redacted. Left out: the protected set, failures that people disagree about, and labels "
+        description="Secrets are redacted. Left out: the protected set, labels in dispute, and labels "
         "that wait for a second person.",
     )
     export.add_argument("--output", type=Path, help="the file (default: standard output)")

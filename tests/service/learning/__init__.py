@@ -1,0 +1,1 @@
+"""Tests of the registry of site layers."""

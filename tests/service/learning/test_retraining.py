@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
+from classifiers import signatures
 from classifiers.data.labelled_cases import LabelledCase
+from classifiers.diagnoser import Diagnoser
 from classifiers.model import artifact, training
 from service.db.session import Store
 from service.errors import Conflict, NotFound
+from service.failures.records import FailureFilter
 from service.feedback import label_export, label_withdrawal
+from service.feedback.advisor import Advisor
 from service.feedback.records import Labels
 from service.feedback.service import FeedbackInput
 from service.learning import gate
 from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
+from service.pipeline.reclassification import Reclassification
+from service.recommend import policy
 from tests.classifiers.conftest import KINDS, labelled
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.world import World
@@ -102,6 +108,32 @@ def test_pruning_keeps_the_layer_in_use_and_the_one_before(world: World) -> None
     with world.store.unit_of_work() as work:
         work.site_layers.prune(0)
         assert {one.id for one in work.site_layers.list()} == set(made[1:])
+
+
+# --- History -----------------------------------------------------------------------------------------------------
+
+
+def test_stored_failures_are_classified_again_once(world: World) -> None:
+    rows = [world.fails(LICENCE.format(n=number)) for number in range(3)]
+    kept = world.fails(KEY.format(n=1))
+    world.label(rows[0], "user", "USER.4")
+    world.retrain()
+    again = reclassification(world)
+    assert again.run(FailureFilter(), dry_run=True).changed == 2
+    with world.store.reading() as reading:
+        assert reading.failures.get(rows[1].id).row.version == 1
+    first = again.run(FailureFilter(), per_second=1e9, most=1)
+    done = again.run(FailureFilter(), per_second=1e9)
+    assert (first.complete, done.complete, done.people) == (True, True, 1)
+    with world.store.reading() as reading:
+        assert [reading.failures.get(row.id).row.version for row in (*rows, kept)] == [2, 2, 2, 1]
+        assert {reading.failures.get(row.id).row.cause for row in rows} == {"USER.4"}
+
+
+def reclassification(world: World) -> Reclassification:
+    layer = world.retraining.active_layer()
+    classifier = Diagnoser(world.diagnoser.packaged, signatures.packaged(), layer)
+    return Reclassification(world.store, world.clock, classifier, Advisor(policy.built_in(), world.clock))
 
 
 # --- What people may not do alone -------------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+"""`faultline reclassify --since 90d [--where KEY=VALUE] [--model ID] [--dry-run]`: classify stored failures again."""
+
+import argparse
+import dataclasses
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from classifiers.diagnoser import Diagnoser
+from classifiers.model.site.layer import SiteLayer, parse
+from service import compose, settings
+from service.cli import exit_codes
+from service.cli.json_output import add_json_option, print_json
+from service.errors import InvalidInput
+from service.failures.records import FailureFilter
+from service.feedback.advisor import Advisor
+from service.learning.records import PACKAGED
+from service.pipeline.reclassification import Reclassification, Reclassified
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_KEYS: Final = ("side", "cause", "symptom", "category", "cluster", "queue", "team", "user", "node", "group", "status")
+_SHOWN_MOVES: Final = 20
+
+
+def _span(text: str) -> timedelta:
+    try:
+        return timedelta(**{{"d": "days", "h": "hours"}[text[-1:]]: int(text[:-1])})
+    except (KeyError, ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"expected 90d or 36h, got {text[:40]}") from None
+
+
+def add_parser(commands: "Subparsers") -> None:
+    """Declare the command's arguments."""
+    parser = commands.add_parser(
+        "reclassify",
+        help="classify stored failures again",
+        description="New versions only where something changed; verdicts of people stay. An interrupted run "
+        "goes on where it stopped when it is started again in the same way.",
+    )
+    parser.add_argument("--since", type=_span, default=timedelta(days=90), help="how far back: 90d (default), 36h")
+    parser.add_argument(
+        "--where", action="append", default=[], metavar="KEY=VALUE", help="one of " + ", ".join(_KEYS) + "; repeatable"
+    )
+    parser.add_argument("--model", help="the id of a site layer, or packaged (default: the model in use)")
+    parser.add_argument("--dry-run", action="store_true", help="count the changes, store nothing")
+    parser.add_argument("--notify", action="store_true", help="send failure.revised to hooks and channels")
+    parser.add_argument("--rate", type=float, default=50.0, help="failures a second at most (default: 50)")
+    add_json_option(parser)
+
+
+def filters_of(pairs: list[str]) -> dict[str, Any]:
+    """Return the filters of `--where`.
+
+    Raises:
+        InvalidInput: an unknown key, or no value.
+    """
+    found = {}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if key not in _KEYS or not value:
+            raise InvalidInput(f"--where: expected KEY=VALUE with one of {', '.join(_KEYS)}, got {pair[:80]}")
+        found[key] = value
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Classify again, and print the changes.
+
+    Raises:
+        FaultlineError: the database does not answer, there is no such model, or another process runs the same.
+    """
+    if args.rate <= 0:
+        raise InvalidInput("--rate: expected a number above 0")
+    services = compose.build(settings.read())
+    try:
+        services.store.check()
+        # To the hour, so that a run that is started again has the same filters.
+        since = (services.clock.now() - args.since).replace(minute=0, second=0, microsecond=0)
+        filters = dataclasses.replace(FailureFilter(since=since), **filters_of(args.where))
+        catalogue = services.signatures.current().layered.catalogue
+        work = Reclassification(
+            services.store,
+            services.clock,
+            Diagnoser(services.diagnoser.packaged, catalogue, _layer(services, args.model)),
+            Advisor(services.policy, services.clock),
+            services.automation.withdraw_unsupported,
+        )
+        done = work.run(filters, dry_run=args.dry_run, notify=args.notify, per_second=args.rate, progress=_progress)
+    finally:
+        services.close()
+    if args.format == "json":
+        moves = [{"before": old, "after": new, "failures": count} for (old, new), count in done.moves.most_common()]
+        print_json({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
+        return exit_codes.OK
+    print("\n".join(lines(done, dry_run=args.dry_run)))
+    return exit_codes.OK
+
+
+def lines(done: Reclassified, *, dry_run: bool) -> list[str]:
+    """The result in words."""
+    verb = "would change" if dry_run else "changed"
+    found = [
+        (
+            f"{done.read} failures classified again, {done.changed} {verb}; {done.people} judged by people stay, "
+            f"{done.unreadable} without stored logs"
+        )
+    ]
+    for (old, new), count in done.moves.most_common(_SHOWN_MOVES):
+        found.append(f"{count:8d}  {old} to {new}" if old != new else f"{count:8d}  {old}: other details or confidence")
+    return found
+
+
+def _layer(services: compose.Services, name: str | None) -> SiteLayer | None:
+    with services.store.reading() as reading:
+        chosen = reading.site_layers.active() if name is None else name
+        return None if chosen == PACKAGED else parse(reading.site_layers.get(chosen).text)
+
+
+def _progress(done: Reclassified) -> None:
+    print(f"{done.read} classified again, {done.changed} changed", file=sys.stderr)

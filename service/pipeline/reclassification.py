@@ -1,0 +1,240 @@
+"""Classifies stored failures again: after a promotion, or with a model that a person names.
+
+A failure gets a new version of its verdict only where something changed. Verdicts of people stay. A run that is
+interrupted goes on where it stopped, if it is started again with the same model and filters.
+"""
+
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
+
+from pydantic import ValidationError
+
+from classifiers.case_builder import build_case
+from classifiers.contracts import RawCase, Verdict
+from service.clock import Clock
+from service.contracts.advice import Advice
+from service.contracts.event import JobCompletion
+from service.contracts.verdict import VerdictBody, stored_verdict
+from service.db.session import Store, UnitOfWork
+from service.deliveries.verdict_messages import of_verdict
+from service.errors import Conflict, FieldError, NotFound
+from service.failures.records import FailureDetail, FailureFilter, FailureRow
+from service.good_runs.collection import last_good_runs
+from service.pipeline.context import in_context
+from service.pipeline.refine import refine
+
+AT_ONCE: Final = 50  # failures of a transaction
+LEASE: Final = timedelta(minutes=5)
+LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
+# The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
+_START: Final = ""
+_END: Final = "9999"
+
+
+class Classifier(Protocol):
+    """The classifier: the one in use, or one with another site layer."""
+
+    model: str
+
+    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
+        """One verdict for each case, in order."""
+        ...
+
+
+@dataclass(slots=True)
+class Reclassified:
+    """What a run did.
+
+    Attributes:
+        read: failures that were classified again.
+        changed: those whose verdict changed; with a dry run, those that would change.
+        people: failures that a person judged, which stay.
+        unreadable: failures whose event or logs retention removed.
+        moves: number of changes by old and new side and cause.
+        complete: whether the run reached the end.
+    """
+
+    read: int = 0
+    changed: int = 0
+    people: int = 0
+    unreadable: int = 0
+    moves: Counter[tuple[str, str]] = field(default_factory=Counter)
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class _Readable:
+    detail: FailureDetail
+    event: JobCompletion
+    case: RawCase
+
+
+class Reclassification:
+    """Classifies stored failures again.
+
+    Args:
+        store: the failures.
+        clock: the current time, and the pauses.
+        classifier: the classifier.
+        advises: makes the advice for a verdict.
+        revised: called in the transaction of each new version.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        classifier: Classifier,
+        advises: Callable[[Verdict, JobCompletion], Advice],
+        revised: Callable[[UnitOfWork, int, Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._classifier = classifier
+        self._advises = advises
+        self._revised = revised
+        self._holder = f"reclassify-{secrets.token_hex(6)}"
+
+    def run(
+        self,
+        filters: FailureFilter,
+        *,
+        dry_run: bool = False,
+        notify: bool = False,
+        per_second: float = 50.0,
+        most: int | None = None,
+        progress: Callable[[Reclassified], None] = lambda _: None,
+    ) -> Reclassified:
+        """Classify the failures that match again, oldest first.
+
+        Args:
+            filters: which failures.
+            dry_run: count the changes, store nothing.
+            notify: send `failure.revised` to hooks and channels.
+            per_second: failures a second at most, so that live events have the processor.
+            most: stop after about this many failures; the next run goes on there. None: all.
+            progress: called after each portion.
+
+        Raises:
+            Conflict: another process runs the same.
+            Unavailable: the database does not answer; starting again goes on.
+        """
+        done = Reclassified()
+        name = self._name(filters)
+        cursor: str | None = None
+        if not dry_run:
+            filters = self._resumed(name, filters)
+        while most is None or done.read + done.people + done.unreadable < most:
+            began = self._clock.monotonic()
+            with self._store.reading() as reading:
+                page = reading.failures.page(filters, limit=AT_ONCE, cursor=cursor, sort="ended_at")
+            changed = self._portion(page.items, done)
+            if not dry_run:
+                place = _START if page.next_cursor is None else page.items[-1].ended_at.isoformat()
+                self._store_portion(name, changed, place, notify=notify)
+            progress(done)
+            cursor = page.next_cursor
+            if cursor is None:
+                done.complete = True
+                break
+            self._clock.sleep(max(0.0, len(page.items) / per_second - (self._clock.monotonic() - began)))
+        return done
+
+    def _portion(self, rows: Sequence[FailureRow], done: Reclassified) -> list[tuple[_Readable, Verdict]]:
+        """The failures whose verdict changes, with the new one."""
+        readable = []
+        for row in rows:
+            if row.source == "person":
+                done.people += 1
+                continue
+            found = self._readable(row.id)
+            if found is None:
+                done.unreadable += 1
+            else:
+                readable.append(found)
+        if not readable:
+            return []
+        events = [one.event for one in readable]
+        verdicts = refine(self._store, events, self._classifier.diagnose([one.case for one in readable]))
+        verdicts = in_context(self._store, events, verdicts)
+        changed = []
+        for one, verdict in zip(readable, verdicts, strict=True):
+            done.read += 1
+            before = stored_verdict(one.detail.verdict or {})
+            if differs(before, verdict):
+                done.changed += 1
+                done.moves[f"{before.side} {before.cause}", f"{verdict.side} {verdict.cause}"] += 1
+                changed.append((one, verdict))
+        return changed
+
+    def _readable(self, failure_id: int) -> _Readable | None:
+        try:
+            with self._store.reading() as reading:
+                detail = reading.failures.get(failure_id)
+        except NotFound:
+            return None
+        kept = next((logs for logs in detail.logs if logs.attempt_id == detail.row.id), None)
+        if kept is None or not kept.event or detail.verdict is None:
+            return None
+        try:
+            event = JobCompletion.model_validate(kept.event)
+        except ValidationError:  # retention removed parts of it
+            return None
+        return _Readable(detail, event, build_case(event, kept.streams, *last_good_runs(self._store, [event])))
+
+    def _store_portion(
+        self, name: str, changed: Sequence[tuple[_Readable, Verdict]], place: str, *, notify: bool
+    ) -> None:
+        """Store the new versions and the place, in one transaction."""
+        with self._store.unit_of_work() as work:
+            if not work.task_leases.take(name, self._holder, due=_END, lease=LEASE):
+                raise Conflict("another process classifies the same failures again", (FieldError("where", "one run"),))
+            for one, verdict in changed:
+                row = one.detail.row
+                if work.failures.get(row.id).row.version != row.version:
+                    continue  # a newer verdict, or a person's
+                wire = self._wire(one, verdict)
+                if work.failures.revise(row.id, wire) is None:
+                    continue
+                if self._revised is not None:
+                    self._revised(work, row.id, wire)
+                if notify:
+                    work.outbox.add([of_verdict("failure.revised", row.id, wire)])
+            work.task_leases.done(name, self._holder, due=place)
+
+    def _wire(self, one: _Readable, verdict: Verdict) -> dict[str, Any]:
+        before, row = one.detail.verdict or {}, one.detail.row
+        return (
+            dict(before)
+            | VerdictBody.from_verdict(
+                verdict,
+                self._advises(verdict, one.event),
+                event_id=str(before.get("event_id") or one.event.key()),
+                cluster=row.cluster,
+                job_id=row.job_id,
+                attempt=row.attempt,
+            ).to_wire()
+        )
+
+    def _resumed(self, name: str, filters: FailureFilter) -> FailureFilter:
+        """The filters from where an interrupted run stopped."""
+        with self._store.reading() as reading:
+            place = reading.task_leases.last(name)
+        return replace(filters, since=datetime.fromisoformat(place)) if place else filters
+
+    def _name(self, filters: FailureFilter) -> str:
+        wanted = hashlib.sha256(repr((self._classifier.model, filters)).encode()).hexdigest()[:16]
+        return f"reclassify-{wanted}"
+
+
+def differs(before: Verdict, now: Verdict) -> bool:
+    """Whether a new verdict says something else."""
+    facts = [
+        (one.side, one.cause, one.category, one.symptom, one.retry_outlook, one.abstained) for one in (before, now)
+    ]
+    return facts[0] != facts[1] or abs(before.confidence - now.confidence) >= LEAST_CHANGE
