@@ -8,7 +8,9 @@ from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation, metrics
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
+from service.cli import output
 from service.cli.classifier.retrain import BY, gate_data, retraining_of
+from service.cli.json_output import print_json
 from service.errors import FaultlineError
 from service.learning import retraining
 from service.learning.records import PACKAGED
@@ -58,7 +60,7 @@ def show(services: compose.Services, layer_id: str) -> None:
         "memory": body["memory"],
         "support_cases": len(body["corrections"]["support"]),
     }
-    print(json.dumps(shown, indent=2, ensure_ascii=False, default=str))
+    print_json(shown)
 
 
 def compare(services: compose.Services, first: str, second: str) -> None:
@@ -71,7 +73,7 @@ def compare(services: compose.Services, first: str, second: str) -> None:
     found = {name: _layer(services, name) for name in (first, second)}
     catalogue = services.signatures.current().layered.catalogue
     golden = retraining.stored_labels(services.store, golden=True)
-    print(f"{'':34s}{first:>20s}{second:>20s}")
+    output.line(f"{'':34s}{first:>20s}{second:>20s}")
     for name, cases in (("packaged cases", retraining.benchmark_cases()), ("golden set", golden)):
         if not cases:
             continue
@@ -83,10 +85,10 @@ def compare(services: compose.Services, first: str, second: str) -> None:
         measured = [metrics.measure(name, cases, one) for one in answers]
         for axis in ("side", "cause"):
             title = f"{name}, {axis} right of {len(cases)}"
-            print(f"{title:34s}" + "".join(f"{one.axes[axis].accuracy:20.3f}" for one in measured))
-        print(f"{f'{name}, calibration error':34s}" + "".join(f"{one.ece:20.3f}" for one in measured))
+            output.line(f"{title:34s}" + "".join(f"{one.axes[axis].accuracy:20.3f}" for one in measured))
+        output.line(f"{f'{name}, calibration error':34s}" + "".join(f"{one.ece:20.3f}" for one in measured))
         for side, (count, before, after) in adaptation.recalls(cases, *answers).items():
-            print(f"{f'{name}, recall of {side}, {count}':34s}{before:20.3f}{after:20.3f}")
+            output.line(f"{f'{name}, recall of {side}, {count}':34s}{before:20.3f}{after:20.3f}")
 
 
 def promote(services: compose.Services, layer_id: str) -> None:
@@ -98,7 +100,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
     """
     services.store.check()
     retraining_of(services).promote(layer_id, BY, reason="promoted by a person")
-    print(f"{layer_id} is in use in all processes within ten seconds")
+    output.line(f"{layer_id} is in use in all processes within ten seconds")
 
 
 def rollback(services: compose.Services) -> None:
@@ -109,7 +111,7 @@ def rollback(services: compose.Services) -> None:
     """
     services.store.check()
     active, before = retraining_of(services).rollback(BY)
-    print(f"{before} is in use again instead of {active}")
+    output.line(f"{before} is in use again instead of {active}")
 
 
 def _layer(services: compose.Services, name: str) -> SiteLayer | None:

@@ -2,14 +2,13 @@
 
 import argparse
 import dataclasses
-import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from classifiers.diagnoser import Diagnoser
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.errors import InvalidInput
 from service.failures.records import FailureFilter
@@ -94,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         moves = [{"before": old, "after": new, "failures": count} for (old, new), count in done.moves.most_common()]
         print_json({**dataclasses.asdict(done), "moves": moves, "dry_run": args.dry_run})
         return exit_codes.OK
-    print("\n".join(lines(done, dry_run=args.dry_run)))
+    output.document("\n".join(lines(done, dry_run=args.dry_run)))
     return exit_codes.OK
 
 
@@ -119,4 +118,4 @@ def _layer(services: compose.Services, name: str | None) -> SiteLayer | None:
 
 
 def _progress(done: Reclassified) -> None:
-    print(f"{done.read} classified again, {done.changed} changed", file=sys.stderr)
+    output.line(f"{done.read} classified again, {done.changed} changed", error=True)

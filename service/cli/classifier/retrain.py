@@ -1,12 +1,11 @@
 """`faultline retrain`: fit a site layer on the stored labels; the gate promotes it, refuses it or asks."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from classifiers.model.site.fitting import SiteFit
 from service import compose, settings
-from service.cli import exit_codes
+from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.learning import gate
 from service.learning.records import GateResult
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        print("\n".join(lines(made)))
+        output.document("\n".join(lines(made)))
     return exit_codes.OK if made.gate.decision == "promote" else exit_codes.FAILED
 
 
@@ -94,4 +93,4 @@ def _review(fit: SiteFit) -> list[str]:
 
 
 def _progress(line: str) -> None:
-    print(line, file=sys.stderr)
+    output.line(line, error=True)
