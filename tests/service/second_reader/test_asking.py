@@ -20,6 +20,7 @@ from service.second_reader.opinion import Opinion
 from service.second_reader.question import Question
 from service.second_reader.reader import NoReply, Reply
 from service.second_reader.records import SecondReading
+from service.web.pages.failure import second_reading
 from tests.service.second_reader.chat_endpoint import chat_endpoint
 from tests.service.web.world import BY_WORD, HARDWARE, OPEN, SYSTEM, World, event, log, make_world
 
@@ -252,3 +253,23 @@ def test_from_a_failure_to_the_page_with_a_real_endpoint(world: World) -> None:
     assert "local-model" in page
     assert "no automatic action depends on it" in page
     assert "Undecided" in page
+
+
+def test_the_reason_is_for_those_who_may_see_the_failure_that_was_read(world: World) -> None:
+    first, second = fail(world, "1")[0], fail(world, "2")[0]
+    turn(world, asking(world, Scripted()))
+    found = reading(world, "1:open")
+    assert found is not None
+    other = first if found.failure_id == second else second
+    with world.store.reading() as session:
+        row, own = session.failures.get(other).row, session.failures.get(found.failure_id).row
+    hidden = second_reading.find(world.services, row, all_failures=False)
+    assert hidden is not None
+    assert (hidden.cause, hidden.reason) == ("SYS.5", None)
+    for shown in (
+        second_reading.find(world.services, row, all_failures=True),
+        second_reading.find(world.services, own, all_failures=False),
+    ):
+        assert shown is not None
+        assert shown.reason == "A service was down."
+    assert second_reading.find(world.services, replace(row, source="person"), all_failures=True) is None
