@@ -46,7 +46,7 @@ def test_lines_of_a_failure_are_bounded_and_the_verdict_says_so(monkeypatch: pyt
     case = build_case(event("1", logs=[{"rank": r, "stream": "stderr", "tail": tail} for r, tail in enumerate(tails)]))
     extraction = Extractor(Scanner(signatures.packaged())).extract(case)
     assert len(made) <= 100 + 2  # and the scheduler's own line
-    assert any("400 lines in the middle of logs" in one for one in extraction.missing), extraction.missing
+    assert any("400 lines in the middle of logs" in one for one in extraction.case.missing), extraction.case.missing
 
 
 def test_slow_connections_do_not_block_the_listener_of_a_hook() -> None:
