@@ -233,7 +233,7 @@ def test_j_k_and_enter_go_through_a_list_and_can_be_switched_off(browser: Browse
         made.wait_for_url(f"**{second}")
         made.keyboard.press("?")
         assert "next row" in made.get_by_role("dialog").inner_text()
-        made.get_by_role("button", name="Switch j and k off").click()
+        made.get_by_role("button", name="Switch the keys off").click()
         made.goto("/failures")
         made.keyboard.press("j")
         assert made.locator("tr.here").count() == 0
@@ -243,7 +243,7 @@ def test_the_keyboard_reaches_the_first_failure(page: Page) -> None:
     page.goto("/failures?side=hardware")
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.locator("table.failures a:focus").count():
+        if page.locator("table.failures .what a:focus").count():
             break
     page.keyboard.press("Enter")
     page.wait_for_url("**/failures/*")
