@@ -86,6 +86,8 @@ WANTED = {
     ("GET", "/metrics"): "read",
     ("GET", "/"): "own",
     ("GET", "/failures"): "own",
+    ("GET", "/search"): "own",
+    ("GET", "/mine"): "own",
     ("GET", "/failures/{failure_id}"): "own",
     ("GET", "/failures/{failure_id}/logs/{attempt_id}/{index}"): "own",
     ("POST", "/failures/{failure_id}/feedback"): "own",
