@@ -37,4 +37,4 @@ def words(name: str) -> str:
 
 def strength(weight: float) -> str:
     """A weight in words."""
-    return next(name for name, least in _table()["strength"].items() if weight >= least)
+    return next(str(name) for name, least in _table()["strength"].items() if weight >= least)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from service.nodes.exposure_counts import NodeStatisticsUpdater
 from service.nodes.settings import FleetSettings
 from service.web.pages.node_history import commands
-from tests.service.web.test_nodes import said
+from tests.service.web.test_nodes import node_event
 from tests.service.web.world import NOW, World, event, lines, log
 
 
@@ -15,7 +15,7 @@ def test_failures_and_events_are_on_one_time_line(world: World) -> None:
     jobs = [event("1", logs=xid), event("2", logs=xid, started_at=hours["early"], ended_at=hours["early"])]
     with world.client() as client:
         client.post("/api/v1/events", content=lines(*jobs))
-        client.post("/api/v1/node-events", content=lines(said(at=hours["between"], text="NVRM: Xid 48, DBE")))
+        client.post("/api/v1/node-events", content=lines(node_event(at=hours["between"], text="NVRM: Xid 48, DBE")))
         NodeStatisticsUpdater(world.store, world.clock, FleetSettings())()
         page = client.get("/nodes/orion/gpu018").text
     table = page.partition("<h2>Failures, events and repairs</h2>")[2]
