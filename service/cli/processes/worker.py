@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from prometheus_client import start_http_server
@@ -17,7 +17,7 @@ from service.cli import exit_codes, output
 from service.errors import ConfigurationError, FaultlineError, ModelUnavailable, Unavailable
 from service.messaging.background_consumer import BackgroundConsumer
 from service.messaging.dead_letters import TooManyDeadLetters
-from service.messaging.instance_id import InstanceNumber, claim
+from service.messaging.instance_id import claim
 from service.messaging.kafka.config import KafkaConfig, instance_id
 from service.messaging.kafka.topics import ensure_topic
 from service.messaging.supervisor import Supervisor
@@ -61,20 +61,39 @@ def run(args: argparse.Namespace) -> int:
     services.delivery  # noqa: B018 - as above
     services.nodes_kafka  # noqa: B018 - as above
     host = args.name or socket.gethostname()
-    slots: list[InstanceNumber] = []
-    for _ in range(args.processes):
-        slots.append(claim(_name_scope(config, host), slots[-1].number + 1 if slots else 0))
+    with claimed(_name_scope(config, host), args.processes) as numbers:
+        return _run_members(services, args.metrics_port, host, numbers)
+
+
+@contextmanager
+def claimed(scope: str, count: int) -> Iterator[list[int]]:
+    """Reserve so many instance numbers for the `with` block.
+
+    Raises:
+        OSError: all numbers are in use.
+    """
+    with ExitStack() as held:
+        numbers: list[int] = []
+        for _ in range(count):
+            slot = claim(scope, numbers[-1] + 1 if numbers else 0)
+            held.callback(slot.close)
+            numbers.append(slot.number)
+        yield numbers
+
+
+def _run_members(services: compose.Services, metrics_port: int | None, host: str, numbers: list[int]) -> int:
+    config = services.kafka
     stop = SignalShutdownFlag()
     stop.listen()
 
     def one(number: int, stop: ShutdownFlag) -> int:
         member = instance_id(config.group_id, host, number)
-        return consume(services, stop, member, None if args.metrics_port is None else args.metrics_port + number)
+        return consume(services, stop, member, None if metrics_port is None else metrics_port + number)
 
-    if len(slots) == 1:
-        return one(slots[0].number, stop)
+    if len(numbers) == 1:
+        return one(numbers[0], stop)
     gc.freeze()  # loaded objects stay shared between the processes
-    return Supervisor([slot.number for slot in slots], one, FATAL_CODES).run(stop)
+    return Supervisor(numbers, one, FATAL_CODES).run(stop)
 
 
 def consume(services: compose.Services, stop: ShutdownFlag, member: str, metrics_port: int | None) -> int:

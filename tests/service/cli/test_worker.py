@@ -5,13 +5,16 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from service.__main__ import main
 from service.cli.exit_codes import TOO_MANY_DEAD_LETTERS
+from service.cli.processes.worker import claimed
 from service.db.session import Store
+from service.errors import ConfigurationError
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.producer import Producer
 from service.messaging.record import Message
@@ -41,6 +44,15 @@ def test_refuses_what_can_not_work_with_the_reason(
     monkeypatch.delenv("FAULTLINE_KAFKA_BOOTSTRAP_SERVERS", raising=False)
     assert main(["worker", *arguments]) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_reserved_numbers_are_released_after_an_error() -> None:
+    scope = uuid.uuid4().hex
+    with suppress(ConfigurationError), claimed(scope, 2) as numbers:
+        assert numbers == [0, 1]
+        raise ConfigurationError("wrong")
+    with claimed(scope, 1) as numbers:
+        assert numbers == [0]
 
 
 class Running:
