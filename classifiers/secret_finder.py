@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from functools import cache
 from typing import NamedTuple
 
 from classifiers.literal_search import Literals
@@ -99,14 +100,21 @@ class _Pattern(NamedTuple):
 
     marker: str
     kind: str
-    compiled: re.Pattern[str]
+    pattern: str
 
     def find(self, text: str, start: int) -> re.Match[str] | None:
         """The match at a marker; a part of the secret may lie before the marker."""
+        compiled = _compiled(self.pattern, re.IGNORECASE if self.kind == "near" else 0)
         if self.kind != "around":
-            return self.compiled.match(text, start)
-        hit = self.compiled.search(text, max(start - _AROUND, 0), start + _AROUND)
+            return compiled.match(text, start)
+        hit = compiled.search(text, max(start - _AROUND, 0), start + _AROUND)
         return hit if hit is not None and hit.start() <= start < hit.end() else None
+
+
+@cache
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    """Of hundreds of patterns a text needs few: each is compiled when its marker is found first."""
+    return re.compile(pattern, flags)
 
 
 class SecretFinder:
@@ -131,8 +139,7 @@ class SecretFinder:
         numbers = {marker: number for number, marker in enumerate(self._markers)}
         self._patterns: list[list[_Pattern]] = [[] for _ in self._markers]
         for marker, kind, pattern in forms:
-            flags = re.IGNORECASE if kind == "near" else 0
-            self._patterns[numbers[marker]].append(_Pattern(marker, kind, re.compile(pattern, flags)))
+            self._patterns[numbers[marker]].append(_Pattern(marker, kind, pattern))
 
     def spans(self, text: str, *, decode: bool = True) -> list[tuple[int, int]]:
         """The spans of secrets, in order, not overlapping. `decode`: also those in base64."""

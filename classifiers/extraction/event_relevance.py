@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 
 from classifiers.contracts import RawCase
@@ -108,7 +109,7 @@ def _job_seen(
         last_progress=max(last_progress, default=None),
         failed=min(times, default=None),
         ended=clock.of(raw.job.ended_at),
-        mentions=lambda name: any(is_word_in(name, text) for text in texts),
+        mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
         several=len(raw.job.nodes) > 1
         or (raw.job.gpus or 0) > 1
         or len({one.rank for one in raw.streams}) > 1

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from classifiers.data.labelled_cases import LabelledCase
 from classifiers.extraction import benign_lines
@@ -88,8 +87,10 @@ def _lines(cases: Sequence[LabelledCase], seed: int) -> tuple[list[str], list[bo
     return lines, is_first, weights
 
 
-def _matrix(lines: Sequence[str]) -> tuple[csr_matrix, list[str]]:
-    """Lines × words, each line of length one, and the words of the columns."""
+def _matrix(lines: Sequence[str]) -> tuple[Any, list[str]]:
+    """Lines × words as a sparse matrix, each line of length one, and the words of the columns."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - for training only; a start without is faster
+
     columns: dict[str, int] = {}
     pointers, indices, data = [0], [], []
     for line in lines:

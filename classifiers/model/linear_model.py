@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from classifiers.model import constants
+from classifiers.model.sparse_rows import SparseRows
 
 Floats = NDArray[np.float32]
 
@@ -46,21 +46,19 @@ class TextModel:
     weights: Floats
     intercept: Floats
     columns: Mapping[str, int] = field(default_factory=dict, repr=False)
-    means: Mapping[str, Floats] = field(default_factory=dict, repr=False)
+    means: dict[str, Floats] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         # Row by row in memory: a sparse product would copy anything else at each call.
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
-        object.__setattr__(self, "columns", {name: column for column, name in enumerate(self.names)})
-        means = {head.axis: self.weights[:, head.begin : head.end].mean(axis=1) for head in self.heads}
-        object.__setattr__(self, "means", means)
+        object.__setattr__(self, "columns", dict(zip(self.names, range(len(self.names)), strict=True)))
 
     @property
     def classes(self) -> dict[str, tuple[str, ...]]:
         """The classes of each axis."""
         return {head.axis: head.classes for head in self.heads}
 
-    def matrix(self, rows: Sequence[Mapping[str, float]]) -> tuple[Any, Floats]:
+    def matrix(self, rows: Sequence[Mapping[str, float]]) -> tuple[SparseRows, Floats]:
         """The samples as a sparse matrix (samples × features), and of each the share of its features that are known."""
         columns = self.columns
         pointers = [0]
@@ -74,13 +72,20 @@ class TextModel:
             data += [value for column, value in zip(places, row.values(), strict=True) if column is not None]
             pointers.append(len(indices))
             known[number] = (len(indices) - begin) / max(1, len(row))
-        arrays = (np.asarray(data, dtype=np.float32), np.asarray(indices, dtype=np.int32), np.asarray(pointers))
-        return csr_matrix(arrays, shape=(len(rows), len(self.names))), known
+        arrays = (np.asarray(data, np.float32), np.asarray(indices, np.int32), np.asarray(pointers, np.int64))
+        return SparseRows(*arrays, shape=(len(rows), len(self.names))), known
 
     def probabilities(self, matrix: Any) -> dict[str, Floats]:
         """By axis the class probabilities, samples × classes."""
         scores = np.asarray(matrix @ self.weights) + self.intercept
         return {head.axis: softmax(scores[:, head.begin : head.end]) for head in self.heads}
+
+    def _mean_of(self, axis: str) -> Floats:
+        """Of each feature the mean weight over the classes of an axis; computed once."""
+        if axis not in self.means:
+            head = self.head(axis)
+            self.means[axis] = self.weights[:, head.begin : head.end].mean(axis=1)
+        return self.means[axis]
 
     def head(self, axis: str) -> Head:
         """The head of an axis.
@@ -97,7 +102,7 @@ class TextModel:
         self, matrix: Any, axis: str, labels: Sequence[str], limit: int = constants.SHOWN_FEATURES
     ) -> list[tuple[tuple[str, float], ...]]:
         """Of each sample the features that support its label most against the mean of all classes, strongest first."""
-        head, means, weights, names = self.head(axis), self.means[axis], self.weights, self.names
+        head, means, weights, names = self.head(axis), self._mean_of(axis), self.weights, self.names
         places = {label: head.begin + place for place, label in enumerate(head.classes)}
         pointers, indices, data = matrix.indptr.tolist(), matrix.indices, matrix.data
         found: list[tuple[tuple[str, float], ...]] = []

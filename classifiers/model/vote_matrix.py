@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from classifiers.model import constants
 from classifiers.model.fusion_input import GROUPS, FusionInput
 from classifiers.model.linear_model import Floats
+from classifiers.model.sparse_rows import sum_of_entries
 from classifiers.signatures import Catalogue, Signature
 
 # Groups of the entries that match the first leading line.
@@ -99,8 +99,7 @@ class VoteMatrix:
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
         statements = self._statements[axis]
-        chosen = csr_matrix((values, (rows, votes.entries)), shape=(count, len(statements)), dtype=np.float32)
-        return np.asarray(chosen @ statements)
+        return sum_of_entries(values, rows, votes.entries, (count, len(statements))) @ statements
 
 
 def labels_of(entry: Signature, axis: str) -> Mapping[str, float]:

@@ -135,15 +135,23 @@ class Candidate:
         event: the event.
         objects: what its text names.
         rules: what such an event does to a job; without one nothing is known of it.
-        fit: how well log and scheduler fit it.
+        find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
     """
 
     event: EventSeen
     objects: EventObjects
     rules: tuple[EventRule, ...]
-    fit: Fit = Fit.NONE
+    find_fit: Callable[["Candidate"], Fit]
     reason: Reason | None = None
+    _fit: Fit | None = None
+
+    @property
+    def fit(self) -> Fit:
+        """How well log and scheduler fit it; found when it is asked for first."""
+        if self._fit is None:
+            self._fit = self.find_fit(self)
+        return self._fit
 
     @property
     def fits(self) -> bool:

@@ -1,10 +1,9 @@
 """What the text of a node event names: device, port, file server, process, job; and whether it reports a recovery."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import re2
 
@@ -104,9 +103,8 @@ _OTHER_PROGRAMS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class EventObjects:
-    """What an event's text names.
+    """What an event's text names. Each attribute is read when it is asked for first: most events need few of them.
 
     Attributes:
         gpus: indexes of GPUs.
@@ -125,20 +123,46 @@ class EventObjects:
         of_management: whether it is of a management port or controller.
     """
 
-    gpus: frozenset[int] = frozenset()
-    names: frozenset[str] = frozenset()
-    mounts: frozenset[str] = frozenset()
-    pids: frozenset[str] = frozenset()
-    programs: frozenset[str] = frozenset()
-    jobs: frozenset[str] = frozenset()
-    pods: frozenset[str] = frozenset()
-    nodes: frozenset[str] = frozenset()
-    is_corrected: bool = False
-    is_disclaimed: bool = False
-    is_recovery: bool = False
-    is_repair: bool = False
-    of_node: bool = False
-    of_management: bool = False
+    gpus: frozenset[int]
+    names: frozenset[str]
+    mounts: frozenset[str]
+    pids: frozenset[str]
+    programs: frozenset[str]
+    jobs: frozenset[str]
+    pods: frozenset[str]
+    nodes: frozenset[str]
+    is_corrected: bool
+    is_disclaimed: bool
+    is_recovery: bool
+    is_repair: bool
+    of_node: bool
+    of_management: bool
+
+    def __init__(self, text: str) -> None:
+        self._text = text[:_RANGE]
+        self._low = self._text.lower()
+        self._may = _PREFILTER.matching(self._text)
+        if self._low != self._text:
+            self._may |= _PREFILTER.matching(self._low)
+
+    def __getattr__(self, name: str) -> Any:
+        read = _READERS.get(name)
+        if read is None:
+            raise AttributeError(name)
+        value = read(self)
+        setattr(self, name, value)
+        return value
+
+    def found(self, pattern: re.Pattern[str], *, low: bool = False) -> list[str]:
+        """The groups of all matches of a pattern."""
+        if pattern not in self._may:
+            return []
+        where = self._low if low else self._text
+        return [group for hit in pattern.finditer(where) for group in hit.groups() if group is not None]
+
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern matches."""
+        return pattern in self._may and pattern.search(self._text) is not None
 
     def shares(self, other: "EventObjects") -> bool:
         """Whether both name the same device, port, server, disk or process."""
@@ -152,6 +176,26 @@ class EventObjects:
     def of_other_program(self) -> bool:
         """Whether it names processes none of which a training job starts."""
         return bool(self.programs) and all(one.startswith(_OTHER_PROGRAMS) for one in self.programs)
+
+
+_READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
+    "gpus": lambda one: frozenset(map(int, one.found(_GPU))),
+    "names": lambda one: frozenset(
+        name for pattern in (_PCI, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
+    ),
+    "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
+    "pids": lambda one: frozenset(one.found(_PID)),
+    "programs": lambda one: frozenset(one.found(_PROCESS_NAME, low=True)),
+    "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
+    "pods": lambda one: frozenset(one.found(_POD, low=True)),
+    "nodes": lambda one: frozenset(name.split(".", 1)[0] for name in one.found(_NODE, low=True)),
+    "is_corrected": lambda one: one.has(_CORRECTED) and not one.has(_UNCORRECTED),
+    "is_disclaimed": lambda one: one.has(_DISCLAIMED),
+    "is_recovery": lambda one: one.has(_RECOVERY),
+    "is_repair": lambda one: one.has(_REPAIR),
+    "of_node": lambda one: one.has(_SLICE),
+    "of_management": lambda one: one.has(_MANAGEMENT),
+}
 
 
 class _Prefilter:
@@ -181,31 +225,4 @@ _PREFILTER: Final = _Prefilter(
 @lru_cache(maxsize=4_096)
 def read_objects(text: str) -> EventObjects:
     """What the text of an event names."""
-    text = text[:_RANGE]
-    low = text.lower()
-    may = _PREFILTER.matching(text) | _PREFILTER.matching(low)
-
-    def found(pattern: re.Pattern[str], where: str) -> list[str]:
-        if pattern not in may:
-            return []
-        return [group for hit in pattern.finditer(where) for group in hit.groups() if group is not None]
-
-    def has(pattern: re.Pattern[str]) -> bool:
-        return pattern in may and pattern.search(text) is not None
-
-    return EventObjects(
-        gpus=frozenset(int(one) for one in found(_GPU, text)),
-        names=frozenset([*found(_PCI, low), *found(_PORT, low), *found(_SERVER, low), *found(_DISK, low)]),
-        mounts=frozenset(one.rstrip("/") for one in found(_MOUNT, text)),
-        pids=frozenset(found(_PID, text)),
-        programs=frozenset(found(_PROCESS_NAME, low)),
-        jobs=frozenset(found(_JOB, low)),
-        pods=frozenset(found(_POD, low)),
-        nodes=frozenset(one.split(".", 1)[0] for one in found(_NODE, low)),
-        is_corrected=has(_CORRECTED) and not has(_UNCORRECTED),
-        is_disclaimed=has(_DISCLAIMED),
-        is_recovery=has(_RECOVERY),
-        is_repair=has(_REPAIR),
-        of_node=has(_SLICE),
-        of_management=has(_MANAGEMENT),
-    )
+    return EventObjects(text)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
-from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects
+from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
 from classifiers.relevance.records import short_name
 
+_Read = tuple[EventSeen, EventObjects]
 # Judgement: clocks of nodes and logs agree to this, in seconds.
 CLOCK_SKEW_S: Final = 30.0
 # Judgement: where all events are later than the job's end by more than this, clocks are set otherwise.
@@ -26,29 +27,48 @@ _STOPPED_WITHIN_S: Final = 600.0
 _LONGEST_WAIT_S: Final = 1_800.0
 
 
-def reason_against(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> Reason | None:
+def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Reason | None:
     """Why a candidate is not used, None if nothing speaks against it."""
     for ask in (_asks_words, _asks_node, _asks_process, _asks_device):
         reason = ask(one, job)
         if reason is not None:
             return reason
-    if _has_recovered(one, ends, job):
+    if _has_recovered(one, companions.recoveries(one.event.node), job):
         return Reason.RECOVERED
     return asks_time(one, job) or asks_log(one, job)
 
 
 class Companions:
-    """What other events say of the process or device that an event names.
+    """What other events of the same node say of the process or device that an event names.
+
+    Texts are read only for the nodes that are asked for.
 
     Args:
-        around: all events of the case, with what their texts name.
+        events: all events of the case.
         job: what log and scheduler show of the job.
     """
 
-    def __init__(self, around: Sequence[tuple[EventSeen, EventObjects]], job: JobSeen) -> None:
+    def __init__(self, events: Sequence[EventSeen], job: JobSeen) -> None:
         self._job = job
-        self._foreign = [(one, objects) for one, objects in around if _names_other_job(objects, job)]
-        self._disclaimed = [(one, objects) for one, objects in around if objects.is_disclaimed or objects.is_corrected]
+        self._events: dict[str | None, list[EventSeen]] = {}
+        for one in events:
+            self._events.setdefault(one.node, []).append(one)
+        self._read: dict[str | None, list[_Read]] = {}
+        self._foreign: dict[str | None, list[_Read]] = {}
+
+    def _of_node(self, node: str | None) -> list[_Read]:
+        if node not in self._read:
+            self._read[node] = [(one, read_objects(one.text)) for one in self._events.get(node, ())]
+        return self._read[node]
+
+    def _of_other_jobs(self, node: str | None) -> list[_Read]:
+        if node not in self._foreign:
+            self._foreign[node] = [one for one in self._of_node(node) if _names_other_job(one[1], self._job)]
+        return self._foreign[node]
+
+    def recoveries(self, node: str | None) -> list[_Read]:
+        """The events of a node that report that something works again."""
+        return [one for one in self._of_node(node) if one[1].is_recovery or one[1].is_repair]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""
@@ -56,13 +76,14 @@ class Companions:
             return None
         of_process = one.objects.pids or any(rule.object in {"process", "gpu"} for rule in one.rules)
         if of_process and not any(rule.object == "node" for rule in one.rules):
-            for other, objects in self._foreign:
+            for other, objects in self._of_other_jobs(one.event.node):
                 if _is_beside(one.event, other) and (
                     one.objects.shares(objects) or not (objects.pids and one.objects.pids)
                 ):
                     return Reason.OTHER_PROCESS
-        for other, objects in self._disclaimed:
-            if _is_beside(one.event, other) and one.objects.shares(objects):
+        for other, objects in self._of_node(one.event.node):
+            of_nobody = objects.is_disclaimed or objects.is_corrected
+            if of_nobody and _is_beside(one.event, other) and one.objects.shares(objects):
                 return Reason.OTHER_DEVICE
         return None
 

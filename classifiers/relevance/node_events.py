@@ -37,38 +37,45 @@ def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: Job
         job: what log and scheduler show of the job.
     """
     rules = load()
-    around = [(one, read_objects(one.text)) for one in recoveries]
-    ends = [(one, objects) for one, objects in around if objects.is_recovery or objects.is_repair]
-    companions = Companions(around, job)
+    companions, fits = Companions(recoveries, job), _Fits(job)
     found: list[Candidate] = []
     for event in events:
         own = tuple({rule.id: rule for entry in event.entries if (rule := rules.get(entry)) is not None}.values())
-        one = Candidate(event, read_objects(event.text), own)
-        one.fit = _fit(one, job)
-        one.reason = reason_against(one, ends, job) or companions.reason(one)
+        one = Candidate(event, read_objects(event.text), own, fits.of)
+        one.reason = reason_against(one, companions, job) or companions.reason(one)
         found.append(one)
     _withdraw_recoveries(found, job)
     _keep_best(found, job)
     return [_judgement(one, found, job) for one in found]
 
 
-def _fit(one: Candidate, job: JobSeen) -> Fit:
-    if any(map(job.knows_process, one.objects.pids)):
-        return Fit.LINE
-    explained = frozenset().union(*(rule.explains for rule in one.rules))
-    explained |= {entry for entry in one.event.entries if entry.startswith(_INFRASTRUCTURE)}
-    general = waits()
-    lines = [entries for entries in job.own_entries if not entries or not entries <= general]
-    if any(not (entries - general).isdisjoint(explained) for entries in lines):
-        return Fit.LINE
-    if any(job.status in rule.status for rule in one.rules):
-        return Fit.SCHEDULER
-    if lines:
-        return Fit.NONE
-    if not (job.other_entries - general).isdisjoint(explained):
-        return Fit.LINE
-    stops = any(rule.effect in {"ends", "stalls"} and rule.object != "service" for rule in one.rules)
-    return Fit.WAITS if job.several and job.waits and stops else Fit.NONE
+class _Fits:
+    """How well log and scheduler of a job fit events."""
+
+    def __init__(self, job: JobSeen) -> None:
+        self._job = job
+        general = waits()
+        lines = [entries for entries in job.own_entries if not entries or not entries <= general]
+        self._has_own_failure = bool(lines)
+        self._own = frozenset().union(*lines) - general
+        self._others = job.other_entries - general
+
+    def of(self, one: Candidate) -> Fit:
+        job = self._job
+        if any(map(job.knows_process, one.objects.pids)):
+            return Fit.LINE
+        explained = frozenset().union(*(rule.explains for rule in one.rules))
+        explained |= {entry for entry in one.event.entries if entry.startswith(_INFRASTRUCTURE)}
+        if not self._own.isdisjoint(explained):
+            return Fit.LINE
+        if any(job.status in rule.status for rule in one.rules):
+            return Fit.SCHEDULER
+        if self._has_own_failure:
+            return Fit.NONE
+        if not self._others.isdisjoint(explained):
+            return Fit.LINE
+        stops = any(rule.effect in {"ends", "stalls"} and rule.object != "service" for rule in one.rules)
+        return Fit.WAITS if job.several and job.waits and stops else Fit.NONE
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:

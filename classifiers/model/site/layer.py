@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from classifiers.model.linear_model import Floats, softmax
 from classifiers.model.site.memory import Memory, MemoryEntry
@@ -187,6 +186,8 @@ def parse(text: str) -> SiteLayer:
 
 def unit_rows(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> tuple[Any, Any]:
     """Rows as a sparse matrix over known columns, and the Euclidean length of each whole row."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - only where a site layer is in use; a start without is faster
+
     pointers, indices, data = [0], [], []
     lengths = np.zeros(len(rows))
     for number, row in enumerate(rows):
