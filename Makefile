@@ -108,6 +108,9 @@ lock: $(DEV_STAMP) ## write the lock files from pyproject.toml (ARGS=--upgrade t
 	@$(COMPILE_LOCK) --extra postgres --extra pdf --constraint deploy/requirements.lock --output-file requirements.lock $(ARGS)
 	@$(COMPILE_LOCK) --extra dev --constraint deploy/requirements.lock --output-file requirements-dev.lock $(ARGS)
 
+audit: $(DEV_STAMP) ## check the locked dependencies for known vulnerabilities (needs the network)
+	@$(BIN)/python deploy/audit_dependencies.py --uv $(BIN)/uv deploy/requirements.lock
+
 release: $(DEV_STAMP) $(MODEL)/.trained ## build the wheel with the trained model, the sdist and the SBOM into dist/
 	@$(BIN)/python deploy/build_release.py --model $(MODEL) --output dist
 

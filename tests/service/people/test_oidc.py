@@ -140,8 +140,8 @@ def test_a_login_that_another_page_planted_or_that_is_old_is_refused(world: Worl
         forged = signed.replace(signed[:8], "5b226161")
         for wrong in (forged, signed.partition(".")[0], signed[:-1], "é"):
             client.cookies.clear()
-            headers = {"Cookie": b"faultline_oidc=" + wrong.encode()}
+            headers = {b"Cookie": b"faultline_oidc=" + wrong.encode()}
             assert client.get("/login/oidc/callback?code=x&state=y", headers=headers).status_code == 422
         world.clock.sleep(601)
-        headers = {"Cookie": b"faultline_oidc=" + signed.encode()}
+        headers = {b"Cookie": b"faultline_oidc=" + signed.encode()}
         assert client.get("/login/oidc/callback?code=x&state=y", headers=headers).status_code == 422
