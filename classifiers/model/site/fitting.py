@@ -26,9 +26,10 @@ from classifiers.model.site.layer import (
     KERNEL_POWER,
     SiteLayer,
     SupportCase,
+    inner_products,
     is_similarity_feature,
+    postings,
     smoothed,
-    unit_rows,
 )
 from classifiers.model.site.memory import Memory, keys_of
 from classifiers.model.site.verdicts import SiteClassifier
@@ -132,7 +133,7 @@ def row_of(scores: PackagedScores, number: int) -> PackagedScores:
     return PackagedScores(
         scores.extracted[one],
         scores.rows[one],
-        scores.matrix[one],
+        None,  # corrections do not read it
         scores.known[one],
         scores.inputs[one],
         {axis: shares[one] for axis, shares in scores.text.items()},
@@ -153,9 +154,8 @@ class _Corrections:
         self._losses: dict[str, Any] = {}
         self._classes = packaged.fusion.classes
         self._features = [_strongest(one.representative.scores.rows[0]) for one in groups]
-        names = sorted({name for row in self._features for name in row})
-        matrix, _ = unit_rows(self._features, {name: column for column, name in enumerate(names)})
-        self.kernel = np.clip(np.asarray((matrix @ matrix.T).todense(), np.float64), 0.0, 1.0) ** KERNEL_POWER
+        products = inner_products(self._features, postings(self._features), len(groups))
+        self.kernel = np.clip(products, 0.0, 1.0) ** KERNEL_POWER
         for axis in CORRECTED_AXES:
             self._fit(axis)
 

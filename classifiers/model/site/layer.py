@@ -85,14 +85,11 @@ class SiteLayer:
     memory_confidence: float = 0.0
     calibration: SiteCalibration = SiteCalibration()
     about: Mapping[str, Any] = field(default_factory=dict)
-    _columns: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
-    _matrix: Any = field(default=None, repr=False, compare=False)
+    _postings: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _weights: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = sorted({name for case in self.support for name in case.features})
-        object.__setattr__(self, "_columns", {name: column for column, name in enumerate(names)})
-        object.__setattr__(self, "_matrix", unit_rows([one.features for one in self.support], self._columns)[0])
+        object.__setattr__(self, "_postings", postings([one.features for one in self.support]))
 
     @property
     def is_empty(self) -> bool:
@@ -130,11 +127,9 @@ class SiteLayer:
 
     def similarities(self, rows: Sequence[Mapping[str, float]]) -> Floats:
         """Similarity (0..1) of failures, by their features, to each support case: samples × support cases."""
-        if not self.support:
-            return np.zeros((len(rows), 0), np.float32)
-        matrix, lengths = unit_rows(rows, self._columns)
-        cosines = np.asarray((matrix @ self._matrix.T).todense()) / np.maximum(lengths, 1e-9)[:, np.newaxis]
-        similar: Floats = np.clip(cosines, 0.0, 1.0) ** KERNEL_POWER
+        products = inner_products(rows, self._postings, len(self.support))
+        lengths = np.array([length_of(row) for row in rows])
+        similar: Floats = np.clip(products / np.maximum(lengths, 1e-9)[:, np.newaxis], 0.0, 1.0) ** KERNEL_POWER
         return similar
 
     def text(self) -> str:
@@ -184,22 +179,31 @@ def parse(text: str) -> SiteLayer:
         raise SiteLayerError(f"not a site layer ({type(error).__name__}: {str(error)[:100]})") from error
 
 
-def unit_rows(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> tuple[Any, Any]:
-    """Rows as a sparse matrix over known columns, and the Euclidean length of each whole row."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - only where a site layer is in use; a start without is faster
-
-    pointers, indices, data = [0], [], []
-    lengths = np.zeros(len(rows))
+def postings(rows: Sequence[Mapping[str, float]]) -> dict[str, tuple[Any, Any]]:
+    """Of each feature the rows that have it, and its values there."""
+    found: dict[str, tuple[list[int], list[float]]] = {}
     for number, row in enumerate(rows):
         for name, value in row.items():
-            column = columns.get(name)
-            if column is not None:
-                indices.append(column)
-                data.append(value)
-        lengths[number] = math.sqrt(sum(value * value for name, value in row.items() if is_similarity_feature(name)))
-        pointers.append(len(indices))
-    arrays = (np.asarray(data, np.float32), np.asarray(indices, np.int32), np.asarray(pointers))
-    return csr_matrix(arrays, shape=(len(rows), len(columns))), lengths
+            places, values = found.setdefault(name, ([], []))
+            places.append(number)
+            values.append(value)
+    return {name: (np.asarray(places), np.asarray(values)) for name, (places, values) in found.items()}
+
+
+def inner_products(rows: Sequence[Mapping[str, float]], known: Mapping[str, tuple[Any, Any]], count: int) -> Any:
+    """Inner products of rows with the `count` rows of `known` postings, rows × count."""
+    products = np.zeros((len(rows), count))
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            if name in known:
+                places, values = known[name]
+                products[number, places] += value * values
+    return products
+
+
+def length_of(row: Mapping[str, float]) -> float:
+    """The Euclidean length of the features that count for similarity."""
+    return math.sqrt(sum(value * value for name, value in row.items() if is_similarity_feature(name)))
 
 
 def is_similarity_feature(name: str) -> bool:
