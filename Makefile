@@ -27,7 +27,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate soak faultlab-check suspicion lock release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate soak faultlab-check suspicion lock audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
