@@ -219,6 +219,8 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         f"{API}/views": (f"{API}/views",),
         **both("/dead-letters", ("",)),
         **both("/deliveries", ("", "?state=waiting")),
+        "/mine": ("/mine",),
+        "/search": ("/search?q=900049", "/search?q=gpu018", "/search?q=CUDA+error"),
         **both("/goodput", ("", f"?cluster={at.cluster}")),
         **both("/reports", ("",)),
         "/reports/{week}": (f"/reports/{at.week}",),

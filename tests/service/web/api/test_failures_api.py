@@ -25,7 +25,7 @@ def stocked(client: TestClient) -> TestClient:
             nodes=["gpu7"],
         ),
         event("a/b/c", status="succeeded", logs=[]),
-        event("2", attempt=1, status="succeeded", logs=[]),
+        event("2", attempt=1, status="succeeded", user="bo", logs=[]),
         event("4", status="cancelled", logs=[]),
     ]
     assert client.post("/api/v1/events", content=lines(*events)).json()["accepted"] == len(events)

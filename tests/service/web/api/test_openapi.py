@@ -29,8 +29,8 @@ LINES = {"/api/v1/events", "/api/v1/node-events", "/api/v1/labels"}
 ROLES = {
     "viewer": {"own", "read"},
     "owner": {"own"},
-    "operator": {"own", "read", "act"},
-    "admin": {"own", "read", "act", "ingest", "admin"},
+    "operator": {"own", "read", "act", "hook", "labels", "publish"},
+    "admin": {"own", "read", "act", "hook", "labels", "publish", "ingest", "admin"},
 }
 
 
