@@ -101,7 +101,7 @@ def test_guesses_lock_nobody_else_out() -> None:
 
 
 def test_limits_use_the_address_that_a_trusted_proxy_reports(world: World) -> None:
-    """`tests/attack/test_proxy.py` shows which proxies are trusted."""
+    """`tests/attack/test_configuration.py` shows which proxies are trusted."""
     for number in range(3):
         with TestClient(world.app, base_url=HTTPS, client=(f"203.0.113.{number}", 5)) as client:
             assert [enter(client, "wrong", name=f"n{one}") for one in range(21)][-2:] == [401, 429]
