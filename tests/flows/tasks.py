@@ -27,7 +27,7 @@ class Site:
     address: str
     sender: TestClient
     hook: TestClient
-    sessions: dict[str, str]
+    accounts: dict[str, int]
 
     def tell(self, *events: dict[str, Any]) -> list[int]:
         """Send completed jobs (sending them again has no effect); return the numbers of the failures among them."""
@@ -58,9 +58,11 @@ class Site:
         assert self.tell(again) == []
 
     def as_(self, name: str) -> StorageState:
-        """Return the cookies of a logged-in user."""
+        """Log a user in and return the cookies; a session that nobody uses ends while other tests move the clock."""
+        with self.world.store.unit_of_work() as work:
+            session = work.accounts.log_in(account_id=self.accounts[name], lasts=LIFETIME)
         cookie = {
-            "name": COOKIE, "value": self.sessions[name], "domain": "127.0.0.1", "path": "/", "expires": -1,
+            "name": COOKIE, "value": session, "domain": "127.0.0.1", "path": "/", "expires": -1,
             "httpOnly": True, "secure": False, "sameSite": "Strict",
         }  # fmt: skip
         return cast("StorageState", {"cookies": [cookie], "origins": []})
@@ -72,12 +74,11 @@ def running(folder: Path) -> Iterator[Site]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("service.web.pages.live.INTERVAL_S", 0.1)
         world = make_world(folder)
-        sessions = {}
+        accounts = {}
         with world.store.unit_of_work() as work:
             for name, role, users in PEOPLE:
-                made = work.accounts.create(name, role, password=None, users=users)
-                sessions[name] = work.accounts.log_in(account_id=made.id, lasts=LIFETIME)
+                accounts[name] = work.accounts.create(name, role, password=None, users=users).id
         sender, hook = world.client(world.token("ingest")), world.client(world.token("act", "read"))
         with serving(world.app) as address, sender, hook:
-            yield Site(world, address, sender, hook, sessions)
+            yield Site(world, address, sender, hook, accounts)
         world.store.close()
