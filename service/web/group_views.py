@@ -24,7 +24,7 @@ class Queued:
 
     failure: FailureRow
     label: Label
-    feedback: tuple[StoredFeedback, ...]
+    said: tuple[StoredFeedback, ...]
 
 
 def groups(
