@@ -157,7 +157,10 @@ def test_beyond_loopback_it_starts_only_with_a_token_and_then_asks_for_it(place:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["create", "ana", "--scope", "ingest,fly"], "scopes: expected one or more of ingest, publish, labels, hook, read, act, admin"),
+        (
+            ["create", "ana", "--scope", "ingest,fly"],
+            "scopes: expected one or more of ingest, publish, labels, hook, read, act, admin",
+        ),
         (["revoke", "nobody"], 'no token named "nobody"'),
     ],
 )
