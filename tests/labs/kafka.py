@@ -167,6 +167,16 @@ class Broker:
         """Kill it with SIGKILL, like a lost machine."""
         self._end(signal.SIGKILL)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Freeze it during the `with` block: it accepts connections and answers nothing."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def restart(self, down_s: float = 0.0) -> None:
         """Kill it, wait, and start it again with its data."""
         self.kill()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata
+from kafka import KafkaAdminClient, OffsetAndMetadata
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import MemberToRemove
 from kafka.consumer.subscription_state import ConsumerRebalanceListener
@@ -14,6 +14,7 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from service.errors import ConfigurationError, Unavailable
 from service.messaging.kafka.config import KafkaConfig
 from service.messaging.kafka.connect import Fenced, connected, is_undecodable, quietly, translated
+from service.messaging.kafka.waiting_consumer import WaitingConsumer
 from service.messaging.record import Record, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class KafkaSource:
     """
 
     def __init__(
-        self, config: KafkaConfig, *, member: str | None = None, make: Callable[..., Any] = KafkaConsumer
+        self, config: KafkaConfig, *, member: str | None = None, make: Callable[..., Any] = WaitingConsumer
     ) -> None:
         self._config = config
         self._clusters = config.clusters

@@ -263,6 +263,24 @@ def test_without_a_broker_it_says_so_and_leaves_no_thread(monkeypatch: pytest.Mo
     assert threading.active_count() == before
 
 
+def test_a_broker_that_does_not_answer_costs_no_processor_time(config: KafkaConfig, kafka_broker: Broker) -> None:
+    """The client's own loop occupies a core from the first overdue heartbeat until the request times out."""
+    source = KafkaSource(replace(config, session_timeout_ms=3_000))  # a heartbeat every second
+    poll_for(source, 3.0)
+    with kafka_broker.frozen():
+        poll_for(source, 1.5)
+        used = time.process_time()
+        poll_for(source, 2.0)
+        assert time.process_time() - used < 0.5
+    source.close()
+
+
+def poll_for(source: KafkaSource, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        source.poll(10, 0.25)
+
+
 def guarded(broker: Broker, password: str) -> KafkaConfig:
     name = uuid.uuid4().hex[:8]
     return KafkaConfig(
