@@ -106,8 +106,11 @@ class Services:
     @cached_property
     def diagnoser(self) -> ReloadingDiagnoser:
         """The trained classifier with the signatures in use."""
-        layer = ActiveLayer(self.store, self.clock).current
-        return ReloadingDiagnoser(self.settings.model_dir, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR")
+        key = self.settings.model_key_bytes()
+        layer = ActiveLayer(self.store, self.clock, key).current
+        return ReloadingDiagnoser(
+            self.settings.model_dir, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key
+        )
 
     @property
     def zone(self) -> ZoneInfo:

@@ -28,6 +28,7 @@ SECRETS = (
     "oidc_client_secret",
     "proxy_secret",
     "audit_key",
+    "model_key",
     "second_reader_api_key",
 )
 # Empty values of these settings would weaken or widen access; an unset variable is the way to leave them out.
@@ -92,6 +93,7 @@ class Settings(BaseModel):
         "(by address too)",
     )
     model_dir: Path = Field(default_factory=default_model_dir)
+    model_key: SecretStr | None = Field(default=None, description="key of the seals of models")
     policy_file: Path | None = None
     signatures_dir: Path | None = Field(default=None, description="folder of TOML files with your own signatures")
     delivery_file: Path | None = Field(default=None, description="TOML file of delivery endpoints")
@@ -169,7 +171,7 @@ class Settings(BaseModel):
             raise ValueError("an address for browsers, such as https://faultline.example")
         return value
 
-    @field_validator("proxy_secret", "audit_key")
+    @field_validator("proxy_secret", "audit_key", "model_key")
     @classmethod
     def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and len(value.get_secret_value().encode()) < SHORTEST_SECRET:
@@ -230,6 +232,10 @@ class Settings(BaseModel):
     def audit_key_bytes(self) -> bytes | None:
         """The key of the audit log; None if there is none."""
         return None if self.audit_key is None else self.audit_key.get_secret_value().encode()
+
+    def model_key_bytes(self) -> bytes | None:
+        """The key of the seals of models; None if there is none."""
+        return None if self.model_key is None else self.model_key.get_secret_value().encode()
 
     def shown(self) -> dict[str, str]:
         """Return every setting as text, with secrets hidden and credentials removed from URLs."""

@@ -7,8 +7,9 @@ A folder holds
 - `weights.npz`: compressed arrays `weights` (float16, features × classes) and `intercept` (float32, classes)
 - `parameters.json`: feature names, heads, weights of lines, coefficients of the second stage, calibration, P(retry
   outlook | cause)
+- `manifest.hmac`: the keyed seal of the manifest (`keyed_seal`), if the model was saved or sealed with a key
 
-Nothing is parsed before its digest agrees.
+Nothing is parsed before its digest agrees. With a key, the manifest is not parsed before its keyed seal agrees.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from classifiers import masking
-from classifiers.model import vectorizer
+from classifiers.model import keyed_seal, vectorizer
 from classifiers.model.calibration import CONFIDENCE_FEATURES, Calibration
 from classifiers.model.conditional_logit import ConditionalLogit
 from classifiers.model.constants import AXES
@@ -41,11 +42,16 @@ _FORMAT_PREFIX: Final = "faultline-model/"
 MANIFEST: Final = "manifest.json"
 WEIGHTS: Final = "weights.npz"
 PARAMETERS: Final = "parameters.json"
+KEYED_SEAL: Final = "manifest.hmac"
 _MOST_BYTES: Final = 512 * 1024 * 1024
 
 
 class ModelError(ValueError):
     """A model folder is missing, foreign, truncated or altered; the text says which file and what was expected."""
+
+
+class SealError(ModelError):
+    """A model has no keyed seal, or one of another key or content."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +107,8 @@ def seal_of(manifest: Mapping[str, Any]) -> str:
     return _digest(json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def save(model: Model, folder: Path) -> None:
-    """Write a model folder. A former one there is replaced as a whole, in one step.
+def save(model: Model, folder: Path, key: bytes | None = None) -> None:
+    """Write a model folder, with a keyed seal if there is a key. A former one there is replaced in one step.
 
     Raises:
         OSError: the folder can't be written.
@@ -129,12 +135,14 @@ def save(model: Model, folder: Path) -> None:
         "files": {name: {"bytes": len(data), "sha256": _digest(data)} for name, data in contents.items()},
     }
     manifest["seal"] = seal_of(manifest)
+    contents[MANIFEST] = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
+    if key is not None:
+        contents[KEYED_SEAL] = _keyed_seal_line(contents[MANIFEST], key)
     folder.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         for name, data in contents.items():
             (new / name).write_bytes(data)
-        (new / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         new.chmod(0o755)
         former = new.with_name(new.name + "-old")
         if folder.exists():
@@ -145,17 +153,34 @@ def save(model: Model, folder: Path) -> None:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
-    """The manifest, checked.
+def seal(folder: Path, key: bytes) -> None:
+    """Write the keyed seal of a model whose digests agree; a former seal is replaced.
 
     Raises:
-        ModelError: there is none, it is not one of ours, or it was altered.
+        ModelError: there is no model, or it is foreign, truncated or altered.
+        OSError: the folder can't be written.
+    """
+    load(folder)
+    new = folder / f"{KEYED_SEAL}.new"
+    new.write_bytes(_keyed_seal_line(_manifest_bytes(folder), key))
+    new.replace(folder / KEYED_SEAL)
+
+
+def manifest_of(folder: Path, key: bytes | None = None) -> dict[str, Any]:
+    """The manifest, checked.
+
+    Args:
+        folder: the model's folder.
+        key: the key of the seal; None: the seal is not checked.
+
+    Raises:
+        SealError: there is a key, and the keyed seal is missing or does not agree.
+        ModelError: there is no manifest, it is not one of ours, or it was altered.
     """
     path = folder / MANIFEST
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path}: no model there ({error.strerror or error})") from error
+    data = _manifest_bytes(folder)
+    if key is not None:
+        _check_keyed_seal(folder / KEYED_SEAL, data, key)
     try:
         manifest: dict[str, Any] = json.loads(data)
     except ValueError as error:
@@ -195,13 +220,37 @@ def _checked(folder: Path, name: str, manifest: Mapping[str, Any]) -> bytes:
     return data
 
 
-def load(folder: Path) -> Model:
-    """A model from its folder.
+def _manifest_bytes(folder: Path) -> bytes:
+    path = folder / MANIFEST
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path}: no model there ({error.strerror or error})") from error
+
+
+def _keyed_seal_line(manifest: bytes, key: bytes) -> bytes:
+    return keyed_seal.seal_of(manifest, key).encode() + b"\n"
+
+
+def _check_keyed_seal(path: Path, manifest: bytes, key: bytes) -> None:
+    try:
+        found = path.read_text(encoding="ascii")
+    except FileNotFoundError:
+        raise SealError(f"{path}: the model is not sealed with the key") from None
+    except (OSError, ValueError) as error:
+        raise SealError(f"{path}: expected a keyed seal ({type(error).__name__})") from error
+    if not keyed_seal.is_seal_of(found, manifest, key):
+        raise SealError(f"{path}: the seal is not of this model and this key")
+
+
+def load(folder: Path, key: bytes | None = None) -> Model:
+    """A model from its folder; with a key, its keyed seal has to agree.
 
     Raises:
-        ModelError: it is missing, foreign, truncated or altered.
+        SealError: there is a key, and the keyed seal is missing or does not agree.
+        ModelError: the model is missing, foreign, truncated or altered.
     """
-    manifest = manifest_of(folder)
+    manifest = manifest_of(folder, key)
     parameters_data = _checked(folder, PARAMETERS, manifest)
     weights_data = _checked(folder, WEIGHTS, manifest)
     try:

@@ -20,11 +20,13 @@ class ActiveLayer:
     Args:
         store: the database; it is asked every `POLL_S` at most.
         clock: the current time.
+        key: the key of seals; a layer that is not sealed with it is not used. None: seals are not checked.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, key: bytes | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._key = key
         self._lock = threading.Lock()
         self._looked_at: float | None = None
         self._promotion = 0
@@ -50,14 +52,17 @@ class ActiveLayer:
                 if promotion == self._promotion:
                     return
                 name = reading.site_layers.active()
-                text = None if name == PACKAGED else reading.site_layers.get(name).text
-            layer = None if text is None else parse(text)
+                stored = None if name == PACKAGED else reading.site_layers.get(name)
+            layer = None if stored is None else parse(stored.text)
         except (Unavailable, NotFound, SiteLayerError) as error:
             _log.warning("the site layer in use can't be read, the one before stays: %s", error)
             return
         self._promotion = promotion
+        if stored is not None and not stored.is_sealed(self._key):
+            _log.error("site layer %s is not sealed with FAULTLINE_MODEL_KEY and is not used", name)
+            layer = None
         if layer is not None and layer.about.get("base") != base:
             _log.error("site layer %s was fitted on another model and is not used: run faultline retrain", name)
             layer = None
         self._layer = layer
-        _log.info("model in use: %s", name)
+        _log.info("model in use: %s", PACKAGED if layer is None else name)

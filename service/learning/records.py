@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from classifiers.model.keyed_seal import is_seal_of
+
 GateDecision = Literal["promote", "ask", "refuse"]
 PACKAGED: Final = "packaged"  # stands for the packaged model alone
 
@@ -20,13 +22,18 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class StoredLayer:
-    """A site layer as stored; `text` is the layer as JSON."""
+    """A site layer as stored; `text` is the layer as JSON, `seal` its keyed seal."""
 
     id: str
     at: datetime
     who: str
     gate: GateResult
     text: str
+    seal: str | None = None
+
+    def is_sealed(self, key: bytes | None) -> bool:
+        """Whether the seal is of this layer and this key; without a key every layer counts as sealed."""
+        return key is None or (self.seal is not None and is_seal_of(self.seal, self.text.encode(), key))
 
 
 @dataclass(frozen=True, slots=True)

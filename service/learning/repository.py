@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from service.clock import Clock
 from service.errors import NotFound
@@ -62,16 +62,25 @@ class SiteLayerReader:
 class SiteLayerRepository(SiteLayerReader):
     """Reads and writes site layers and promotions."""
 
-    def add(self, layer_id: str, text: str, who: str, gate: GateResult) -> None:
-        """Store a candidate; the same content is stored once, with the newest result of the gate."""
+    def add(self, layer_id: str, text: str, who: str, gate: GateResult, *, seal: str | None = None) -> None:
+        """Store a candidate; the same content is stored once, with the newest seal and result of the gate."""
         values: dict[str, Any] = {
             "at": utc(self._clock.now()),
             "who": clean(who[:200]),
             "decision": gate.decision,
-            "gate": pack({"reasons": list(gate.reasons), "figures": dict(gate.figures)}),
+            "gate": _pack_gate(gate, seal),
         }
         writing = upsert(self._connection, site_layers).values(id=layer_id, body=pack(text), **values)
         self._connection.execute(writing.on_conflict_do_update(index_elements=["id"], set_=values))
+
+    def seal(self, layer_id: str, seal: str) -> None:
+        """Store the keyed seal of a layer.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        changed = update(site_layers).where(site_layers.c.id == layer_id)
+        self._connection.execute(changed.values(gate=_pack_gate(self.get(layer_id).gate, seal)))
 
     def promote(self, layer: str, who: str, reason: str) -> None:
         """Put a stored layer, or `PACKAGED`, in use.
@@ -98,7 +107,11 @@ class SiteLayerRepository(SiteLayerReader):
         return self._connection.execute(delete(site_layers).where(site_layers.c.id.not_in(kept))).rowcount
 
 
+def _pack_gate(gate: GateResult, seal: str | None) -> bytes:
+    return pack({"reasons": list(gate.reasons), "figures": dict(gate.figures), "seal": seal})
+
+
 def _layer(row: Row[Any]) -> StoredLayer:
     gate = unpack(row.gate)
     result = GateResult(row.decision, tuple(gate["reasons"]), gate["figures"])
-    return StoredLayer(row.id, row.at, row.who, result, unpack(row.body))
+    return StoredLayer(row.id, row.at, row.who, result, unpack(row.body), gate.get("seal"))

@@ -11,6 +11,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation
 from classifiers.model.artifact import Model
+from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site import fitting
 from classifiers.model.site.fitting import SiteFit
 from classifiers.model.site.layer import SiteLayer, parse
@@ -48,13 +49,17 @@ class Retraining:
         clock: the current time.
         model: the packaged model.
         catalogue: the signatures in use.
+        key: the key that seals layers; None: they are not sealed.
     """
 
-    def __init__(self, store: Store, clock: Clock, model: Model, catalogue: Catalogue) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, model: Model, catalogue: Catalogue, key: bytes | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._model = model
         self._catalogue = catalogue
+        self._key = key
 
     def retrain(
         self,
@@ -84,8 +89,10 @@ class Retraining:
         progress("comparing it with the model in use")
         result = self._judged(fit, active, labels, golden, benchmark_cases() if benchmark is None else benchmark)
         promoted = promote and result.decision == "promote" and not fit.layer.is_empty
+        text = fit.layer.text()
+        seal = None if self._key is None else seal_of(text.encode(), self._key)
         with self._store.unit_of_work() as work:
-            work.site_layers.add(fit.layer.id, fit.layer.text(), who, result)
+            work.site_layers.add(fit.layer.id, text, who, result, seal=seal)
             work.audit_log.append(
                 who,
                 "model.candidate",
@@ -101,11 +108,14 @@ class Retraining:
 
         Raises:
             NotFound: no such layer.
-            Conflict: the gate refused it, or it was fitted on another model.
+            Conflict: the gate refused it, it was fitted on another model, or it is not sealed with the key.
         """
         with self._store.unit_of_work() as work:
             stored = work.site_layers.get(layer_id)
             base = parse(stored.text).about.get("base")
+            if not stored.is_sealed(self._key):
+                expected = "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
+                raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
             if stored.gate.decision == "refuse":
                 expected = "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
                 raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))

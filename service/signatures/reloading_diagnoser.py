@@ -7,11 +7,26 @@ from pathlib import Path
 from classifiers.contracts import RawCase, Verdict
 from classifiers.diagnoser import Diagnoser
 from classifiers.model import artifact
-from classifiers.model.artifact import Model, ModelError
+from classifiers.model.artifact import Model, ModelError, SealError
 from classifiers.model.site.layer import SiteLayer
 from classifiers.signatures import Catalogue
 from service.errors import ModelUnavailable
 from service.signatures.signature_folder import SignatureFolder
+
+
+def load_model(folder: Path, key: bytes | None, *, setting: str | None = None) -> Model:
+    """The model of a folder; `key` and `setting` as for `ReloadingDiagnoser`.
+
+    Raises:
+        ModelUnavailable: there is no model, a foreign one, or one that is not sealed with the key.
+    """
+    try:
+        return artifact.load(folder, key)
+    except ModelError as error:
+        text = str(error) if setting is None else f"{setting}: {error}"
+        if isinstance(error, SealError):
+            text += " in FAULTLINE_MODEL_KEY: check where the model is from, then run faultline model seal"
+        raise ModelUnavailable(text) from None
 
 
 class ReloadingDiagnoser:
@@ -22,9 +37,10 @@ class ReloadingDiagnoser:
         folder: the signatures in use.
         layer: returns the site layer in use of the model with an id, None for none; None: there is never one.
         setting: the setting that names the model's folder, for error messages; None if it was named otherwise.
+        key: the key of the model's seal; None: the seal is not checked.
 
     Raises:
-        ModelUnavailable: there is no model, or a foreign one.
+        ModelUnavailable: there is no model, a foreign one, or one that is not sealed with the key.
     """
 
     def __init__(
@@ -34,11 +50,9 @@ class ReloadingDiagnoser:
         *,
         layer: Callable[[str], SiteLayer | None] | None = None,
         setting: str | None = None,
+        key: bytes | None = None,
     ) -> None:
-        try:
-            self._model = artifact.load(model_dir)
-        except ModelError as error:
-            raise ModelUnavailable(str(error) if setting is None else f"{setting}: {error}") from None
+        self._model = load_model(model_dir, key, setting=setting)
         self._folder = folder
         self._layer_in_use = layer
         self._layer: SiteLayer | None = None

@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     """
     configured = settings.read()
     folder = SignatureFolder(configured.signatures_dir, SystemClock())
-    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder)
+    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder, key=configured.model_key_bytes())
     rules = policy.load(configured.policy_file)
     with opened_input(args.file) as source, opened_output(args.output) as out:
         total, bad = classify(_lines(source), out, diagnoser, rules, args.cluster)

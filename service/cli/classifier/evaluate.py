@@ -21,14 +21,13 @@ from classifiers.evaluation import (
     report,
     text_tables,
 )
-from classifiers.model import artifact
-from classifiers.model.artifact import ModelError
 from service import settings
 from service.cli import output
 from service.cli.classifier import evaluate_adaptation, evaluate_noise, evaluate_second_reader
 from service.cli.files import check_readable, check_writable, write_output
-from service.errors import FieldError, InvalidInput, ModelUnavailable
+from service.errors import FieldError, InvalidInput
 from service.recommend import policy
+from service.signatures.reloading_diagnoser import load_model
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -101,10 +100,7 @@ def run(args: argparse.Namespace) -> int:
         output.document(model_comparison.markdown(rows))
         return 0
     configured = settings.read()
-    try:
-        model = artifact.load(args.model or configured.model_dir)
-    except ModelError as error:
-        raise ModelUnavailable(str(error)) from None
+    model = load_model(args.model or configured.model_dir, configured.model_key_bytes())
     if args.adaptation is not None:
         labels, tests = map(_read, args.adaptation)
         return evaluate_adaptation.run(labels, tests, model, catalogue, args.json, _progress)

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     )
     configured = settings.read()
     folder = SignatureFolder(configured.signatures_dir, SystemClock())
-    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder)
+    diagnoser = ReloadingDiagnoser(args.model or configured.model_dir, folder, key=configured.model_key_bytes())
     good = good_run(one.text for one in read_logs.read(log_files.find(args.good))) if args.good else None
     (verdict,) = diagnoser.diagnose([case_of(request.event, request.streams, good)])
     body = verdict_body(request.event, verdict, policy.load(configured.policy_file))

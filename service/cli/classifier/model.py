@@ -1,4 +1,4 @@
-"""`faultline model list|show|compare|promote|rollback`: trained models and site layers."""
+"""`faultline model list|show|seal|compare|promote|rollback`: trained models and site layers."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,8 @@ from service import compose, settings
 from service.cli import output
 from service.cli.classifier import model_registry
 from service.cli.json_output import add_json_option, print_json
-from service.errors import ModelUnavailable
+from service.errors import InvalidInput, ModelUnavailable
+from service.signatures.reloading_diagnoser import load_model
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 
 def add_parser(commands: "Subparsers") -> None:
     """Declare the command's arguments."""
-    parser = commands.add_parser("model", help="list, show, compare, promote or roll back models")
+    parser = commands.add_parser("model", help="list, show, seal, compare, promote or roll back models")
     actions = parser.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list", help="the models next to the one in use; the one in use is marked with a star")
     listing.add_argument("folder", type=Path, nargs="?", help="the folder to search")
     add_json_option(listing)
     show = actions.add_parser("show", help="print a model's manifest as JSON, after checking its files")
     show.add_argument(
+        "folder", type=Path, nargs="?", help="the model's folder (FAULTLINE_MODEL_DIR), or the id of a site layer"
+    )
+    seal = actions.add_parser("seal", help="seal a model with the key FAULTLINE_MODEL_KEY, after checking its digests")
+    seal.add_argument(
         "folder", type=Path, nargs="?", help="the model's folder (FAULTLINE_MODEL_DIR), or the id of a site layer"
     )
     compare = actions.add_parser("compare", help="compare two models on the packaged cases and the golden set")
@@ -46,17 +51,19 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(configured)
     try:
         if args.action == "list":
-            _list(args.folder or in_use.parent, in_use, model_registry.layers(services), as_json=args.format == "json")
+            _list(
+                args.folder or in_use.parent, configured, model_registry.layers(services), as_json=args.format == "json"
+            )
             return 0
         if _on_layers(args, services):
             return 0
     finally:
         services.close()
     folder = args.folder or in_use
-    try:
-        model = artifact.load(folder)
-    except ModelError as error:
-        raise ModelUnavailable(str(error)) from None
+    if args.action == "seal":
+        _seal(folder, model_registry.key_of(configured))
+        return 0
+    model = load_model(folder, configured.model_key_bytes())
     shown = dict(model.about)
     shown["features_known"] = len(model.text.names)
     shown["abstains_below"] = round(model.calibration.threshold, 4)
@@ -73,23 +80,35 @@ def _on_layers(args: argparse.Namespace, services: compose.Services) -> bool:
     elif args.action == "rollback":
         model_registry.rollback(services)
     elif args.folder is not None and str(args.folder).startswith(model_registry.PREFIX) and not args.folder.exists():
-        model_registry.show(services, str(args.folder))
+        action = model_registry.seal if args.action == "seal" else model_registry.show
+        action(services, str(args.folder))
     else:
         return False
     return True
 
 
-def _list(folder: Path, in_use: Path, layers: list[dict[str, Any]], *, as_json: bool) -> None:
+def _seal(folder: Path, key: bytes) -> None:
+    try:
+        artifact.seal(folder, key)
+    except ModelError as error:
+        raise ModelUnavailable(str(error)) from None
+    except OSError as error:
+        raise InvalidInput(f"{folder}: {error.strerror}") from error
+    output.line(f"sealed: {folder / artifact.KEYED_SEAL}")
+
+
+def _list(folder: Path, configured: settings.Settings, layers: list[dict[str, Any]], *, as_json: bool) -> None:
+    in_use, key = configured.model_dir, configured.model_key_bytes()
     found = sorted(one.parent for one in folder.glob(f"*/{artifact.MANIFEST}"))
     if not found:
         raise ModelUnavailable(f"no model in {folder}: run faultline train")
     if as_json:
-        print_json([*(_described(one, in_use) for one in found), *layers])
+        print_json([*(_described(one, in_use, key) for one in found), *layers])
         return
     for one in found:
         mark = "*" if one == in_use else " "
         try:
-            about = artifact.manifest_of(one)
+            about = artifact.manifest_of(one, key)
         except ModelError as error:
             output.line(f"{mark} {one.name}: not usable: {error}")
             continue
@@ -104,10 +123,10 @@ def _list(folder: Path, in_use: Path, layers: list[dict[str, Any]], *, as_json: 
         )
 
 
-def _described(folder: Path, in_use: Path) -> dict[str, Any]:
+def _described(folder: Path, in_use: Path, key: bytes | None) -> dict[str, Any]:
     common: dict[str, Any] = {"folder": str(folder), "in_use": folder == in_use}
     try:
-        about = artifact.manifest_of(folder)
+        about = artifact.manifest_of(folder, key)
     except ModelError as error:
         return common | {"usable": False, "error": str(error)}
     return common | {"usable": True} | {name: about[name] for name in ("name", "version", "created", "cases")}

@@ -6,14 +6,16 @@ from typing import Any
 
 from classifiers.diagnoser import Diagnoser
 from classifiers.evaluation import adaptation, metrics
+from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
 from service.cli import output
 from service.cli.classifier.retrain import BY, gate_data, retraining_of
 from service.cli.json_output import print_json
-from service.errors import FaultlineError
+from service.errors import ConfigurationError, FaultlineError
 from service.learning import retraining
 from service.learning.records import PACKAGED
+from service.settings import Settings
 
 PREFIX = "site-"
 
@@ -61,6 +63,33 @@ def show(services: compose.Services, layer_id: str) -> None:
         "support_cases": len(body["corrections"]["support"]),
     }
     print_json(shown)
+
+
+def key_of(configured: Settings) -> bytes:
+    """The key of seals.
+
+    Raises:
+        ConfigurationError: none is set.
+    """
+    key = configured.model_key_bytes()
+    if key is None:
+        raise ConfigurationError("FAULTLINE_MODEL_KEY: expected a key to seal models with (openssl rand -base64 32)")
+    return key
+
+
+def seal(services: compose.Services, layer_id: str) -> None:
+    """Seal a stored layer with the key.
+
+    Raises:
+        NotFound: no such layer.
+        ConfigurationError: there is no key.
+    """
+    services.store.check()
+    key = key_of(services.settings)
+    with services.store.unit_of_work() as work:
+        work.site_layers.seal(layer_id, seal_of(work.site_layers.get(layer_id).text.encode(), key))
+        work.audit_log.append(BY, "model.sealed", f"model/{layer_id}")
+    output.line(f"sealed: {layer_id}")
 
 
 def compare(services: compose.Services, first: str, second: str) -> None:

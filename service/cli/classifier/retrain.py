@@ -32,9 +32,9 @@ def add_parser(commands: "Subparsers") -> None:
 def retraining_of(services: compose.Services) -> Retraining:
     """Return the retraining of the services' database, model and signatures."""
     diagnoser = services.diagnoser
-    return Retraining(
-        services.store, services.clock, diagnoser.packaged, services.signatures.current().layered.catalogue
-    )
+    catalogue = services.signatures.current().layered.catalogue
+    key = services.settings.model_key_bytes()
+    return Retraining(services.store, services.clock, diagnoser.packaged, catalogue, key)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(str(error)) from error
     model, report = training.train(cases, seed=args.seed, progress=lambda line: output.line(line, error=True))
     try:
-        artifact.save(model, folder)
+        artifact.save(model, folder, settings.read().model_key_bytes())
     except OSError as error:
         raise InvalidInput(f"{folder}: {error.strerror}") from error
     output.line(f"{model.label} in {folder}")

@@ -15,15 +15,16 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.001, 0.1
 class WaitingConsumer(KafkaConsumer):  # type: ignore[misc]  # kafka-python has no types
     """A consumer whose `poll` waits when the broker accepts connections but does not answer.
 
-    While a heartbeat is overdue, kafka-python repeats its rounds of `poll` without waiting and occupies a processor core
-    until the request times out (30 s; 3.0.12). Rounds that end at once without records are followed by growing pauses.
+    While a heartbeat is overdue, kafka-python 3.0.12 repeats its rounds of `poll` without waiting and occupies a
+    processor core until the request times out (30 s). Rounds that end at once without records are followed by growing
+    pauses.
     """
 
     def __init__(self, *topics: str, **config: Any) -> None:
         super().__init__(*topics, **config)
         self._pauses = Backoff(first=FIRST_PAUSE_S, longest=LONGEST_PAUSE_S)
 
-    def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
+    def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002 - the client's signature
         began = time.monotonic()
         found = super()._poll_once(timer, max_records, update_offsets=update_offsets)
         if found or time.monotonic() - began > QUICK_S:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from classifiers.model import artifact
-from classifiers.model.artifact import Model, ModelError
+from classifiers.model.artifact import Model, ModelError, SealError
 
 
 @pytest.fixture
@@ -94,3 +94,43 @@ def test_a_model_without_coefficients_of_an_axis_is_refused(model: Model, tmp_pa
     artifact.save(replace(model, fusion=fusion), tmp_path / "model")
     with pytest.raises(ModelError, match="coefficients for the cause"):
         artifact.load(tmp_path / "model")
+
+
+KEY, OTHER = b"k" * 32, b"o" * 32
+
+
+def test_a_model_saved_with_a_key_is_loaded_with_it_and_without(model: Model, tmp_path: Path) -> None:
+    artifact.save(model, tmp_path / "model", KEY)
+    assert artifact.load(tmp_path / "model", KEY).label == model.label
+    assert artifact.load(tmp_path / "model").label == model.label
+    with pytest.raises(SealError, match="not of this model and this key"):
+        artifact.load(tmp_path / "model", OTHER)
+
+
+def test_an_unsealed_model_is_refused_with_a_key_until_it_is_sealed(folder: Path) -> None:
+    with pytest.raises(SealError, match="not sealed"):
+        artifact.load(folder, KEY)
+    artifact.seal(folder, KEY)
+    artifact.load(folder, KEY)
+    artifact.seal(folder, OTHER)
+    artifact.load(folder, OTHER)
+
+
+def test_a_replaced_model_with_right_digests_is_refused_with_a_key(model: Model, tmp_path: Path) -> None:
+    artifact.save(model, tmp_path / "model", KEY)
+    former = (tmp_path / "model" / artifact.KEYED_SEAL).read_bytes()
+    artifact.save(replace(model, about={**model.about, "version": "99"}), tmp_path / "model")
+    (tmp_path / "model" / artifact.KEYED_SEAL).write_bytes(former)
+    artifact.load(tmp_path / "model")
+    with pytest.raises(SealError):
+        artifact.load(tmp_path / "model", KEY)
+    (tmp_path / "model" / artifact.KEYED_SEAL).write_bytes(b"\xff\xfe")
+    with pytest.raises(SealError):
+        artifact.load(tmp_path / "model", KEY)
+
+
+def test_an_altered_model_is_not_sealed(folder: Path) -> None:
+    (folder / "weights.npz").write_bytes(b"x")
+    with pytest.raises(ModelError, match="weights"):
+        artifact.seal(folder, KEY)
+    assert not (folder / artifact.KEYED_SEAL).exists()

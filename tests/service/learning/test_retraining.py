@@ -79,6 +79,23 @@ def test_label_retrain_promote_rollback_in_all_processes(
     assert sorted(done) == ["model.candidate", "model.promoted", "model.rolled_back"]
 
 
+def test_with_a_key_only_sealed_layers_are_used(
+    open_store: Callable[[], Store], world: World, clock: FrozenClock, model: Path
+) -> None:
+    keyed = World(open_store(), clock, model, world.benchmark, sent=1000, key=b"k" * 32)
+    first = world.fails(LICENCE.format(n=1))
+    world.label(first, "user", "USER.4")
+    layer = world.retrain().layer_id  # by a process without the key
+    world.waits()
+    assert world.fails(LICENCE.format(n=7)).cause == "USER.4"
+    assert keyed.fails(LICENCE.format(n=7)).cause == first.cause
+    with pytest.raises(Conflict, match="faultline model seal"):
+        keyed.retraining.promote(layer, "ana")
+    assert keyed.retrain().promoted
+    world.waits()
+    assert keyed.fails(LICENCE.format(n=8)).cause == "USER.4"
+
+
 def test_without_labels_nothing_is_promoted(world: World) -> None:
     world.fails(KEY.format(n=1))
     made = world.retrain()

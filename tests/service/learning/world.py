@@ -37,14 +37,17 @@ class World:
     model: Path
     benchmark: Sequence[LabelledCase] = ()
     sent: int = 0
+    key: bytes | None = None
 
     def __post_init__(self) -> None:
         folder = SignatureFolder(None, self.clock)
-        self.diagnoser = ReloadingDiagnoser(self.model, folder, layer=ActiveLayer(self.store, self.clock).current)
+        self.diagnoser = ReloadingDiagnoser(
+            self.model, folder, layer=ActiveLayer(self.store, self.clock, self.key).current
+        )
         rules = policy.built_in()
         self.diagnose = Diagnose(self.store, LogFetcher(()), self.diagnoser, rules, self.clock, Telemetry())
         self.feedback = Feedback(self.store, self.clock, Advisor(rules, self.clock), zone=ZoneInfo("UTC"))
-        self.retraining = Retraining(self.store, self.clock, self.diagnoser.packaged, signatures.packaged())
+        self.retraining = Retraining(self.store, self.clock, self.diagnoser.packaged, signatures.packaged(), self.key)
 
     def fails(self, line: str, *, name: str = "job") -> FailureRow:
         """A job fails with this line; returns its failure."""
