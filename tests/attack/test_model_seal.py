@@ -32,9 +32,10 @@ def folder(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return where
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", [["serve", "--port", "0"], ["model", "show"], ["classify", "/dev/null"]])
 def test_an_unsealed_model_stops_the_start_and_the_message_names_the_setting(
-    folder: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+    capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert main(command) == exit_codes.NO_MODEL
     error = capsys.readouterr().err
