@@ -17,6 +17,7 @@ from service.contracts.event import JobCompletion
 from service.db.session import Store
 from service.errors import Conflict, FieldError, InvalidInput, NotFound
 from service.failures.records import FailureDetail, Visibility
+from service.failures.revised_verdict import kept_logs
 from service.feedback.records import Label, Labels, StoredFeedback
 from service.feedback.service import Feedback, FeedbackInput
 from service.people.roles import sees
@@ -70,7 +71,7 @@ def cases(store: Store, *, golden: bool | None = None) -> Iterator[dict[str, Any
 def case_of(detail: FailureDetail, label: Label, words: tuple[StoredFeedback, ...]) -> dict[str, Any] | None:
     """One label as labelled-case/1; None if retention removed its case."""
     row = detail.row
-    kept = next((logs for logs in detail.logs if logs.attempt_id == row.id), None)
+    kept = kept_logs(detail)
     if kept is None or not kept.event:
         return None
     verdict = detail.verdict or {}

@@ -4,25 +4,23 @@ A judgement creates a new version of the verdict (source: person) that the class
 something, hooks and channels get `failure.revised`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, get_args
+from typing import get_args
 from zoneinfo import ZoneInfo
-
-from pydantic import ValidationError
 
 from classifiers import taxonomy
 from classifiers.contracts import JobFacts, Verdict
 from classifiers.taxonomy import RetryOutlook
 from service import weeks
 from service.clock import Clock
-from service.contracts.advice import Advice
 from service.contracts.event import JobCompletion
-from service.contracts.verdict import VerdictBody, stored_verdict
+from service.contracts.verdict import stored_verdict
 from service.db.session import Store, UnitOfWork
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, InvalidInput, NotFound, invalid
 from service.failures.records import FailureDetail, FailureFilter
+from service.failures.revised_verdict import Advises, Revised, event_of, facts, revised_wire
 from service.feedback import fix_service, label_review
 from service.feedback.corrected_verdict import NONE, completed, corrected, data
 from service.feedback.label_review import Held
@@ -33,17 +31,6 @@ MOST_AT_ONCE = 500  # failures per bulk judgement
 _JUDGING: tuple[FeedbackKind, ...] = ("confirm", "correct", "audit", "import")
 _SHOWN_EVIDENCE = 40
 NOTHING = Labels()
-
-
-class Advises(Protocol):
-    """The advice that feedback needs: for a verdict and its event, without history."""
-
-    def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
-        """The advice."""
-        ...
-
-
-Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +201,7 @@ class Feedback:
             )
             before = work.feedback.label(failure_id)
             made = corrected(current, labels, event.facts() if event is not None else JobFacts(row.status))
-            differs = _facts(made) != _facts(current)
+            differs = facts(made) != facts(current)
             held = label_review.held_because(work, row, detail.verdict or {}, labels, at_once=at_once)
             protected = (before is not None and before.golden) or _waits(held, before, who, labels)
             if not protected and event is not None and (differs or row.source != "person"):
@@ -247,20 +234,9 @@ class Feedback:
         return FeedbackResult(failure_id, number, version, changed, label)
 
     def _write(self, work: UnitOfWork, detail: FailureDetail, made: Verdict, event: JobCompletion) -> int:
-        before = detail.verdict or {}
-        wire = (
-            dict(before)
-            | VerdictBody.from_verdict(
-                made,
-                self._advises(made, event),
-                event_id=str(before.get("event_id") or event.key()),
-                cluster=detail.row.cluster,
-                job_id=detail.row.job_id,
-                attempt=detail.row.attempt,
-            ).to_wire()
-        )
+        wire = revised_wire(detail, made, event, self._advises(made, event))
         version = work.failures.revise(detail.row.id, wire, source="person")
-        if _facts(made) != _facts(stored_verdict(before)):
+        if facts(made) != facts(stored_verdict(detail.verdict or {})):
             work.outbox.add([of_verdict("failure.revised", detail.row.id, wire)])
         if self._revised is not None:
             self._revised(work, detail.row.id, wire)
@@ -301,12 +277,7 @@ def check(feedback: FeedbackInput) -> None:
 def _read(detail: FailureDetail) -> tuple[Verdict, JobCompletion | None]:
     if detail.verdict is None:
         raise Conflict(f"the verdict of failure {detail.row.id} was removed by retention: it cannot be judged any more")
-    kept = next((logs.event for logs in detail.logs if logs.attempt_id == detail.row.id), None)
-    try:
-        event = None if not kept else JobCompletion.model_validate(kept)
-    except ValidationError:  # an event from which retention removed parts
-        event = None
-    return replace(stored_verdict(detail.verdict), fingerprint=detail.row.fingerprint), event
+    return replace(stored_verdict(detail.verdict), fingerprint=detail.row.fingerprint), event_of(detail)
 
 
 def _given(complete: Labels, given: Labels) -> Labels:
@@ -321,14 +292,3 @@ def _waits(held: Held | None, before: Label | None, who: str, labels: Labels) ->
     if before is None or before.who == who:
         return True
     return (before.labels.side, before.labels.cause) != (labels.side, labels.cause)
-
-
-def _facts(verdict: Verdict) -> tuple[Any, ...]:
-    return (
-        verdict.side,
-        verdict.cause,
-        verdict.category,
-        verdict.symptom,
-        verdict.retry_outlook,
-        verdict.abstained,
-    )

@@ -7,23 +7,21 @@ interrupted goes on where it stopped, if it is started again with the same model
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
-
-from pydantic import ValidationError
+from typing import Final, Protocol
 
 from classifiers.case_builder import build_case
 from classifiers.contracts import RawCase, Verdict
 from service.clock import Clock
-from service.contracts.advice import Advice
 from service.contracts.event import JobCompletion
-from service.contracts.verdict import VerdictBody, stored_verdict
-from service.db.session import Store, UnitOfWork
+from service.contracts.verdict import stored_verdict
+from service.db.session import Store
 from service.deliveries.verdict_messages import of_verdict
 from service.errors import Conflict, FieldError, NotFound
 from service.failures.records import FailureDetail, FailureFilter, FailureRow
+from service.failures.revised_verdict import Advises, Revised, event_of, facts, kept_logs, revised_wire
 from service.good_runs.collection import last_good_runs
 from service.pipeline.context import in_context
 from service.pipeline.refine import refine
@@ -90,8 +88,8 @@ class Reclassification:
         store: Store,
         clock: Clock,
         classifier: Classifier,
-        advises: Callable[[Verdict, JobCompletion], Advice],
-        revised: Callable[[UnitOfWork, int, Mapping[str, Any]], None] | None = None,
+        advises: Advises,
+        revised: Revised | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -178,12 +176,8 @@ class Reclassification:
                 detail = reading.failures.get(failure_id)
         except NotFound:
             return None
-        kept = next((logs for logs in detail.logs if logs.attempt_id == detail.row.id), None)
-        if kept is None or not kept.event or detail.verdict is None:
-            return None
-        try:
-            event = JobCompletion.model_validate(kept.event)
-        except ValidationError:  # retention removed parts of it
+        kept, event = kept_logs(detail), event_of(detail)
+        if kept is None or event is None or detail.verdict is None:
             return None
         return _Readable(detail, event, build_case(event, kept.streams, *last_good_runs(self._store, [event])))
 
@@ -198,7 +192,7 @@ class Reclassification:
                 row = one.detail.row
                 if work.failures.get(row.id).row.version != row.version:
                     continue  # a newer verdict, or a person's
-                wire = self._wire(one, verdict)
+                wire = revised_wire(one.detail, verdict, one.event, self._advises(verdict, one.event))
                 if work.failures.revise(row.id, wire) is None:
                     continue
                 if self._revised is not None:
@@ -206,20 +200,6 @@ class Reclassification:
                 if notify:
                     work.outbox.add([of_verdict("failure.revised", row.id, wire)])
             work.task_leases.done(name, self._holder, due=place)
-
-    def _wire(self, one: _Readable, verdict: Verdict) -> dict[str, Any]:
-        before, row = one.detail.verdict or {}, one.detail.row
-        return (
-            dict(before)
-            | VerdictBody.from_verdict(
-                verdict,
-                self._advises(verdict, one.event),
-                event_id=str(before.get("event_id") or one.event.key()),
-                cluster=row.cluster,
-                job_id=row.job_id,
-                attempt=row.attempt,
-            ).to_wire()
-        )
 
     def _resumed(self, name: str, filters: FailureFilter) -> FailureFilter:
         """The filters from where an interrupted run stopped."""
@@ -234,7 +214,4 @@ class Reclassification:
 
 def differs(before: Verdict, now: Verdict) -> bool:
     """Whether a new verdict says something else."""
-    facts = [
-        (one.side, one.cause, one.category, one.symptom, one.retry_outlook, one.abstained) for one in (before, now)
-    ]
-    return facts[0] != facts[1] or abs(before.confidence - now.confidence) >= LEAST_CHANGE
+    return facts(before) != facts(now) or abs(before.confidence - now.confidence) >= LEAST_CHANGE

@@ -1,0 +1,65 @@
+"""New versions of the verdict of a stored failure: its event read again, its facts, and the verdict as stored."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from classifiers.contracts import Verdict
+from service.contracts.advice import Advice
+from service.contracts.event import JobCompletion
+from service.contracts.verdict import VerdictBody
+from service.db.session import UnitOfWork
+from service.failures.records import AttemptLogs, FailureDetail
+
+
+class Advises(Protocol):
+    """The advice that a new version needs: for a verdict and its event, without history."""
+
+    def __call__(self, verdict: Verdict, event: JobCompletion) -> Advice:
+        """The advice."""
+        ...
+
+
+# Called in the transaction of a new version, with the failure's id and its new verdict/1.
+Revised = Callable[[UnitOfWork, int, Mapping[str, Any]], None]
+
+
+def kept_logs(detail: FailureDetail) -> AttemptLogs | None:
+    """The event and logs of the attempt that failed; None where none are stored."""
+    return next((logs for logs in detail.logs if logs.attempt_id == detail.row.id), None)
+
+
+def event_of(detail: FailureDetail) -> JobCompletion | None:
+    """The stored event; None where retention removed it, or parts of it."""
+    kept = kept_logs(detail)
+    try:
+        return None if kept is None or not kept.event else JobCompletion.model_validate(kept.event)
+    except ValidationError:
+        return None
+
+
+def facts(verdict: Verdict) -> tuple[Any, ...]:
+    """What a verdict says apart from its confidence and its details."""
+    return (
+        verdict.side,
+        verdict.cause,
+        verdict.category,
+        verdict.symptom,
+        verdict.retry_outlook,
+        verdict.abstained,
+    )
+
+
+def revised_wire(detail: FailureDetail, verdict: Verdict, event: JobCompletion, advice: Advice) -> dict[str, Any]:
+    """The stored verdict/1 with the conclusions of a new verdict."""
+    before, row = detail.verdict or {}, detail.row
+    body = VerdictBody.from_verdict(
+        verdict,
+        advice,
+        event_id=str(before.get("event_id") or event.key()),
+        cluster=row.cluster,
+        job_id=row.job_id,
+        attempt=row.attempt,
+    )
+    return dict(before) | body.to_wire()
