@@ -87,6 +87,7 @@ def place(tmp_path: Path) -> Place:
 def ask(address: str, path: str, *, body: object = None, token: str | None = None) -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     data = None if body is None else json.dumps(body).encode()
+    headers |= {"Content-Type": "application/json"} if data else {}
     request = urllib.request.Request(address + path, data=data, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
