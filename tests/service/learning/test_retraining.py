@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from classifiers import signatures
-from classifiers.data.labelled_cases import LabelledCase
 from classifiers.diagnoser import Diagnoser
-from classifiers.model import artifact, training
 from service.db.session import Store
 from service.errors import Conflict, NotFound
 from service.failures.records import FailureFilter
@@ -20,7 +18,7 @@ from service.learning.gate import LabelFacts
 from service.learning.records import PACKAGED, GateResult
 from service.pipeline.reclassification import Reclassification
 from service.recommend import policy
-from tests.classifiers.conftest import KINDS, labelled
+from tests.classifiers.conftest import KINDS
 from tests.service.frozen_clock import FrozenClock
 from tests.service.learning.world import World
 
@@ -34,24 +32,6 @@ def dialect(request: pytest.FixtureRequest) -> str:
     """SQLite, where a test does not ask for both databases."""
     chosen: str = getattr(request, "param", "sqlite")
     return chosen
-
-
-@pytest.fixture(scope="module")
-def cases() -> list[LabelledCase]:
-    return [labelled(kind, number) for kind in KINDS for number in range(10)]
-
-
-@pytest.fixture(scope="module")
-def model(cases: list[LabelledCase], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained, _ = training.train(cases)
-    where = tmp_path_factory.mktemp("model") / "model"
-    artifact.save(trained, where)
-    return where
-
-
-@pytest.fixture
-def world(store: Store, clock: FrozenClock, model: Path, cases: list[LabelledCase]) -> World:
-    return World(store, clock, model, cases)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"], indirect=True)
