@@ -115,7 +115,7 @@ def test_a_label_changes_the_verdicts_of_all_processes_and_a_rollback_returns_th
     environ = environment(url, kafka_broker) | {
         "FAULTLINE_KAFKA_TOPICS": TOPIC,
         "FAULTLINE_KAFKA_GROUP_ID": GROUP,
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
     }
     site = Site(url, kafka_broker, environ, tmp_path)
     worker = Worker(tmp_path, environ, PARTITIONS)
