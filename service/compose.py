@@ -26,6 +26,9 @@ from service.formats import node_events, recognise
 from service.good_runs.collection import GoodRuns
 from service.groups.count_updater import GroupCountUpdater
 from service.learning.active_layer import ActiveLayer
+from service.learning.promotion import Promotions
+from service.learning.retraining import Retraining
+from service.learning.shadow_watch import ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.maintenance import HourlyCounts, Retention, RetentionDays, Sealing, UndeliverableMessages
 from service.messaging.consumer import Consumer
@@ -45,6 +48,7 @@ from service.people.config import LoginMethods
 from service.people.identity import ClaimNames
 from service.periodic import PeriodicTask
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.reports.publish import ReportService
 from service.second_reader import asking as second_readings
@@ -63,6 +67,7 @@ SEALS_EVERY_S = 60.0
 SILENT_EVERY_S = 60.0
 FOLD_EVERY_S = 1.0
 AUDIT_EVERY_S = 600.0
+SHADOW_EVERY_S = 60.0
 
 
 @dataclass
@@ -111,6 +116,17 @@ class Services:
         return ReloadingDiagnoser(
             self.settings.model_dir, self.signatures, layer=layer, setting="FAULTLINE_MODEL_DIR", key=key
         )
+
+    @cached_property
+    def shadow_run(self) -> ShadowRun:
+        """Compares a candidate with the model in use on stored failures."""
+        return ShadowRun(self.store, Advisor(self.policy, self.clock))
+
+    @property
+    def retraining(self) -> Retraining:
+        """Fits site layers on the labels, and promotes them."""
+        catalogue, key = self.signatures.current().layered.catalogue, self.settings.model_key_bytes()
+        return Retraining(self.store, self.clock, self.diagnoser.packaged, catalogue, key, shadow=self.shadow_run)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -222,7 +238,9 @@ class Services:
     @contextmanager
     def maintenance(self) -> Iterator[None]:
         """Run the periodic tasks during the `with` block; leases let one process at a time run each."""
+        shadow = ShadowWatch(self.store, self.clock, self.diagnoser, self.shadow_run)
         tasks = [
+            PeriodicTask(shadow, SHADOW_EVERY_S, name="shadow run"),
             PeriodicTask(self.reports.run_if_due, REPORTS_EVERY_S),
             PeriodicTask(self.tending, FLEET_EVERY_S),
             PeriodicTask(self.diagnose.revise_late, FLEET_EVERY_S),
@@ -266,24 +284,7 @@ class Services:
     @cached_property
     def kafka(self) -> KafkaConfig:
         """Configuration of the Kafka connection."""
-        settings = self.settings
-        secret = settings.kafka_sasl_password
-        key_secret = settings.kafka_ssl_password
-        return KafkaConfig(
-            bootstrap_servers=settings.kafka_bootstrap_servers,
-            topics=settings.kafka_topics,
-            group_id=settings.kafka_group_id,
-            dead_letter_topic=settings.dead_letter_topic,
-            session_timeout_ms=settings.kafka_session_timeout_ms,
-            security_protocol=settings.kafka_security_protocol,
-            ssl_cafile=settings.kafka_ssl_cafile,
-            ssl_certfile=settings.kafka_ssl_certfile,
-            ssl_keyfile=settings.kafka_ssl_keyfile,
-            ssl_password=None if key_secret is None else key_secret.get_secret_value(),
-            sasl_mechanism=settings.kafka_sasl_mechanism,
-            sasl_username=settings.kafka_sasl_username,
-            sasl_password=None if secret is None else secret.get_secret_value(),
-        )
+        return self.settings.kafka()
 
     @cached_property
     def producer(self) -> Producer:
@@ -379,6 +380,7 @@ class Services:
             node_events=self.node_events,
             people=self.people,
             feedback_service=self.feedback,
+            promotions=Promotions(self.store, found.packaged.id, self.settings.model_key_bytes()),
             gpu_hour_price=self.settings.gpu_hour_price,
             gpu_hour_currency=self.settings.gpu_hour_currency,
         )

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 import classifiers
 from classifiers.redaction import redact
 from service.errors import ConfigurationError, FieldError
+from service.messaging.kafka.config import KafkaConfig
 from service.second_reader.options import SecondReaderOptions, checked_url
 
 PREFIX = "FAULTLINE_"
@@ -227,6 +228,25 @@ class Settings(BaseModel):
             timeout_s=self.second_reader_timeout_s,
             hourly_limit=self.second_reader_hourly_limit,
             allow_http=self.second_reader_allow_http,
+        )
+
+    def kafka(self) -> KafkaConfig:
+        """Configuration of the Kafka connection."""
+        secret, key_secret = self.kafka_sasl_password, self.kafka_ssl_password
+        return KafkaConfig(
+            bootstrap_servers=self.kafka_bootstrap_servers,
+            topics=self.kafka_topics,
+            group_id=self.kafka_group_id,
+            dead_letter_topic=self.dead_letter_topic,
+            session_timeout_ms=self.kafka_session_timeout_ms,
+            security_protocol=self.kafka_security_protocol,
+            ssl_cafile=self.kafka_ssl_cafile,
+            ssl_certfile=self.kafka_ssl_certfile,
+            ssl_keyfile=self.kafka_ssl_keyfile,
+            ssl_password=None if key_secret is None else key_secret.get_secret_value(),
+            sasl_mechanism=self.kafka_sasl_mechanism,
+            sasl_username=self.kafka_sasl_username,
+            sasl_password=None if secret is None else secret.get_secret_value(),
         )
 
     def audit_key_bytes(self) -> bytes | None:

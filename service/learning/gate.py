@@ -9,6 +9,7 @@ from classifiers.data.labelled_cases import LabelledCase
 from classifiers.evaluation import adaptation, metrics
 from classifiers.evaluation.metrics import Answer
 from service.learning.records import GateDecision, GateResult
+from service.learning.shadow_figures import ShadowFigures
 
 # Judgement: what a candidate may lose. A side loses more than a share of its cases, and at least so many.
 LOST_RECALL: Final = 0.01
@@ -22,7 +23,11 @@ OVERTURNED: Final = 5
 OVERTURNED_SHARE: Final = 0.3
 CONFIDENT: Final = 0.95
 HELD_OUT_LABELS: Final = 20
+# Judgement: changed verdicts of a shadow run, and their share, from which a second person looks.
+CHANGED: Final = 10
+CHANGED_SHARE: Final = 0.2
 _RESUBMITTED: Final = frozenset({"helps", "helps_elsewhere"})
+RESUBMITTING_DECISIONS: Final = frozenset({"resubmit_now", "resubmit_after"})
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,13 @@ class LabelFacts:
     overturned: int
 
 
-def judge(comparisons: Sequence[Comparison], facts: LabelFacts) -> GateResult:
+def judge(comparisons: Sequence[Comparison], facts: LabelFacts, shadow: ShadowFigures | None = None) -> GateResult:
     """The decision on a candidate.
 
     Args:
         comparisons: the packaged cases, the golden set and the newest labels held out; empty ones are left out.
         facts: the labels that the candidate rests on.
+        shadow: what the candidate changes on stored failures; None: not known.
     """
     refusals: list[str] = []
     questions: list[str] = []
@@ -68,11 +74,13 @@ def judge(comparisons: Sequence[Comparison], facts: LabelFacts) -> GateResult:
             refusals += _harm(one)
             questions += _doubts(one)
     questions += _doubts_of_labels(facts)
+    if shadow is not None:
+        questions += _doubts_of_changes(shadow)
     if refusals:
-        return GateResult("refuse", tuple(refusals), figures)
+        return GateResult("refuse", tuple(refusals), figures, shadow)
     if questions:
-        return GateResult("ask", tuple(questions), figures)
-    return GateResult("promote", (_gains(comparisons),), figures)
+        return GateResult("ask", tuple(questions), figures, shadow)
+    return GateResult("promote", (_gains(comparisons),), figures, shadow)
 
 
 def _figures(one: Comparison) -> dict[str, Any]:
@@ -132,6 +140,26 @@ def _doubts_of_labels(facts: LabelFacts) -> list[str]:
         )
     if facts.conflicts > OVERTURNED_SHARE * max(1, facts.labels):
         reasons.append(f"{facts.conflicts} of {facts.labels} labels contradict others of their group")
+    return reasons
+
+
+def _doubts_of_changes(shadow: ShadowFigures) -> list[str]:
+    reasons = []
+    if shadow.changed >= CHANGED and shadow.share > CHANGED_SHARE:
+        reasons.append(
+            f"shadow run: {shadow.changed} of {shadow.read} failures get another verdict "
+            f"(more than {CHANGED_SHARE:.0%} needs a person)"
+        )
+    resubmits = [
+        one
+        for one in shadow.decisions
+        if one.after in RESUBMITTING_DECISIONS and one.before not in RESUBMITTING_DECISIONS
+    ]
+    if resubmits:
+        failures, hours = sum(one.failures for one in resubmits), sum(one.gpu_hours for one in resubmits)
+        reasons.append(
+            f"shadow run: {failures} failures ({hours:.1f} GPU-hours) would be resubmitted that are not resubmitted now"
+        )
     return reasons
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from classifiers.model.keyed_seal import is_seal_of
+from service.learning.shadow_figures import ShadowFigures
 
 GateDecision = Literal["promote", "ask", "refuse"]
 PACKAGED: Final = "packaged"  # stands for the packaged model alone
@@ -13,11 +14,15 @@ PACKAGED: Final = "packaged"  # stands for the packaged model alone
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The gate's decision on a candidate, its reasons in words, and the figures that they rest on."""
+    """The gate's decision on a candidate, its reasons in words, and the figures that they rest on.
+
+    `shadow`: the figures of its shadow run, which go on until it is promoted; None: there was none.
+    """
 
     decision: GateDecision
     reasons: tuple[str, ...]
     figures: Mapping[str, Any] = field(default_factory=dict)
+    shadow: ShadowFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)

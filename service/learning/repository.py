@@ -1,5 +1,6 @@
 """Site layers and their promotions."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -7,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from service.clock import Clock
 from service.errors import NotFound
 from service.learning.records import PACKAGED, GateResult, Promotion, StoredLayer
+from service.learning.shadow_figures import ShadowFigures
 from service.learning.tables import model_promotions, site_layers
 from service.sql import bulk
 from service.sql.packing import pack, unpack
@@ -82,6 +84,16 @@ class SiteLayerRepository(SiteLayerReader):
         changed = update(site_layers).where(site_layers.c.id == layer_id)
         self._connection.execute(changed.values(gate=_pack_gate(self.get(layer_id).gate, seal)))
 
+    def record_shadow(self, layer_id: str, shadow: ShadowFigures) -> None:
+        """Store the figures of a candidate's shadow run.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        stored = self.get(layer_id)
+        changed = update(site_layers).where(site_layers.c.id == layer_id)
+        self._connection.execute(changed.values(gate=_pack_gate(replace(stored.gate, shadow=shadow), stored.seal)))
+
     def promote(self, layer: str, who: str, reason: str) -> None:
         """Put a stored layer, or `PACKAGED`, in use.
 
@@ -108,10 +120,17 @@ class SiteLayerRepository(SiteLayerReader):
 
 
 def _pack_gate(gate: GateResult, seal: str | None) -> bytes:
-    return pack({"reasons": list(gate.reasons), "figures": dict(gate.figures), "seal": seal})
+    shadow = None if gate.shadow is None else gate.shadow.model_dump()
+    return pack({"reasons": list(gate.reasons), "figures": dict(gate.figures), "seal": seal, "shadow": shadow})
 
 
 def _layer(row: Row[Any]) -> StoredLayer:
     gate = unpack(row.gate)
-    result = GateResult(row.decision, tuple(gate["reasons"]), gate["figures"])
+    shadow = gate.get("shadow")
+    result = GateResult(
+        row.decision,
+        tuple(gate["reasons"]),
+        gate["figures"],
+        None if shadow is None else ShadowFigures.model_validate(shadow),
+    )
     return StoredLayer(row.id, row.at, row.who, result, unpack(row.body), gate.get("seal"))

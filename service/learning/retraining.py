@@ -1,4 +1,4 @@
-"""Fits a candidate on the site's labels, judges it and puts it in use; promotion and rollback are audited."""
+"""Fits a candidate on the site's labels, judges it, and puts it in use if the gate allows."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -18,17 +18,17 @@ from classifiers.model.site.layer import SiteLayer, parse
 from classifiers.signatures import Catalogue
 from service.clock import Clock
 from service.db.session import Store
-from service.errors import Conflict, FieldError
 from service.feedback import label_export
 from service.learning import gate
 from service.learning.gate import Comparison, LabelFacts
+from service.learning.promotion import Promotions
 from service.learning.records import PACKAGED, GateResult
+from service.pipeline.shadow_run import ShadowRun
 
 # Judgement: packaged cases of each cause that the gate measures.
 CASES_OF_CAUSE: Final = 25
 # Judgement: share of the newest groups with labels that are held out to measure how well labels carry over.
 NEWEST_SHARE: Final = 0.2
-KEPT_LAYERS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Candidate:
 
 
 class Retraining:
-    """Retrains, promotes and rolls back.
+    """Retrains; `promotions` puts stored layers in use.
 
     Args:
         store: the labels and the registry.
@@ -50,16 +50,26 @@ class Retraining:
         model: the packaged model.
         catalogue: the signatures in use.
         key: the key that seals layers; None: they are not sealed.
+        shadow: runs a candidate on stored failures before the gate decides; None: it is not run.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, model: Model, catalogue: Catalogue, key: bytes | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        model: Model,
+        catalogue: Catalogue,
+        key: bytes | None = None,
+        *,
+        shadow: ShadowRun | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._model = model
         self._catalogue = catalogue
         self._key = key
+        self._shadow = shadow
+        self.promotions = Promotions(store, model.id, key)
 
     def retrain(
         self,
@@ -100,50 +110,8 @@ class Retraining:
                 after={"decision": result.decision, "reasons": list(result.reasons), "labels": len(labels)},
             )
         if promoted:
-            self.promote(fit.layer.id, who)
+            self.promotions.promote(fit.layer.id, who)
         return Candidate(fit.layer.id, fit, result, promoted)
-
-    def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
-        """Put a stored layer in use in all processes.
-
-        Raises:
-            NotFound: no such layer.
-            Conflict: the gate refused it, it was fitted on another model, or it is not sealed with the key.
-        """
-        with self._store.unit_of_work() as work:
-            stored = work.site_layers.get(layer_id)
-            base = parse(stored.text).about.get("base")
-            if not stored.is_sealed(self._key):
-                expected = "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
-                raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
-            if stored.gate.decision == "refuse":
-                expected = "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
-                raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))
-            if base != self._model.id:
-                expected = "a layer of the packaged model in use: run faultline retrain"
-                raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
-            before = work.site_layers.active()
-            work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
-            work.site_layers.prune(KEPT_LAYERS)
-            work.audit_log.append(
-                who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
-            )
-
-    def rollback(self, who: str) -> tuple[str, str]:
-        """Return to the layer before the one in use; returns the former and the present one.
-
-        Raises:
-            Conflict: there was none before.
-        """
-        with self._store.unit_of_work() as work:
-            active, before = work.site_layers.active(), work.site_layers.before_active()
-            if active == before:
-                raise Conflict("no model was in use before this one", (FieldError("model", "an earlier promotion"),))
-            work.site_layers.promote(before, who, f"rollback from {active}")
-            work.audit_log.append(
-                who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
-            )
-        return active, before
 
     def active_layer(self) -> SiteLayer | None:
         """The layer in use, None for the packaged model alone."""
@@ -182,7 +150,8 @@ class Retraining:
             len(fit.conflicts),
             gate.overturned(labels, packaged),
         )
-        return gate.judge(comparisons, facts)
+        shadow = None if self._shadow is None else self._shadow.recent(before, after)
+        return gate.judge(comparisons, facts, shadow)
 
 
 def _compared(name: str, cases: Sequence[LabelledCase], before: Diagnoser, after: Diagnoser) -> Comparison:

@@ -10,21 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
-from classifiers.case_builder import build_case
-from classifiers.contracts import RawCase, Verdict
+from classifiers.contracts import Verdict
 from service.clock import Clock
-from service.contracts.event import JobCompletion
 from service.contracts.verdict import stored_verdict
 from service.db.session import Store
 from service.deliveries.verdict_messages import of_verdict
-from service.errors import Conflict, FieldError, NotFound
-from service.failures.records import FailureDetail, FailureFilter, FailureRow
-from service.failures.revised_verdict import Advises, Revised, event_of, facts, kept_logs, revised_wire
-from service.good_runs.collection import last_good_runs
-from service.pipeline.context import in_context
-from service.pipeline.refine import refine
+from service.errors import Conflict, FieldError
+from service.failures.records import FailureFilter, FailureRow
+from service.failures.revised_verdict import Advises, Revised, facts, revised_wire
+from service.pipeline.stored_cases import Classifier, StoredCase, read_case, verdicts_of
 
 AT_ONCE: Final = 50  # failures of a transaction
 LEASE: Final = timedelta(minutes=5)
@@ -32,16 +28,6 @@ LEAST_CHANGE: Final = 0.05  # smaller changes of the confidence are ignored
 # The place of a run is the end of its last failure, as an ISO time; these sort before and after every one.
 _START: Final = ""
 _END: Final = "9999"
-
-
-class Classifier(Protocol):
-    """The classifier: the one in use, or one with another site layer."""
-
-    model: str
-
-    def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
-        """One verdict for each case, in order."""
-        ...
 
 
 @dataclass(slots=True)
@@ -63,13 +49,6 @@ class Reclassified:
     unreadable: int = 0
     moves: Counter[tuple[str, str]] = field(default_factory=Counter)
     complete: bool = False
-
-
-@dataclass(frozen=True)
-class _Readable:
-    detail: FailureDetail
-    event: JobCompletion
-    case: RawCase
 
 
 class Reclassification:
@@ -143,23 +122,19 @@ class Reclassification:
             self._clock.sleep(max(0.0, len(page.items) / per_second - (self._clock.monotonic() - began)))
         return done
 
-    def _portion(self, rows: Sequence[FailureRow], done: Reclassified) -> list[tuple[_Readable, Verdict]]:
+    def _portion(self, rows: Sequence[FailureRow], done: Reclassified) -> list[tuple[StoredCase, Verdict]]:
         """The failures whose verdict changes, with the new one."""
         readable = []
         for row in rows:
             if row.source == "person":
                 done.people += 1
                 continue
-            found = self._readable(row.id)
+            found = read_case(self._store, row.id)
             if found is None:
                 done.unreadable += 1
             else:
                 readable.append(found)
-        if not readable:
-            return []
-        events = [one.event for one in readable]
-        verdicts = refine(self._store, events, self._classifier.diagnose([one.case for one in readable]))
-        verdicts = in_context(self._store, events, verdicts)
+        verdicts = verdicts_of(self._store, readable, self._classifier)
         changed = []
         for one, verdict in zip(readable, verdicts, strict=True):
             done.read += 1
@@ -170,19 +145,8 @@ class Reclassification:
                 changed.append((one, verdict))
         return changed
 
-    def _readable(self, failure_id: int) -> _Readable | None:
-        try:
-            with self._store.reading() as reading:
-                detail = reading.failures.get(failure_id)
-        except NotFound:
-            return None
-        kept, event = kept_logs(detail), event_of(detail)
-        if kept is None or event is None or detail.verdict is None:
-            return None
-        return _Readable(detail, event, build_case(event, kept.streams, *last_good_runs(self._store, [event])))
-
     def _store_portion(
-        self, name: str, changed: Sequence[tuple[_Readable, Verdict]], place: str, *, notify: bool
+        self, name: str, changed: Sequence[tuple[StoredCase, Verdict]], place: str, *, notify: bool
     ) -> None:
         """Store the new versions and the place, in one transaction."""
         with self._store.unit_of_work() as work:

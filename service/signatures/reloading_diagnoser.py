@@ -75,6 +75,11 @@ class ReloadingDiagnoser:
         """The model without a site layer."""
         return self._model
 
+    @property
+    def catalogue(self) -> Catalogue:
+        """The signatures in use."""
+        return self._folder.current().layered.catalogue
+
     def diagnose(self, cases: Sequence[RawCase]) -> list[Verdict]:
         """One verdict for each case, in order, all by the same version of the signatures."""
         return self._current().diagnose(cases)

@@ -23,6 +23,7 @@ from service.formats.read_outcome import Skipped
 from service.goodput.records import Goodput
 from service.groups.count_updater import GroupCountUpdater
 from service.groups.service import GroupService
+from service.learning.promotion import Promotions
 from service.messaging.batch_result import BatchHandler
 from service.nodes.event_intake import NodeEventIntake
 from service.nodes.settings import FleetSettings
@@ -97,6 +98,7 @@ class Services:
         viewer: the failures visible to the caller of the current request; set by `services_of`.
         lag: records not yet stored, by topic; None if this process does not consume; default: values of the metric.
         feedback_service: records feedback; default: one with the built-in policy.
+        promotions: puts site layers in use; None: no model is loaded, and none can be promoted.
         node_events: records node events; default: one with default fleet settings.
         automation: the automation service; default: one with the built-in policy.
         report_drafts: cache of unpublished reports of large weeks.
@@ -123,6 +125,7 @@ class Services:
     people: LoginMethods = field(default_factory=LoginMethods)
     viewer: Callable[[], Visibility | None] = unrestricted
     feedback_service: Feedback | None = None
+    promotions: Promotions | None = None
     node_events: NodeEventIntake | None = None
     automation: Automation | None = None
     report_drafts: StaleCache[Report] = field(default_factory=StaleCache)

@@ -10,7 +10,7 @@ from classifiers.model.keyed_seal import seal_of
 from classifiers.model.site.layer import SiteLayer, parse
 from service import compose
 from service.cli import output
-from service.cli.classifier.retrain import BY, gate_data, retraining_of
+from service.cli.classifier.retrain import BY, gate_data, shadow_lines
 from service.cli.json_output import print_json
 from service.errors import ConfigurationError, FaultlineError
 from service.learning import retraining
@@ -93,7 +93,7 @@ def seal(services: compose.Services, layer_id: str) -> None:
 
 
 def compare(services: compose.Services, first: str, second: str) -> None:
-    """Print figures of two models on the packaged cases and the golden set.
+    """Print figures of two models on the packaged cases, the golden set and the newest stored failures.
 
     Raises:
         NotFound: no such layer.
@@ -118,6 +118,15 @@ def compare(services: compose.Services, first: str, second: str) -> None:
         output.line(f"{f'{name}, calibration error':34s}" + "".join(f"{one.ece:20.3f}" for one in measured))
         for side, (count, before, after) in adaptation.recalls(cases, *answers).items():
             output.line(f"{f'{name}, recall of {side}, {count}':34s}{before:20.3f}{after:20.3f}")
+    _shadow_run(services, found[first], found[second])
+
+
+def _shadow_run(services: compose.Services, first: SiteLayer | None, second: SiteLayer | None) -> None:
+    """Print what the second model changes on the newest stored failures."""
+    catalogue = services.signatures.current().layered.catalogue
+    one, other = (Diagnoser(services.diagnoser.packaged, catalogue, layer) for layer in (first, second))
+    for text in shadow_lines(services.shadow_run.recent(one, other)):
+        output.line(text)
 
 
 def promote(services: compose.Services, layer_id: str) -> None:
@@ -128,7 +137,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
         Conflict: the gate refused it, or it is of another model.
     """
     services.store.check()
-    retraining_of(services).promote(layer_id, BY, reason="promoted by a person")
+    services.retraining.promotions.promote(layer_id, BY, reason="promoted by a person")
     output.line(f"{layer_id} is in use in all processes within ten seconds")
 
 
@@ -139,7 +148,7 @@ def rollback(services: compose.Services) -> None:
         Conflict: there was none before.
     """
     services.store.check()
-    active, before = retraining_of(services).rollback(BY)
+    active, before = services.retraining.promotions.rollback(BY)
     output.line(f"{before} is in use again instead of {active}")
 
 

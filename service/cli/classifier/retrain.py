@@ -9,7 +9,8 @@ from service.cli import exit_codes, output
 from service.cli.json_output import add_json_option, print_json
 from service.learning import gate
 from service.learning.records import GateResult
-from service.learning.retraining import Candidate, Retraining
+from service.learning.retraining import Candidate
+from service.learning.shadow_figures import ShadowFigures
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -29,14 +30,6 @@ def add_parser(commands: "Subparsers") -> None:
     add_json_option(parser)
 
 
-def retraining_of(services: compose.Services) -> Retraining:
-    """Return the retraining of the services' database, model and signatures."""
-    diagnoser = services.diagnoser
-    catalogue = services.signatures.current().layered.catalogue
-    key = services.settings.model_key_bytes()
-    return Retraining(services.store, services.clock, diagnoser.packaged, catalogue, key)
-
-
 def run(args: argparse.Namespace) -> int:
     """Retrain, and print the gate's decision with its reasons.
 
@@ -46,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     services = compose.build(settings.read())
     try:
         services.store.check()
-        made = retraining_of(services).retrain(BY, promote=not args.no_promote, progress=_progress)
+        made = services.retraining.retrain(BY, promote=not args.no_promote, progress=_progress)
     finally:
         services.close()
     if args.format == "json":
@@ -66,7 +59,13 @@ def run(args: argparse.Namespace) -> int:
 
 def gate_data(result: GateResult) -> dict[str, object]:
     """The gate's result as JSON data."""
-    return {"decision": result.decision, "reasons": list(result.reasons), "figures": dict(result.figures)}
+    shadow = None if result.shadow is None else result.shadow.model_dump()
+    return {
+        "decision": result.decision,
+        "reasons": list(result.reasons),
+        "figures": dict(result.figures),
+        "shadow_run": shadow,
+    }
 
 
 def lines(made: Candidate) -> list[str]:
@@ -75,11 +74,26 @@ def lines(made: Candidate) -> list[str]:
     found = [f"{made.layer_id}: {about['labels']} labels of {about['groups']} groups"]
     found.append(gate.decision_in_words(made.gate.decision))
     found += [f"- {reason}" for reason in made.gate.reasons]
+    found += shadow_lines(made.gate.shadow)
     found += _review(made.fit)
     if made.promoted:
         found.append("in use in all processes within ten seconds; faultline model rollback returns to the one before")
     elif made.gate.decision == "ask":
         found.append(f"faultline model promote {made.layer_id} puts it in use")
+    return found
+
+
+def shadow_lines(shadow: ShadowFigures | None) -> list[str]:
+    """A shadow run in words: changes by cause, changed decisions, and failures to look at."""
+    if shadow is None or not shadow.read:
+        return []
+    found = [f"shadow run: {shadow.changed} of {shadow.read} failures get another verdict ({shadow.share:.1%})"]
+    found += [f"- {one.cause}: {one.changed} of {one.read}" for one in shadow.by_cause if one.changed]
+    found += [
+        f"- decision {one.before} becomes {one.after}: {one.failures} failures, {one.gpu_hours:.1f} GPU-hours"
+        for one in shadow.decisions
+    ]
+    found += [f"- failure {one.failure}: {one.change}: {one.headline}" for one in shadow.examples]
     return found
 
 

@@ -64,11 +64,11 @@ def test_kills_at_each_statement_leave_the_old_model_or_the_new_one(world: World
     ) == [PACKAGED]
     with world.store.reading() as reading:
         [candidate] = reading.site_layers.list()
-    promoted = models_seen(world, another, lambda process: process.retraining.promote(candidate.id, "ana"))
+    promoted = models_seen(world, another, lambda process: process.retraining.promotions.promote(candidate.id, "ana"))
     assert once(promoted) == [PACKAGED, candidate.id]
     world.waits()
     assert world.fails(LICENCE.format(n=7)).side == "user"
-    rolled_back = models_seen(world, another, lambda process: process.retraining.rollback("ana"))
+    rolled_back = models_seen(world, another, lambda process: process.retraining.promotions.rollback("ana"))
     assert once(rolled_back) == [candidate.id, PACKAGED]
     world.waits()
     assert world.fails(LICENCE.format(n=8)).side != "user"

@@ -49,7 +49,7 @@ def test_label_retrain_promote_rollback_in_all_processes(
         again = process.fails(LICENCE.format(n=7))
         assert (again.side, again.cause) == ("user", "USER.4")
         assert again.fingerprint == first.fingerprint
-    assert world.retraining.rollback("ana") == (made.layer_id, PACKAGED)
+    assert world.retraining.promotions.rollback("ana") == (made.layer_id, PACKAGED)
     world.waits()
     for process in (world, other):
         assert process.fails(LICENCE.format(n=8)).side == first.side
@@ -70,7 +70,7 @@ def test_with_a_key_only_sealed_layers_are_used(
     assert world.fails(LICENCE.format(n=7)).cause == "USER.4"
     assert keyed.fails(LICENCE.format(n=7)).cause == first.cause
     with pytest.raises(Conflict, match="faultline model seal"):
-        keyed.retraining.promote(layer, "ana")
+        keyed.retraining.promotions.promote(layer, "ana")
     assert keyed.retrain().promoted
     world.waits()
     assert keyed.fails(LICENCE.format(n=8)).cause == "USER.4"
@@ -89,11 +89,11 @@ def test_a_candidate_that_was_refused_is_never_promoted(world: World) -> None:
     with world.store.unit_of_work() as work:
         work.site_layers.add(made.layer_id, made.fit.layer.text(), "ana", GateResult("refuse", ("worse",)))
     with pytest.raises(Conflict, match="worse"):
-        world.retraining.promote(made.layer_id, "ana")
+        world.retraining.promotions.promote(made.layer_id, "ana")
     with pytest.raises(NotFound):
-        world.retraining.promote("site-none", "ana")
+        world.retraining.promotions.promote("site-none", "ana")
     with pytest.raises(Conflict):
-        world.retraining.rollback("ana")
+        world.retraining.promotions.rollback("ana")
 
 
 def test_pruning_keeps_the_layer_in_use_and_the_one_before(world: World) -> None:

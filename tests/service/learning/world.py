@@ -17,8 +17,10 @@ from service.feedback.records import FeedbackKind, Labels
 from service.feedback.service import Feedback, FeedbackInput
 from service.learning.active_layer import ActiveLayer
 from service.learning.retraining import Candidate, Retraining
+from service.learning.shadow_watch import ShadowWatch
 from service.logs.fetch import LogFetcher
 from service.pipeline.diagnose import Diagnose
+from service.pipeline.shadow_run import ShadowRun
 from service.recommend import policy
 from service.signatures.reloading_diagnoser import ReloadingDiagnoser
 from service.signatures.signature_folder import SignatureFolder
@@ -47,7 +49,11 @@ class World:
         rules = policy.built_in()
         self.diagnose = Diagnose(self.store, LogFetcher(()), self.diagnoser, rules, self.clock, Telemetry())
         self.feedback = Feedback(self.store, self.clock, Advisor(rules, self.clock), zone=ZoneInfo("UTC"))
-        self.retraining = Retraining(self.store, self.clock, self.diagnoser.packaged, signatures.packaged(), self.key)
+        self.shadow_run = ShadowRun(self.store, Advisor(rules, self.clock))
+        self.retraining = Retraining(
+            self.store, self.clock, self.diagnoser.packaged, signatures.packaged(), self.key, shadow=self.shadow_run
+        )
+        self.shadow_watch = ShadowWatch(self.store, self.clock, self.diagnoser, self.shadow_run)
 
     def fails(self, line: str, *, name: str = "job") -> FailureRow:
         """A job fails with this line; returns its failure."""

@@ -1,0 +1,68 @@
+"""Puts a stored layer in use, or the one before it; both are entries of the audit log."""
+
+from classifiers.model.site.layer import parse
+from service.db.session import Store
+from service.errors import Conflict, FieldError
+from service.learning.records import StoredLayer
+
+KEPT_LAYERS = 20
+
+
+class Promotions:
+    """Promotes and rolls back.
+
+    Args:
+        store: the registry.
+        base: the id of the packaged model in use; layers of another one can't be promoted.
+        key: the key that seals layers; None: seals are not checked.
+    """
+
+    def __init__(self, store: Store, base: str, key: bytes | None = None) -> None:
+        self._store = store
+        self._base = base
+        self._key = key
+
+    def obstacle(self, stored: StoredLayer) -> str | None:
+        """What a layer would have to be to be promoted; None if it can be."""
+        if not stored.is_sealed(self._key):
+            return "a layer that is sealed with FAULTLINE_MODEL_KEY: run faultline model seal"
+        if stored.gate.decision == "refuse":
+            return "a candidate that the gate did not refuse: " + "; ".join(stored.gate.reasons)
+        if parse(stored.text).about.get("base") != self._base:
+            return "a layer of the packaged model in use: run faultline retrain"
+        return None
+
+    def promote(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
+        """Put a stored layer in use in all processes.
+
+        Raises:
+            NotFound: no such layer.
+            Conflict: the gate refused it, it was fitted on another model, or it is not sealed with the key.
+        """
+        with self._store.unit_of_work() as work:
+            stored = work.site_layers.get(layer_id)
+            expected = self.obstacle(stored)
+            if expected is not None:
+                raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))
+            before = work.site_layers.active()
+            work.site_layers.promote(layer_id, who, reason or "; ".join(stored.gate.reasons))
+            work.site_layers.prune(KEPT_LAYERS)
+            work.audit_log.append(
+                who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
+            )
+
+    def rollback(self, who: str) -> tuple[str, str]:
+        """Return to the layer before the one in use; returns the former and the present one.
+
+        Raises:
+            Conflict: there was none before.
+        """
+        with self._store.unit_of_work() as work:
+            active, before = work.site_layers.active(), work.site_layers.before_active()
+            if active == before:
+                raise Conflict("no model was in use before this one", (FieldError("model", "an earlier promotion"),))
+            work.site_layers.promote(before, who, f"rollback from {active}")
+            work.audit_log.append(
+                who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
+            )
+        return active, before
