@@ -16,6 +16,12 @@ class Telemetry:
             ["outcome"],  # accepted, duplicate, conflict, skipped
             registry=self.registry,
         )
+        self.event_problems = Counter(
+            "faultline_event_problems",
+            "Events with optional fields that could not be read, by source",
+            ["source"],  # topic/NAME, api/TOKEN, file
+            registry=self.registry,
+        )
         self.dead_letters = Counter(
             "faultline_dead_letters", "Records that could not be read or handled", registry=self.registry
         )

@@ -26,6 +26,7 @@ from pydantic_core import ErrorDetails
 from classifiers.case_builder import job_facts
 from classifiers.contracts import JobFacts
 from classifiers.redaction import redact
+from service.contracts.field_removal import without
 from service.errors import FieldError, UnreadableRecord
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,10 @@ NODES_MOST = 100_000
 LOGS_MOST = 20_000
 LABELS_MOST = 10_000
 PROBLEMS_MOST = 20
+# Wrong values of these refuse an event; wrong values of all others are dropped.
+REQUIRED = frozenset({"schema", "event_id", "cluster", "job_id", "status", "ended_at"})
+# A wrong field hides at most that of the object around it.
+ROUNDS_MOST = 3
 _MOST = {
     "nodes": NODES_MOST,
     "topology": NODES_MOST,
@@ -217,6 +222,13 @@ class JobCompletion(_Open):
             raise ValueError(f"at most {_MOST[name]} entries")
         return value
 
+    def with_problems(self, problems: Sequence[str], *, more: int = 0) -> "JobCompletion":
+        """Return the event with further problems of its reading; `more` problems are not described."""
+        found = [*self.intake_problems, *problems]
+        more = max(more, 0) + max(len(found) - PROBLEMS_MOST, 0)
+        listed = (*found[:PROBLEMS_MOST], *([f"and {more} more"] if more else ()))
+        return self.model_copy(update={"intake_problems": listed})
+
     def received_from(self, source: str) -> "JobCompletion":
         """Return the event with the place it came from, whatever it says itself."""
         return self.model_copy(update={"intake_source": source})
@@ -311,16 +323,42 @@ def as_unreadable(error: ValidationError) -> UnreadableRecord:
     return UnreadableRecord(f"{first.field}: {first.expected}", tuple(places))
 
 
+def described(error: FieldError) -> str:
+    """A wrong field that was left out, as an entry of `intake_problems`."""
+    got = "" if error.got is None else f", got {error.got}"
+    return f"{error.field}: dropped, expected {error.expected}{got}"
+
+
 def from_object(data: Any) -> JobCompletion:
-    """Return the native event of decoded JSON; repairs of its node events are logged.
+    """Return the native event of decoded JSON; wrong optional fields are dropped, listed in the event and logged.
 
     Raises:
-        UnreadableRecord: fields are wrong; the error names each with the expected value.
+        UnreadableRecord: required fields are wrong; the error names each wrong field with the expected value.
     """
+    if isinstance(data, dict) and "intake_problems" in data:
+        data = {key: value for key, value in data.items() if key != "intake_problems"}
     try:
         event = JobCompletion.model_validate(data)
     except ValidationError as error:
-        raise as_unreadable(error) from None
+        event = _without_wrong_fields(data, error)
     if event.intake_problems:
         log.warning("event of job %s: %s", event.job_id, "; ".join(event.intake_problems))
     return event
+
+
+def _without_wrong_fields(data: Any, error: ValidationError) -> JobCompletion:
+    refused = as_unreadable(error)
+    problems: list[str] = []
+    dropped = 0
+    for _ in range(ROUNDS_MOST):
+        paths = [place["loc"] for place in error.errors(include_url=False, include_context=False, include_input=False)]
+        if any(not path or path[0] in REQUIRED for path in paths):
+            raise refused from None
+        problems += [described(one) for one in as_unreadable(error).errors]
+        dropped += len(paths)
+        data = without(data, paths)
+        try:
+            return JobCompletion.model_validate(data).with_problems(problems, more=dropped - len(problems))
+        except ValidationError as another:
+            error = another
+    raise refused from None

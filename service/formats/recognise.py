@@ -21,6 +21,7 @@ from service.formats import (
     rayjob,
     slurm,
     slurm_epilog,
+    tolerant_reading,
 )
 from service.formats.read_outcome import Skipped
 
@@ -162,7 +163,9 @@ def _watched(envelope: Mapping[str, Any], cluster: str | None) -> JobCompletion 
 def _kubernetes(obj: Mapping[str, Any], cluster: str | None, *, deleted: bool = False) -> JobCompletion | Skipped:
     kind = field_reading.text(obj, "kind")
     if kind in _KINDS and not (kind == "Job" and _group(obj) not in {"", "batch"}):
-        return _KINDS[kind](obj, cluster, deleted)
+        read = _KINDS[kind]
+        reading = tolerant_reading.tolerant(lambda rest, name: read(rest, name, deleted), tolerant_reading.KUBERNETES)
+        return reading(obj, cluster)
     if kind == "Event":
         return Skipped("Kubernetes: an Event is not a job's end")
     raise field_reading.unreadable(
@@ -191,11 +194,14 @@ _FORMATS: tuple[
     tuple[Callable[[Mapping[str, Any]], bool], Callable[[Mapping[str, Any], str | None], JobCompletion | Skipped]], ...
 ] = (
     (lambda obj: "schema" in obj, _native),
-    (lambda obj: "jobid" in obj, slurm.read),
-    (lambda obj: "SLURM_JOB_ID" in obj, slurm_epilog.read),
+    (lambda obj: "jobid" in obj, tolerant_reading.tolerant(slurm.read, tolerant_reading.SLURM)),
+    (
+        lambda obj: "SLURM_JOB_ID" in obj,
+        tolerant_reading.tolerant(slurm_epilog.read, tolerant_reading.SLURM_EPILOG),
+    ),
     (lambda obj: isinstance(obj.get("object"), dict) and str(obj.get("type")) in _WATCH_TYPES, _watched),
     (lambda obj: "kind" in obj and ("metadata" in obj or "apiVersion" in obj), _kubernetes),
     (lambda obj: "involvedObject" in obj, lambda _, __: Skipped("Kubernetes: an Event is not a job's end")),
-    (_is_ray, ray.read),
+    (_is_ray, tolerant_reading.tolerant(ray.read, tolerant_reading.RAY)),
     (lambda obj: any(sign in obj for sign in _NATIVE_SIGNS), _native),
 )

@@ -374,6 +374,8 @@ class Diagnose:
             verdict = wires.get(item.key) if outcome.kind == "new" else None
             events.append(EventOutcome(kind, item.key, outcome.failure_id, verdict))
             self._telemetry.events.labels(kind).inc()
+            if item.event.intake_problems:
+                self._telemetry.event_problems.labels(item.event.intake_source or "file").inc()
             if verdict is not None:
                 self._telemetry.verdicts.labels(verdict["side"], str(verdict["abstained"]).lower()).inc()
         if letters:

@@ -323,7 +323,7 @@ def test_classify_answers_each_line_in_order_as_published(
 ) -> None:
     deep = '{"cluster":"c","x":' + "[" * 900 + "]" * 900 + "}"
     given = [
-        json.dumps(FULL), json.dumps(event("good", status="succeeded")), json.dumps(event("neg", exit_code=-1)),
+        json.dumps(FULL), json.dumps(event("good", status="succeeded")), json.dumps(event("neg", status="over")),
         '{"cut":', "", json.dumps(event("8", status="timeout", logs=[])), deep, "x" * (16 * 1024 * 1024 + 10),
         json.dumps(event("9")),
     ]  # fmt: skip
@@ -336,7 +336,7 @@ def test_classify_answers_each_line_in_order_as_published(
     for bad in (result[2], result[3], result[5], result[6]):
         assert set(bad) == {"line", "error"}
         assert set(bad["error"]) == {"field", "expected", "got"}
-    assert result[2]["error"]["field"] == "exit_code"
+    assert result[2]["error"]["field"] == "status"
     check = validator(client, "verdict/1")
     for verdict in (result[0], result[4], result[7]):
         check.validate(verdict)

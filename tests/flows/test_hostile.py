@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pwd
+import re
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +22,6 @@ from fastapi.testclient import TestClient
 from classifiers.extraction import training_progress
 from classifiers.redaction import redact
 from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
-from service.errors import UnreadableRecord
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
@@ -88,12 +88,8 @@ def nested(levels: int) -> Any:
     [
         ({"note": nested(400)}, "(whole object)"),
         ({"topology": {"n1": nested(300)}}, "(whole object)"),
-        ({"note": [[[]]] * 3, "logs": [{}] * (LOGS_MOST + 1)}, "logs"),
-        ({"logs": [1] * (LOGS_MOST + 1)}, "logs"),
-        ({"labels": {str(n): 1 for n in range(LABELS_MOST + 1)}}, "labels"),
-        ({"exit_code": -9}, "exit_code"),
+        ({"job_id": 9}, "job_id"),
         ({"schema": "job-completion/2"}, "schema"),
-        ({"gpus": 10**19}, "gpus"),
         ({"ended_at": 1795000000}, "ended_at"),
     ],
 )
@@ -109,6 +105,26 @@ def test_a_bad_record_is_rejected_by_its_field_kept_as_a_letter_and_hurts_no_nei
     assert letter["reason"].startswith(field)
 
 
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"note": [[[]]] * 3, "logs": [{}] * (LOGS_MOST + 1)}, "logs"),
+        ({"logs": [1] * (LOGS_MOST + 1)}, "logs"),
+        ({"labels": {str(n): 1 for n in range(LABELS_MOST + 1)}}, "labels"),
+        ({"exit_code": -9}, "exit_code"),
+        ({"gpus": 10**19}, "gpus"),
+        ({"team": ["<b>"]}, "team"),
+    ],
+)
+def test_an_event_with_a_bad_optional_field_is_stored_its_problems_shown_and_its_sender_counted(
+    client: TestClient, changes: dict[str, Any], field: str
+) -> None:
+    assert post(client, json.dumps(event("2") | changes).encode())["accepted"] == 1
+    page = client.get("/failures/1").text
+    assert f"<strong>Problems of the event:</strong> {field}: dropped, expected " in page
+    assert re.search(r'faultline_event_problems_total\{source="api[^"]*"\} 1.0', client.get("/metrics").text)
+
+
 def test_a_hundred_levels_are_kept(client: TestClient) -> None:
     assert post(client, event(note=nested(99)))["accepted"] == 1
     assert client.get("/failures/1").status_code == 200
@@ -120,8 +136,9 @@ def test_millions_of_wrong_entries_cost_neither_time_nor_memory() -> None:
     body = b'{"cluster":"c","job_id":"1","status":"failed","ended_at":"2026-11-20T03:41:57Z","logs":['
     body += b",".join([b"1"] * 2_000_000) + b"]}"
     began = time.process_time()
-    with pytest.raises(UnreadableRecord, match="at most 20000 entries"):
-        recognise.parse(body)
+    found = recognise.parse(body)
+    assert isinstance(found, JobCompletion)
+    assert "at most 20000 entries" in found.intake_problems[0]
     assert time.process_time() - began < 5
 
 
@@ -261,7 +278,7 @@ def test_what_may_not_be_read_is_told_and_never_read(client: TestClient, world: 
 def test_a_planted_secret_is_nowhere(client: TestClient, world: World, root: Path, tmp_path: Path) -> None:
     result = " ".join(SECRETS.values())
     (root / "job.err").write_text(f"export TOKEN={SECRETS['face']}\n{FOUND}\n{result}\n")
-    bad = event("bad", exit_code=-1, message=result, command=result)
+    bad = event("bad", status="over", message=result, command=result)
     texts = dict.fromkeys(
         ("name", "user", "team", "queue", "image", "command", "reason", "message", "gpu_type"), result
     )

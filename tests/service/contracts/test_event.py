@@ -32,14 +32,6 @@ def test_each_required_field_is_asked_for_by_name(field: str) -> None:
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"exit_code": -1}, "exit_code"),
-        ({"exit_code": 256}, "exit_code"),
-        ({"exit_code": "1"}, "exit_code"),
-        ({"exit_code": 1.0}, "exit_code"),
-        ({"exit_code": True}, "exit_code"),
-        ({"signal": -9}, "signal"),
-        ({"attempt": -1}, "attempt"),
-        ({"gpus": 1e29}, "gpus"),
         ({"status": "FAILED"}, "status"),
         ({"job_id": ""}, "job_id"),
         ({"job_id": 12}, "job_id"),
@@ -49,19 +41,66 @@ def test_each_required_field_is_asked_for_by_name(field: str) -> None:
         ({"ended_at": "2026-11-20T10:00:00"}, "ended_at"),
         ({"ended_at": 1795146117}, "ended_at"),
         ({"ended_at": "1795146117"}, "ended_at"),
+        ({"schema": "job-completion/9"}, "schema"),
+    ],
+)
+def test_a_wrong_required_field_is_named_with_what_was_expected(change: dict[str, Any], field: str) -> None:
+    [place] = refused(**change).errors
+    assert place.field == field
+    assert place.expected
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"exit_code": -1}, "exit_code"),
+        ({"exit_code": 256}, "exit_code"),
+        ({"exit_code": "1"}, "exit_code"),
+        ({"exit_code": 1.0}, "exit_code"),
+        ({"exit_code": True}, "exit_code"),
+        ({"signal": -9}, "signal"),
+        ({"attempt": -1}, "attempt"),
+        ({"gpus": 1e29}, "gpus"),
         ({"started_at": "0001-01-01T00:00:00+14:00"}, "started_at"),
         ({"nodes": "a1"}, "nodes"),
+        ({"nodes": ["a1", 2, "a3"]}, "nodes.1"),
         ({"labels": {"a": 1}}, "labels.a"),
         ({"logs": [{"rank": -1}]}, "logs.0.rank"),
         ({"logs": [{"rank": "0"}]}, "logs.0.rank"),
         ({"requested": {"cpus": -1}}, "requested.cpus"),
-        ({"schema": "job-completion/9"}, "schema"),
+        ({"requested": 7}, "requested"),
     ],
 )
-def test_a_wrong_field_is_named_with_what_was_expected(change: dict[str, Any], field: str) -> None:
-    [place] = refused(**change).errors
-    assert place.field == field
-    assert place.expected
+def test_a_wrong_optional_field_is_dropped_and_named(change: dict[str, Any], field: str) -> None:
+    event = from_object(native(user="ana", **change))
+    assert (event.user, event.status) == ("ana", "failed")
+    [problem] = event.intake_problems
+    assert problem.startswith(f"{field}: dropped, expected ")
+    assert from_object(event.model_dump(mode="json", by_alias=True)).intake_problems == ()  # nothing wrong is left
+
+
+def test_what_is_right_around_a_wrong_field_is_kept() -> None:
+    logs = [{"rank": 0, "tail": "a"}, {"rank": "1", "tail": "b"}, 7, {"rank": 3, "tail": 5}, {"rank": 4, "tail": "e"}]
+    event = from_object(native(logs=logs, nodes=["a", None, "b", 3], labels={"x": "1", "y": None}, gpus=8))
+    assert [(one.rank, one.tail) for one in event.logs] == [(0, "a"), (None, "b"), (3, None), (4, "e")]
+    assert (event.nodes, event.labels, event.gpus) == (("a", "b"), {"x": "1"}, 8)
+    assert len(event.intake_problems) == 6
+
+
+def test_a_wrong_required_field_beside_wrong_optional_ones_refuses_the_event() -> None:
+    assert {place.field for place in refused(exit_code=-1, status=3).errors} == {"exit_code", "status"}
+
+
+def test_many_wrong_fields_are_summarised() -> None:
+    event = from_object(native(nodes=[7] * 1_000))
+    assert event.nodes == ()
+    assert len(event.intake_problems) == 21
+    assert event.intake_problems[-1] == "and 980 more"
+
+
+def test_a_producer_can_not_write_problems() -> None:
+    assert from_object(native(intake_problems=["forged"])).intake_problems == ()
+    assert from_object(native(intake_problems=7)).intake_problems == ()
 
 
 def test_a_node_event_without_a_time_zone_is_taken_as_utc_and_the_repair_is_reported(
@@ -102,12 +141,13 @@ def test_many_bad_node_events_are_summarised() -> None:
 
 
 def test_every_wrong_field_is_named_at_once() -> None:
-    assert {place.field for place in refused(exit_code=-1, gpus=-1).errors} == {"exit_code", "gpus"}
+    assert {place.field for place in refused(status=1, job_id=1).errors} == {"status", "job_id"}
 
 
 def test_a_message_never_shows_a_secret_in_a_long_text() -> None:
-    error = refused(exit_code="password=" + "hunter2" * 20)
+    error = refused(job_id="password=" + "hunter2" * 40)
     assert "hunter2" not in f"{error} {error.errors}"
+    assert "hunter2" not in f"{from_object(native(exit_code='password=' + 'hunter2' * 20)).intake_problems}"
 
 
 def test_a_labelled_case_and_an_event_end_in_the_same_words() -> None:

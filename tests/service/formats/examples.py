@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from service.contracts.event import JobCompletion
+from service.errors import UnreadableRecord
 from service.formats.read_outcome import Skipped
 from service.formats.recognise import parse
 
@@ -32,3 +33,12 @@ def skipped(obj: Any) -> str:
     found = read(obj)
     assert isinstance(found, Skipped), found
     return found.reason
+
+
+def wrong_field(obj: Any) -> str:
+    """The field that the record is refused for, or the first one that is dropped; optional fields are dropped."""
+    try:
+        [problem, *_] = event(obj).intake_problems
+    except UnreadableRecord as error:
+        return error.errors[0].field
+    return problem.partition(": dropped, expected ")[0]

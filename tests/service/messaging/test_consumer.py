@@ -78,13 +78,13 @@ def test_a_batch_holds_no_more_events_and_bytes_than_allowed() -> None:
 
 def test_unreadable_records_become_dead_letters_and_hurt_nobody() -> None:
     scene = Scene()
-    for value in (event("a"), b"{", b"\x00\xff", event("b"), b"[]", event("c", exit_code=-4), event("d")):
+    for value in (event("a"), b"{", b"\x00\xff", event("b"), b"[]", event("c", status="over"), event("d")):
         scene.put(value)
     scene.run()
     assert scene.database.jobs() == {"a", "b", "d"}
     assert scene.database.places() == scene.topic.places() == {f"jobs/0/{n}" for n in (1, 2, 4, 5)}
     refused = next(letter for letter in scene.database.letters.values() if letter.place == "jobs/0/5")
-    assert refused.errors[0]["field"] == "exit_code"
+    assert refused.errors[0]["field"] == "status"
     assert scene.committed() == 7
 
 

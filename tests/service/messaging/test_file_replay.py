@@ -21,7 +21,7 @@ def replay(database: Database, **settings: str) -> Replay:
 def test_every_line_is_stored_and_what_is_bad_is_kept_with_its_place(tmp_path: Path, database: Database) -> None:
     plain, zipped = tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"
     plain.write_bytes(b"\n".join([event("a"), b"{", event("b"), b'{"skip": 1}', b"", event("a")]))
-    zipped.write_bytes(gzip.compress(event("c", exit_code=-1) + b"\n" + event("d", cluster="lyra") + b"\n"))
+    zipped.write_bytes(gzip.compress(event("c", status="over") + b"\n" + event("d", cluster="lyra") + b"\n"))
     summary = replay(database).run([str(plain), str(zipped)])
     assert database.jobs() == {"a", "b", "d"}
     assert database.places() == {f"replay {plain}:2", f"replay {zipped}:1"}

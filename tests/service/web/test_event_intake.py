@@ -38,12 +38,12 @@ def test_an_object_may_be_laid_out_over_many_lines(client: TestClient) -> None:
 
 def test_a_bad_line_rejects_only_itself_and_is_kept_as_a_dead_letter(client: TestClient) -> None:
     secret = b'{"cluster": "orion", "job_id": "9", "status": "failed", "token": "ghp_' + b"a" * 36 + b'"}'
-    result = post(client, event("1"), b"{broken", b"", event("2"), secret, event("3", exit_code=-1))
+    result = post(client, event("1"), b"{broken", b"", event("2"), secret, event("3", status="over"))
     assert result["accepted"] == 2
     assert [(bad["line"], bad["field"]) for bad in result["rejected"]] == [
         (2, "(whole record)"),
         (5, "ended_at"),
-        (6, "exit_code"),
+        (6, "status"),
     ]
     assert all(bad["expected"] for bad in result["rejected"])
     letters = client.get("/api/v1/dead-letters").json()["items"]

@@ -62,6 +62,7 @@ def failure(
                 (kept.attempt_id, orjson.dumps(kept.event, option=orjson.OPT_INDENT_2, default=str).decode())
                 for kept in detail.logs
             ],
+            "problems": [what for kept in detail.logs for what in kept.event.get("intake_problems") or ()],
             "also": also(detail.row),
             "ran": (detail.row.ended_at - detail.row.started_at).total_seconds() if detail.row.started_at else None,
             "first_in_log": any(one.begins for one in shown),

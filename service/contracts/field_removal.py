@@ -1,0 +1,32 @@
+"""Removes wrong fields from decoded JSON, so that the rest of it can be read."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Path = Sequence[str | int]
+
+
+def without(data: Any, paths: Iterable[Path]) -> Any:
+    """A copy of `data` without the values at `paths`; only changed containers are copied.
+
+    Of a path that leads nowhere, the deepest existing part is removed.
+    """
+    wrong: dict[str | int, list[Path]] = {}
+    for path in paths:
+        if path and _has(data, path[0]):
+            wrong.setdefault(path[0], []).append(path[1:])
+    kept: Any = dict(data) if isinstance(data, dict) else list(data) if isinstance(data, list) else data
+    # From the end, so that the indices of a list stay right.
+    for key in sorted(wrong, key=lambda one: one if isinstance(one, int) else 0, reverse=True):
+        inner = kept[key]
+        if all(rest and _has(inner, rest[0]) for rest in wrong[key]):
+            kept[key] = without(inner, wrong[key])
+        else:
+            del kept[key]
+    return kept
+
+
+def _has(data: Any, key: str | int) -> bool:
+    if isinstance(data, dict):
+        return key in data
+    return isinstance(data, list) and isinstance(key, int) and key < len(data)
