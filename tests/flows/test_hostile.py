@@ -8,7 +8,6 @@ import gzip
 import json
 import os
 import pwd
-import re
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +20,7 @@ from fastapi.testclient import TestClient
 
 from classifiers.extraction import training_progress
 from classifiers.redaction import redact
-from service.contracts.event import LABELS_MOST, LOGS_MOST, JobCompletion
+from service.contracts.event import JobCompletion
 from service.formats import recognise
 from service.logs.fetch import LogFetcher
 from service.messaging.batch_result import BatchOutcome
@@ -103,26 +102,6 @@ def test_a_bad_record_is_rejected_by_its_field_kept_as_a_letter_and_hurts_no_nei
     [letter] = client.get("/api/v1/dead-letters").json()["items"]
     assert letter["place"] == "POST /api/v1/events line 2"
     assert letter["reason"].startswith(field)
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"note": [[[]]] * 3, "logs": [{}] * (LOGS_MOST + 1)}, "logs"),
-        ({"logs": [1] * (LOGS_MOST + 1)}, "logs"),
-        ({"labels": {str(n): 1 for n in range(LABELS_MOST + 1)}}, "labels"),
-        ({"exit_code": -9}, "exit_code"),
-        ({"gpus": 10**19}, "gpus"),
-        ({"team": ["<b>"]}, "team"),
-    ],
-)
-def test_an_event_with_a_bad_optional_field_is_stored_its_problems_shown_and_its_sender_counted(
-    client: TestClient, changes: dict[str, Any], field: str
-) -> None:
-    assert post(client, json.dumps(event("2") | changes).encode())["accepted"] == 1
-    page = client.get("/failures/1").text
-    assert f"<strong>Problems of the event:</strong> {field}: dropped, expected " in page
-    assert re.search(r'faultline_event_problems_total\{source="api[^"]*"\} 1.0', client.get("/metrics").text)
 
 
 def test_a_hundred_levels_are_kept(client: TestClient) -> None:

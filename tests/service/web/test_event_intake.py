@@ -1,5 +1,7 @@
 """POST /events and dead letters sent again."""
 
+import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.contracts.event import LABELS_MOST, LOGS_MOST
 from service.dead_letters.records import DeadLetter
 from service.web.event_intake import lines_of
 from tests.service.web.world import NOW, World, event, lines, log
@@ -49,6 +52,26 @@ def test_a_bad_line_rejects_only_itself_and_is_kept_as_a_dead_letter(client: Tes
     letters = client.get("/api/v1/dead-letters").json()["items"]
     assert {letter["place"] for letter in letters} == {f"POST /api/v1/events line {n}" for n in (2, 5, 6)}
     assert "ghp_" not in client.get("/api/v1/dead-letters").text + client.get("/dead-letters").text
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"note": [[[]]] * 3, "logs": [{}] * (LOGS_MOST + 1)}, "logs"),
+        ({"logs": [1] * (LOGS_MOST + 1)}, "logs"),
+        ({"labels": {str(n): 1 for n in range(LABELS_MOST + 1)}}, "labels"),
+        ({"exit_code": -9}, "exit_code"),
+        ({"gpus": 10**19}, "gpus"),
+        ({"team": ["<b>"]}, "team"),
+    ],
+)
+def test_an_event_with_a_bad_optional_field_is_stored_its_problems_shown_and_its_sender_counted(
+    client: TestClient, changes: dict[str, Any], field: str
+) -> None:
+    assert post(client, json.dumps(event("2") | changes).encode())["accepted"] == 1
+    page = client.get("/failures/1").text
+    assert f"<strong>Problems of the event:</strong> {field}: dropped, expected " in page
+    assert re.search(r'faultline_event_problems_total\{source="api[^"]*"\} 1.0', client.get("/metrics").text)
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"7", b'"x"', b"\x00", b"\xff\xfe", b"[" * 100_000, b"{" * 5000])
