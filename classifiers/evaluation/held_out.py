@@ -46,16 +46,27 @@ def held_out_answers(
     *,
     seed: int = 0,
     unit: Unit = kind_of,
+    training: Sequence[LabelledCase] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Answer], list[WeightedAnswer]]:
     """Answers to each whole case, and to all views of all cases.
 
     The first stage is fitted once for each fold of kinds (or another `unit`), without that fold. Second stage and
     calibration are the model's: a few numbers, which its training fitted on held-out kinds.
+
+    Args:
+        cases: the cases to classify.
+        catalogue: the signature catalogue.
+        model: the model whose second stage and calibration are used.
+        seed: of the folds.
+        unit: what is held out as a whole.
+        training: the cases to fit on, None for `cases`; units of the same name are held out of both.
+        progress: receives a line of text for each fold.
     """
     answers: dict[str, Answer] = {}
     viewed: list[WeightedAnswer] = []
-    for diagnoser, outside in fold_diagnosers(cases, catalogue, model, seed=seed, unit=unit, progress=progress):
+    folds = fold_diagnosers(cases, catalogue, model, seed=seed, unit=unit, training=training, progress=progress)
+    for diagnoser, outside in folds:
         for case, verdict in zip(outside, diagnoser.diagnose([case.raw for case in outside]), strict=True):
             answers[case.id] = answer_of(verdict)
         viewed += _viewed(diagnoser, outside)
@@ -69,17 +80,21 @@ def fold_diagnosers(
     *,
     seed: int = 0,
     unit: Unit = kind_of,
+    training: Sequence[LabelledCase] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[Diagnoser, list[LabelledCase]]]:
-    """For each fold of units: a diagnoser whose first stage has not seen them, and their cases."""
-    table = table_for(cases, catalogue, seed)
+    """For each fold of units: a diagnoser whose first stage has not seen them, and their cases.
+
+    The first stage is fitted on `training`, or on `cases` if that is None.
+    """
+    table = table_for(cases if training is None else training, catalogue, seed)
     folds = sorted({fold_of(unit(case), seed) for case in cases})
     for fold in folds:
         progress(f"fold {fold + 1} of {len(folds)}")
         rows = [row for row, sample in enumerate(table.samples) if fold_of(unit(sample.case), seed) != fold]
         text = fit_text(table, rows, constants.AXES, seed=seed)
         yield (
-            Diagnoser(replace(model, text=text), catalogue),
+            Diagnoser(replace(model, text=text, lines=table.lines), catalogue),
             [case for case in cases if fold_of(unit(case), seed) == fold],
         )
 

@@ -14,7 +14,7 @@ from classifiers.extraction.line_headers import seconds_into_year, time_of
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
-from classifiers.relevance.event_candidates import EventSeen, JobSeen, Support
+from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, is_word_in
 from classifiers.relevance.records import short_name
 
@@ -66,8 +66,11 @@ def judge_node_events(
             seen = [replace(one, time=None) for one in seen]
         judged = node_events.judge([seen[item.offset] for item in suspects], seen, job)
         for item, judgement in zip(suspects, judged, strict=True):
-            if judgement.reason is not None:
-                item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, judgement.reason.value
+            reason = judgement.reason
+            if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
+                reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
+            if reason is not None:
+                item.role, item.onset, item.set_aside = "context", Onset.NEUTRAL, reason.value
                 set_aside.append(item)
             else:
                 item.uncorroborated = judgement.support is Support.ALONE

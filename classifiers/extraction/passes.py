@@ -180,8 +180,9 @@ def _ends_only_this_run(extraction: Extraction, item: EvidenceItem, good_run: Go
 
 
 def add_sampled_lines(extraction: Extraction) -> None:
-    """Add the first and last lines of each log, where little else was found."""
-    extraction.items.extend(sample_ends(extraction.streams, extraction.items))
+    """Add the first and last lines of each log, where little else was found in the logs."""
+    of_logs = [item for item in extraction.items if item.stream < len(extraction.streams)]
+    extraction.items.extend(sample_ends(extraction.streams, of_logs))
 
 
 def fold_repeats(extraction: Extraction) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from classifiers.relevance.event_objects import EventObjects
-from classifiers.relevance.event_rules import EventRule, waits
+from classifiers.relevance.event_rules import EventRule, timeouts, waits
 
 
 class Reason(StrEnum):
@@ -96,6 +96,11 @@ class JobSeen:
     def waits(self) -> bool:
         """Whether its processes report that another one is gone or late."""
         return not self.other_entries.isdisjoint(waits())
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether its processes report that they waited for another one until a limit."""
+        return not self.other_entries.isdisjoint(timeouts())
 
     @property
     def failed_or_ended(self) -> float | None:

@@ -10,7 +10,11 @@ import re2
 _RANGE: Final = 600  # characters of an event that are read (judgement)
 
 _GPU: Final = re.compile(r"\bGPU[ :#]{0,2}(\d{1,2})\b|\bgpu=\"?(\d{1,2})\b|\bnvidia(\d{1,2})\b|\bcuda:(\d{1,2})\b")
-_PCI: Final = re.compile(r"\b(?:[0-9a-f]{4,8}:)?([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b")
+# With a domain or a function: "22:41" alone is a time.
+_PCI: Final = re.compile(
+    r"\b[0-9a-f]{4,8}:([0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7]|:00)?\b|\b([0-9a-f]{2}:[0-9a-f]{2})\.[0-7]\b"
+    r"|\bpci:([0-9a-f]{2}:[0-9a-f]{2})\b(?!:[0-9a-f])"
+)
 _PORT: Final = re.compile(
     r"\b(mlx5_(?:bond_)?\d{1,2}|(?:eno|enp|ens|eth|ib|ibp|ibs|bond|hsn|rdma|roce|team|wlan|usb)[0-9]\w{0,14})\b"
 )
@@ -18,6 +22,7 @@ _SERVER: Final = re.compile(
     r"(?i)\bserver (\S{2,80}?)(?=[\s,:]|$)|\\\\([\w.-]{1,60})|\b([\w.-]{1,40}-(?:OST|MDT)[0-9a-f]{4})"
     r"|\b([\w.-]{1,40})-(?:OST|MDT)\b|\bfile ?system (\w{3,30})\b|\b([a-z][\w-]{1,40}(?:\.[\w-]{1,40}){1,5}):/"
 )
+_FILESYSTEM: Final = re.compile(r"(?i)\b([\w.]{1,40})-(?:OST|MDT)(?:[0-9a-f]{4})?\b|\bfile ?system (\w{3,30})\b")
 _MOUNT: Final = re.compile(r"(?<![\w/.])(/(?:[\w.-]+/?){1,8})")
 _DISK: Final = re.compile(r"\b(nvme\d{1,2}(?:n\d)?|sd[a-z]{1,2}\d{0,2}|dm-\d{1,3}|md\d{1,3})\b")
 _PID: Final = re.compile(
@@ -25,9 +30,9 @@ _PID: Final = re.compile(
     r"|\bLustreError: (\d{2,8}):"
 )
 _PROCESS_NAME: Final = re.compile(
-    r"\bname=([\w.<>-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"
+    r"\bname=([\w.-]{2,40})|\bprocess \d{2,8} \(([^)]{1,40})\)|\btask=([^,]{1,40}),"
     r"|^([\w.-]{2,30}) invoked oom-killer|\btask ([\w.-]{2,30}):\d+ blocked"
-    r"|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]"
+    r"|\bstuck for \d+s! \[([\w./-]{1,40}?):\d+\]|\b([\w.-]{2,30})\[\d{2,8}\]:? (?:segfault|trap )"
 )
 _JOB: Final = re.compile(
     r"(?i)\b(?:job|step)(?:id)?[ =_#]{1,2}(\d{2,12})\b|/job_(\d{2,12})\b|\[(\d{4,12})\.(?:batch|extern"
@@ -41,7 +46,7 @@ _CORRECTED: Final = re.compile(
     r"(?i)\bsince boot\b|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
-    r"|\bbelow threshold\b|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
+    r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
 )
 _UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
@@ -53,7 +58,7 @@ _RECOVERY: Final = re.compile(
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
     r"|\bremapped successfully\b|\breset (?:complete|succeeded|done)|\breturned to service\b|\bundrain"
-    r"|\brepaired\b|\brejoined\b|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
+    r"|\brepaired\b|\brejoined\b|\bto 0x0 \(none\)|\bhealth(?:y| check passed)\b|\bconnection (?:re)?established\b"
 )
 # Nobody uses it, or nothing was lost by it.
 _DISCLAIMED: Final = re.compile(
@@ -110,6 +115,7 @@ class EventObjects:
         gpus: indexes of GPUs.
         names: devices, ports, servers and disks, in lower case.
         mounts: paths.
+        filesystems: names of file systems, without their servers, in lower case.
         pids: process ids.
         programs: names of processes, in lower case.
         jobs: ids of jobs of a scheduler.
@@ -126,6 +132,7 @@ class EventObjects:
     gpus: frozenset[int]
     names: frozenset[str]
     mounts: frozenset[str]
+    filesystems: frozenset[str]
     pids: frozenset[str]
     programs: frozenset[str]
     jobs: frozenset[str]
@@ -184,6 +191,7 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
         name for pattern in (_PCI, _PORT, _SERVER, _DISK) for name in one.found(pattern, low=True)
     ),
     "mounts": lambda one: frozenset(path.rstrip("/") for path in one.found(_MOUNT)),
+    "filesystems": lambda one: frozenset(one.found(_FILESYSTEM, low=True)),
     "pids": lambda one: frozenset(one.found(_PID)),
     "programs": lambda one: frozenset(one.found(_PROCESS_NAME, low=True)),
     "jobs": lambda one: frozenset(one.found(_JOB, low=True)),
@@ -216,7 +224,7 @@ class _Prefilter:
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _PORT, _SERVER, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE, _CORRECTED,
+        _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE, _CORRECTED,
         _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
 from classifiers.relevance.event_objects import TRAINING_PROGRAMS, EventObjects, read_objects
+from classifiers.relevance.event_rules import load
 from classifiers.relevance.records import short_name
 
 _Read = tuple[EventSeen, EventObjects]
@@ -19,6 +20,10 @@ _REPORTED_LATE_S: Final = 900.0
 _DEFAULT_WITHIN_S: Final = 1_800
 # Judgement: events of one node so close together may be of the same trouble.
 BESIDE_S: Final = 120.0
+# Judgement: clocks of one node's kernel and daemons agree to this, in seconds.
+_SAME_MOMENT_S: Final = 2.0
+# Judgement: how long a run goes on after what stalls it, with the data that it has read ahead.
+_READ_AHEAD_S: Final = 300.0
 # What ends or stalls a job without any line in its log.
 _SEEN_BY_NODE_ONLY: Final = frozenset({"gpu", "node", "port"})
 # Judgement: a run shows no more progress so soon after what stopped it, buffered output and late reports included.
@@ -77,15 +82,32 @@ class Companions:
         of_process = one.objects.pids or any(rule.object in {"process", "gpu"} for rule in one.rules)
         if of_process and not any(rule.object == "node" for rule in one.rules):
             for other, objects in self._of_other_jobs(one.event.node):
-                if _is_beside(one.event, other) and (
-                    one.objects.shares(objects) or not (objects.pids and one.objects.pids)
-                ):
+                same = one.objects.shares(objects)
+                if _is_beside(one.event, other) and (same or self._reports((other, objects), one)):
                     return Reason.OTHER_PROCESS
         for other, objects in self._of_node(one.event.node):
             of_nobody = objects.is_disclaimed or objects.is_corrected
-            if of_nobody and _is_beside(one.event, other) and one.objects.shares(objects):
+            same = one.objects.shares(objects) or not one.objects.filesystems.isdisjoint(objects.filesystems)
+            if of_nobody and same and _is_beside(one.event, other):
                 return Reason.OTHER_DEVICE
         return None
+
+
+    def _reports(self, report: _Read, one: Candidate) -> bool:
+        """Whether an event of another job may be a daemon's report of this one: of the same kind, and not before it.
+
+        Unless an event that names a process of that job is what it reports.
+        """
+        other, objects = report
+        rules = load()
+        if (objects.pids and one.objects.pids) or not any(rules.get(entry) in one.rules for entry in other.entries):
+            return False
+        if other.time is not None and one.event.time is not None and other.time < one.event.time - _SAME_MOMENT_S:
+            return False
+        return not any(
+            named.pids and not named.jobs.isdisjoint(objects.jobs) and _is_beside(other, kill)
+            for kill, named in self._of_other_jobs(other.node)
+        )
 
 
 def _names_other_job(objects: EventObjects, job: JobSeen) -> bool:
@@ -174,9 +196,12 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
         return False
     if _names_other_job(objects, job):
         return True
+    if not kinds.isdisjoint({"process", "gpu"}) and objects.programs:
+        if not any(_is_of_job(name, job) for name in objects.programs):
+            return True
     if "process" not in kinds:
         return False
-    if objects.of_node or (objects.programs and not any(_is_of_job(name, job) for name in objects.programs)):
+    if objects.of_node:
         return True
     name = (job.job_id or "").rsplit("/", 1)[-1]
     ours = any((name and name in pod) or job.mentions(pod.rsplit("/", 1)[-1]) for pod in objects.pods)
@@ -212,9 +237,20 @@ def _has_recovered(one: Candidate, ends: Sequence[tuple[EventSeen, EventObjects]
         if end.time is not None and failed is not None and end.time > failed:
             continue  # it was down while the job failed
         whole_node = any(rule.object == "node" for rule in one.rules) and not (objects.gpus or objects.names)
-        if objects.is_repair or whole_node or one.objects.shares(objects):
+        of_other = bool(objects.names and one.objects.names) and not one.objects.shares(objects)
+        repaired = objects.is_repair and not of_other
+        if repaired or whole_node or one.objects.shares(objects) or _is_unnamed_of(one, end):
             return True
     return False
+
+
+def _is_unnamed_of(one: Candidate, end: EventSeen) -> bool:
+    """Whether an event names no device or server, and a recovery soon after it is of the same driver or daemon."""
+    if one.objects.names or one.objects.gpus or not _is_beside(one.event, end):
+        return False
+    subsystems = (entry.partition(".")[2].partition("-")[0] for entry in one.event.entries)
+    text = end.text.lower()
+    return any(is_word_in(name, text) for name in subsystems)
 
 
 def comes_before(one: EventSeen, other: EventSeen) -> bool:
@@ -229,7 +265,9 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     time, failed = one.event.time, job.failed_or_ended
     if time is None or failed is None:
         return None
-    is_later = job.failed is not None and job.own_entries and time > job.failed + CLOCK_SKEW_S
+    of_node = any(rule.object == "node" for rule in one.rules)
+    late = CLOCK_SKEW_S if job.own_entries else _REPORTED_LATE_S if of_node else CLOCK_SKEW_S + _BUFFERED_S
+    is_later = job.failed is not None and time > job.failed + late
     if is_later or _is_after_end(one, time, job) or _is_after_stop(one, time, job):
         return Reason.LATER
     if any(rule.persists and rule.effect == "degrades" for rule in one.rules):
@@ -239,10 +277,10 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
     if time < failed - within - waited or is_before_start:
         return Reason.LONG_BEFORE
-    ends_run = any(rule.effect in {"ends", "follows"} for rule in one.rules)
+    effects = {rule.effect for rule in one.rules}
+    goes_on = _BUFFERED_S if effects & {"ends", "follows"} else _READ_AHEAD_S if "stalls" in effects else within
     last = job.last_progress
-    is_survived = last is not None and time < last - (_BUFFERED_S if ends_run else within)
-    return Reason.SURVIVED if is_survived else None
+    return Reason.SURVIVED if last is not None and time < last - goes_on else None
 
 
 def _is_after_stop(one: Candidate, time: float, job: JobSeen) -> bool:

@@ -51,6 +51,12 @@ def waits() -> frozenset[str]:
 
 
 @cache
+def timeouts() -> frozenset[str]:
+    """Ids of those entries by which a process says that it waited until a limit; read once."""
+    return frozenset(_resolve(_read()["timeouts"], _known(), "timeouts"))
+
+
+@cache
 def load() -> Mapping[str, EventRule]:
     """The rule of each catalogue entry that has one, by the entry's id; read once.
 

@@ -74,8 +74,9 @@ class _Fits:
             return Fit.NONE
         if not self._others.isdisjoint(explained):
             return Fit.LINE
-        stops = any(rule.effect in {"ends", "stalls"} and rule.object != "service" for rule in one.rules)
-        return Fit.WAITS if job.several and job.waits and stops else Fit.NONE
+        effects = {rule.effect for rule in one.rules if rule.object != "service"}
+        shows = (job.waits and "ends" in effects) or (job.timed_out and "stalls" in effects)
+        return Fit.WAITS if job.several and shows else Fit.NONE
 
 
 def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:

@@ -116,8 +116,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         unit = args.hold_out or "kind"
         cases, source, name = training_cases.packaged(), "the packaged cases", f"faultline, {unit} held out"
+        training = training_cases.packaged(training_cases.TRAINING_NOISE)  # as `faultline train` does
         answers, viewed = held_out.held_out_answers(
-            cases, catalogue, model, unit=held_out.UNITS[unit], progress=_progress
+            cases, catalogue, model, unit=held_out.UNITS[unit], training=training, progress=_progress
         )
         content = measured_rates.tables(
             viewed, cases, model=model.label, threshold=model.calibration.threshold, unit=unit

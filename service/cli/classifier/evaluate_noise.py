@@ -47,7 +47,8 @@ def measure(
 ) -> list[Trial]:
     """Classify cases with and without noise: the given ones by the model as it is, or None for packaged cases.
 
-    Of the packaged cases a sample is taken; each kind is classified by a model that has not seen it.
+    Of the packaged cases a sample is taken; each kind is classified by a model that has not seen it and was trained as
+    `faultline train` does, with noise of the half of the entries that is for training.
     """
     would = resubmitter(policy)
     if cases is not None:
@@ -55,7 +56,9 @@ def measure(
     packaged = training_cases.packaged()
     chosen = {case.id for case in noise_robustness.sample(packaged, SAMPLE, seed=0)}
     done: list[Trial] = []
-    for diagnoser, outside in held_out.fold_diagnosers(packaged, catalogue, model, progress=progress):
+    training = training_cases.packaged(training_cases.TRAINING_NOISE)
+    folds = held_out.fold_diagnosers(packaged, catalogue, model, training=training, progress=progress)
+    for diagnoser, outside in folds:
         own = [case for case in outside if case.id in chosen]
         done += noise_robustness.trials(own, diagnoser.diagnose, would)
     return done
