@@ -92,7 +92,6 @@ class Companions:
                 return Reason.OTHER_DEVICE
         return None
 
-
     def _reports(self, report: _Read, one: Candidate) -> bool:
         """Whether an event of another job may be a daemon's report of this one: of the same kind, and not before it.
 

@@ -73,7 +73,9 @@ def test_another_kind_of_trouble_of_another_job_says_nothing_about_an_event() ->
 
 
 def test_an_event_of_a_file_system_that_nobody_has_open_is_of_another_device() -> None:
-    failed = event("LustreError: 11-0: archive-OST0003-osc-ffff8e2b: operation ost_connect failed: rc = -19", entries=LUSTRE)
+    failed = event(
+        "LustreError: 11-0: archive-OST0003-osc-ffff8e2b: operation ost_connect failed: rc = -19", entries=LUSTRE
+    )
     unused = event("file system archive is mounted at /archive, no process of JobId=4711 has it open", at=END - 15,
                    source="healthcheck", index=1, entries=())  # fmt: skip
     assert judged(failed, waiting()).reason is None
@@ -82,7 +84,9 @@ def test_an_event_of_a_file_system_that_nobody_has_open_is_of_another_device() -
 
 def test_an_event_that_names_no_server_recovers_with_its_driver() -> None:
     slow = event("Lustre: 3473661:0:(client.c:2289) @@@ Request sent has timed out for slow reply", entries=LUSTRE)
-    back = event("Lustre: lustre-MDT0000-mdc-ffff: Connection restored to 10.1.1.9@o2ib", at=END - 15, index=1, entries=())
+    back = event(
+        "Lustre: lustre-MDT0000-mdc-ffff: Connection restored to 10.1.1.9@o2ib", at=END - 15, index=1, entries=()
+    )
     other = event("mlx5_core 0000:81:00.0 mlx5_2: Port: 1 Link up", at=END - 15, index=1, entries=())
     assert judged(slow, waiting(), [back]).reason is Reason.RECOVERED
     assert judged(slow, waiting(), [other]).reason is None
