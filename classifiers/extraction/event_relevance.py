@@ -18,11 +18,11 @@ from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, S
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, is_word_in
 from classifiers.relevance.records import short_name
 
-_END_RANGE: Final = 1_500  # characters at the end of a log that are searched for a time (judgement)
+_END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _HALF_HOUR_S: Final = 1_800
 _YEAR_S: Final = 366 * 86_400
 _LARGEST_ZONE_S: Final = 14 * 3_600
-# Judgement: a log ends at most so long before its job, or clocks are set otherwise.
+# Judgement: a log begins and ends at most so long after and before its job, or clocks are set otherwise.
 _LOG_ENDS_WITHIN_S: Final = 2_700
 _USED_PORTS: Final = re.compile(
     r"NET/(?:IB|Socket) ?: Using ([^\n]{1,300})|NCCL_(?:SOCKET_IFNAME"
@@ -109,8 +109,8 @@ def _job_seen(
         own_entries=[frozenset(hit.id for hit in item.hits) for item in own],
         other_entries=frozenset(hit.id for item in others for hit in item.hits),
         started=clock.of(raw.job.started_at),
-        last_progress=max(last_progress, default=None),
-        failed=min(times, default=None),
+        last_progress=max(last_progress, default=None) if clock.is_aligned else None,
+        failed=min(times, default=None) if clock.is_aligned else None,
         ended=clock.of(raw.job.ended_at),
         mentions=cache(lambda name: any(is_word_in(name, text) for text in texts)),
         several=len(raw.job.nodes) > 1
@@ -158,22 +158,35 @@ class _ClockOfLogs:
     """Turns instants into seconds into the year by the clock that the logs use.
 
     Logs give local times without a zone. Their last line and the end of the job are the same moment, but for some
-    minutes: so whole half hours between both are the zone.
+    minutes, and so are their first line and its start: whole half hours between both are the zone. The lesser of the
+    two counts, as a job may hang long after its last line, and a tail of a log begins long after the job. `is_aligned`
+    is false where neither fits; the times of the logs then cannot be compared with instants.
     """
 
     def __init__(self, raw: RawCase, streams: Sequence[StreamText]) -> None:
-        ended = _seconds(raw.job.ended_at) if raw.job.ended_at is not None else None
-        ends = [time for one in streams if not one.is_scheduler and (time := _last_time(one.text)) is not None]
-        self._shift: float | None = 0.0
-        if ended is not None and ends:
-            behind = max(ends) - ended
-            zone = round(behind / _HALF_HOUR_S) * _HALF_HOUR_S if abs(behind) > _LOG_ENDS_WITHIN_S else 0
-            is_zone = abs(zone) <= _LARGEST_ZONE_S and abs(behind - zone) <= _HALF_HOUR_S / 2
-            self._shift = float(zone) if is_zone or zone == 0 else None
+        texts = [one.text for one in streams if not one.is_scheduler]
+        first = min((time for text in texts if (time := _first_time(text)) is not None), default=None)
+        last = max((time for text in texts if (time := _last_time(text)) is not None), default=None)
+        pairs = [
+            time - _seconds(at)
+            for time, at in ((first, raw.job.started_at), (last, raw.job.ended_at))
+            if time is not None and at is not None
+        ]
+        zones = [zone for behind in pairs if (zone := _zone(behind)) is not None]
+        self.is_aligned = bool(zones) or not pairs
+        self._shift = min(zones, key=abs, default=0.0)
 
     def of(self, at: datetime | None) -> float | None:
         """An instant by the clock of the logs, None if unknown."""
-        return None if at is None or self._shift is None else _seconds(at) + self._shift
+        return None if at is None else _seconds(at) + self._shift
+
+
+def _zone(behind: float) -> float | None:
+    """The zone of a clock that differs by so many seconds from an instant; None if it is not by whole half hours."""
+    if abs(behind) <= _LOG_ENDS_WITHIN_S:
+        return 0.0
+    zone = round(behind / _HALF_HOUR_S) * _HALF_HOUR_S
+    return float(zone) if abs(zone) <= _LARGEST_ZONE_S and abs(behind - zone) <= _HALF_HOUR_S / 2 else None
 
 
 def _seconds(at: datetime) -> float:
@@ -185,3 +198,8 @@ def _seconds(at: datetime) -> float:
 def _last_time(text: str) -> float | None:
     lines = text[-_END_RANGE:].split("\n")
     return next((time for time in map(time_of, reversed(lines)) if time is not None), None)
+
+
+def _first_time(text: str) -> float | None:
+    lines = text[:_END_RANGE].split("\n")
+    return next((time for time in map(time_of, lines) if time is not None), None)

@@ -46,14 +46,15 @@ _CORRECTED: Final = re.compile(
     r"(?i)\bsince boot\b|(?<!un)(?<!not )\bcorrect(?:ed|able)\b|\bno pending\b|\bdeassert|\bpredictive\b"
     r"|\bcompletion polled\b|\bnone evicted\b|\bnearly met\b|\bredundan(?:cy|t)\b"
     r"|\bno action (?:is )?(?:needed|required)\b|\binformational\b|\brecovered\b|\bwithin limits\b"
-    r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b|\bexpected (?:change|reboot|during)\b"
+    r"|\bbelow threshold\b|\brecovery errors: 0\b|\bto 0x0 \(none\)|\bself-?test\b|\bcleared\b"
+    r"|\bexpected (?:change|reboot|during)\b"
 )
 _UNCORRECTED: Final = re.compile(
     r"(?i)\buncorrect|\bnot correct|\bcan(?:'t|not) (?:be )?(?:correct|recover)|\bunrecover"
     r"|\bfatal\b(?<!non-fatal)"
 )
 _RECOVERY: Final = re.compile(
-    r"(?i)\bOK\b|\blink (?:is )?up\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"
+    r"(?i)\bOK\b|\blink (?:is )?(?:up|active)\b|\bup and running\b|\bis (?:now )?up\b|\brecover(?:ed|y (?:complete|done"
     r"|succeeded))\b|\breconnected\b|\bcleared\b|\bdeassert|\breplaced\b|\bpassed\b|\bnode(?:ready| is ready"
     r"| status is now: nodeready)|\brestored\b|\bback (?:online|in service|to normal)\b|\bresum(?:ed|ing)\b"
     r"|\bresponding again\b|\bnow healthy\b|\bstate[ :=]+(?:idle|active|ready|up)\b|\bremounted rw\b"
@@ -224,8 +225,8 @@ class _Prefilter:
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
-        _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE, _CORRECTED,
-        _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
+        _GPU, _PCI, _PORT, _SERVER, _FILESYSTEM, _MOUNT, _DISK, _PID, _PROCESS_NAME, _JOB, _POD, _SLICE, _NODE,
+        _CORRECTED, _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
 

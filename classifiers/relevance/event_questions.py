@@ -195,9 +195,9 @@ def _is_of_other_process(one: Candidate, job: JobSeen) -> bool:
         return False
     if _names_other_job(objects, job):
         return True
-    if not kinds.isdisjoint({"process", "gpu"}) and objects.programs:
-        if not any(_is_of_job(name, job) for name in objects.programs):
-            return True
+    names_program = bool(objects.programs) and not kinds.isdisjoint({"process", "gpu"})
+    if names_program and not any(_is_of_job(name, job) for name in objects.programs):
+        return True
     if "process" not in kinds:
         return False
     if objects.of_node:
@@ -272,13 +272,14 @@ def asks_time(one: Candidate, job: JobSeen) -> Reason | None:
     if any(rule.persists and rule.effect == "degrades" for rule in one.rules):
         return None
     within = max((rule.within_s for rule in one.rules), default=0) or _DEFAULT_WITHIN_S
-    waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
-    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
-    if time < failed - within - waited or is_before_start:
-        return Reason.LONG_BEFORE
     effects = {rule.effect for rule in one.rules}
     goes_on = _BUFFERED_S if effects & {"ends", "follows"} else _READ_AHEAD_S if "stalls" in effects else within
     last = job.last_progress
+    when_stopped = last is not None and last - goes_on <= time <= last + _STOPPED_WITHIN_S
+    waited = _LONGEST_WAIT_S if job.failed is None and (job.waits or job.own_entries) else CLOCK_SKEW_S
+    is_before_start = job.started is not None and time < job.started - CLOCK_SKEW_S
+    if is_before_start or (time < failed - within - waited and not when_stopped):
+        return Reason.LONG_BEFORE
     return Reason.SURVIVED if last is not None and time < last - goes_on else None
 
 

@@ -1,4 +1,4 @@
-"""Events that happen to a node at the time of a failure and are not its cause: other objects, other jobs, other shapes."""
+"""Events of a node at the time of a failure that are not its cause: other objects, other jobs, other shapes."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_what_comes_long_after_the_processes_began_to_wait_did_not_stop_them() -
 
 def test_a_report_on_another_job_concerns_the_event_before_it() -> None:
     seen = waiting(PEER_GONE)
-    text = "slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch. Some of the step tasks have been OOM Killed."
+    text = "slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch. Some tasks have been OOM Killed."
     kill = event(OWN_KILL, entries=OOM)
     after = event(text, at=END - 17, index=1, entries=("slurm.oom",))
     assert judged(kill, seen, [after]).reason is Reason.OTHER_PROCESS
@@ -60,7 +60,7 @@ def test_a_report_on_another_job_concerns_the_event_before_it() -> None:
 
 def test_a_report_on_another_job_concerns_the_kill_that_names_that_job() -> None:
     kill = event(OWN_KILL, entries=OOM)
-    theirs = event("oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/slurm/uid_7/job_9999/step_0,task=R,pid=1222448,uid=7",
+    theirs = event("oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/slurm/job_9999/step_0,task=R,pid=1222448,uid=7",
                    at=END - 18, index=1, entries=OOM)  # fmt: skip
     report = event("slurmstepd: error: Detected 1 oom_kill event in StepId=9999.batch.", at=END - 16, index=2,
                    entries=("slurm.oom",))  # fmt: skip
@@ -70,6 +70,12 @@ def test_a_report_on_another_job_concerns_the_kill_that_names_that_job() -> None
 def test_another_kind_of_trouble_of_another_job_says_nothing_about_an_event() -> None:
     trap = event("x86/split lock detection: #DB: a.out/2826859 took a bus_lock trap (job_9999)", index=1, entries=())
     assert judged(event(), job(), [trap]).reason is None
+
+
+def test_a_port_that_is_active_again_has_recovered() -> None:
+    down = event("mlx5_core 0000:81:00.0: mlx5_2: Port: 1 Link DOWN", entries=("network.ib-link-down",))
+    active = event("mlx5_core 0000:81:00.0: mlx5_2: Port: 1 Link ACTIVE", at=END - 15, index=1, entries=())
+    assert judged(down, waiting(), [active]).reason is Reason.RECOVERED
 
 
 def test_an_event_of_a_file_system_that_nobody_has_open_is_of_another_device() -> None:
