@@ -1,8 +1,7 @@
 """Judges a case's node events: collects what logs and scheduler show, and sets aside what did not begin the failure."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Final
@@ -15,9 +14,11 @@ from classifiers.extraction.onset import Onset
 from classifiers.extraction.stream_reader import StreamText
 from classifiers.relevance import node_events
 from classifiers.relevance.event_candidates import EventSeen, JobSeen, Reason, Support
+from classifiers.relevance.event_objects import may_concern_others
 from classifiers.relevance.event_questions import CLOCK_BROKEN_S, is_word_in
 from classifiers.relevance.records import short_name
 
+MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 _END_RANGE: Final = 1_500  # characters at each end of a log that are searched for a time (judgement)
 _HALF_HOUR_S: Final = 1_800
 _YEAR_S: Final = 366 * 86_400
@@ -38,6 +39,7 @@ def judge_node_events(
     streams: Sequence[StreamText],
     items: Sequence[EvidenceItem],
     attributions: Sequence[LineAttribution | None],
+    classify: Callable[[EvidenceItem], None],
 ) -> tuple[list[EvidenceItem], list[EvidenceItem]]:
     """Separate the node events that have nothing to do with the failure from the other items.
 
@@ -46,6 +48,7 @@ def judge_node_events(
         streams: its texts.
         items: its evidence items; the offset of a node event is its place among the events of the case.
         attributions: who printed which line, by stream.
+        classify: finds role and onset of a node event; most are set aside without.
 
     Returns:
         The items without those events, and the events among them that the catalogue knows, each with the reason.
@@ -57,16 +60,23 @@ def judge_node_events(
     if suspects:
         clock = _ClockOfLogs(raw, streams)
         job = _job_seen(raw, streams, of_logs, attributions, clock)
-        entries = {item.offset: tuple(hit.id for hit in item.hits) for item in suspects}
-        seen = [
-            EventSeen(index, event.text, event.node, event.source, clock.of(event.at), entries.get(index, ()))
-            for index, event in enumerate(raw.node_events)
-        ]
-        if _are_of_another_clock(seen, job):
-            seen = [replace(one, time=None) for one in seen]
-        judged = node_events.judge([seen[item.offset] for item in suspects], seen, job)
+        if _are_of_another_clock(raw, clock, job):
+            clock.forget()
+        entries = {item.offset: tuple([hit.id for hit in item.hits]) for item in suspects}
+
+        def seen(index: int) -> EventSeen:
+            one = raw.node_events[index]
+            return EventSeen(index, one.text, one.node, one.source, clock.of(one.at), entries.get(index, ()))
+
+        def companions() -> Iterator[EventSeen]:
+            yield from (seen(index) for index, one in enumerate(raw.node_events) if may_concern_others(one.text))
+
+        events = [seen(item.offset) for item in suspects]
+        judged = node_events.judge(events, companions(), job, explained=MOST_SET_ASIDE)
         for item, judgement in zip(suspects, judged, strict=True):
             reason = judgement.reason
+            if reason is None:
+                classify(item)
             if reason is None and item.role == "context" and judgement.support in {Support.ALONE, Support.TIME}:
                 reason = Reason.NO_TRACE  # it begins nothing, and nothing else fits it
             if reason is not None:
@@ -81,10 +91,14 @@ def judge_node_events(
     return [*of_logs, *used], set_aside
 
 
-def _are_of_another_clock(events: Sequence[EventSeen], job: JobSeen) -> bool:
+def _are_of_another_clock(raw: RawCase, clock: "_ClockOfLogs", job: JobSeen) -> bool:
     """Whether all events are so much later than the job's end that their clock is set otherwise."""
-    times = [one.time for one in events if one.time is not None]
-    return job.ended is not None and bool(times) and min(times) > job.ended + CLOCK_BROKEN_S
+    if job.ended is None:
+        return False
+    times = (time for one in raw.node_events if (time := clock.of(one.at)) is not None)
+    first = next(times, None)
+    latest = job.ended + CLOCK_BROKEN_S
+    return first is not None and first > latest and all(time > latest for time in times)
 
 
 def _job_seen(
@@ -174,11 +188,15 @@ class _ClockOfLogs:
         ]
         zones = [zone for behind in pairs if (zone := _zone(behind)) is not None]
         self.is_aligned = bool(zones) or not pairs
-        self._shift = min(zones, key=abs, default=0.0)
+        self._shift: float | None = min(zones, key=abs, default=0.0)
+
+    def forget(self) -> None:
+        """From now on all instants count as unknown."""
+        self._shift = None
 
     def of(self, at: datetime | None) -> float | None:
         """An instant by the clock of the logs, None if unknown."""
-        return None if at is None else _seconds(at) + self._shift
+        return None if at is None or self._shift is None else _seconds(at) + self._shift
 
 
 def _zone(behind: float) -> float | None:
@@ -191,7 +209,7 @@ def _zone(behind: float) -> float | None:
 
 def _seconds(at: datetime) -> float:
     """An instant in the form of `line_headers.time_of`, in UTC."""
-    utc = at.astimezone(UTC)
+    utc = at if at.tzinfo is UTC else at.astimezone(UTC)
     return seconds_into_year(utc.month, utc.day, utc.hour, utc.minute, utc.second) + utc.microsecond / 1e6
 
 

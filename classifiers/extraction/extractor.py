@@ -12,6 +12,7 @@ from typing import Final
 from classifiers import line_hashes
 from classifiers.contracts import FLIGHT_RECORDER, Case, Evidence, LogStream, RawCase
 from classifiers.extraction import benign_lines
+from classifiers.extraction.event_relevance import MOST_SET_ASIDE
 from classifiers.extraction.evidence_items import (
     NODE,
     ROLE_ORDER,
@@ -29,9 +30,10 @@ from classifiers.signatures import Signature
 _SCHEDULER_STREAM: Final = LogStream(text="", stream=SCHEDULER, first_line=None)
 _CACHE_SIZE: Final = 1_000  # scheduler messages; many jobs have the same (judgement)
 _EVENTS_AT_ONCE: Final = 500  # the scanner keeps so many lines of a text
+_EVENTS_KEPT: Final = 8_000  # texts of node events; jobs of the same nodes have the same (judgement)
+_LONGEST_KEPT: Final = 1_000  # characters
 _SHORT_LOG: Final = 2_500  # characters; a log up to this length is read whole (judgement)
 _MOST_MISSING: Final = 20  # entries (judgement)
-_MOST_SET_ASIDE: Final = 6  # node events that are shown though they are no evidence (judgement)
 
 
 def scheduler_message(raw: RawCase) -> str:
@@ -52,6 +54,7 @@ class Extractor:
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
         self._scheduler_lines: dict[str, list[ScannedLine]] = {}
+        self._event_lines: dict[str, ScannedLine | None] = {}
 
     def extract(self, raw: RawCase) -> ExtractedCase:
         """The case of a failed attempt, its evidence ordered, most telling first."""
@@ -80,12 +83,19 @@ class Extractor:
         return Extraction(raw, streams, events, present)
 
     def _scan_events(self, texts: Sequence[str]) -> list[tuple[str, ScannedLine | None]]:
-        """Each text with its line, None without a hit; all of them in one pass of the scanner."""
-        lines: dict[int, ScannedLine] = {}
-        for first in range(0, len(texts), _EVENTS_AT_ONCE):
-            some = [text.replace("\r", " ") for text in texts[first : first + _EVENTS_AT_ONCE]]
-            lines |= {first + line.line_number - 1: line for line in self._scanner.scan("\n".join(some))}
-        return [(text, lines.get(number)) for number, text in enumerate(texts)]
+        """Each text with its line, None without a hit; all new ones in one pass of the scanner."""
+        known = self._event_lines
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        found: dict[str, ScannedLine | None] = dict.fromkeys(new)
+        for first in range(0, len(new), _EVENTS_AT_ONCE):
+            some = new[first : first + _EVENTS_AT_ONCE]
+            lines = self._scanner.scan("\n".join([text.replace("\r", " ") for text in some]), known_only=True)
+            found |= {some[line.line_number - 1]: line for line in lines}
+        out = [(text, found[text] if text in found else known[text]) for text in texts]
+        if len(known) > _EVENTS_KEPT:
+            known.clear()
+        known |= {text: line for text, line in found.items() if len(text) <= _LONGEST_KEPT}
+        return out
 
     def _scan_scheduler(self, message: str) -> list[ScannedLine]:
         lines = self._scheduler_lines.get(message)
@@ -101,7 +111,7 @@ def _extracted_case(extraction: Extraction) -> ExtractedCase:
     case = Case(
         job=raw.job,
         evidence=tuple(
-            _evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:_MOST_SET_ASIDE]]
+            _evidence(item, extraction.streams) for item in [*items, *extraction.set_aside[:MOST_SET_ASIDE]]
         ),
         suspect=extraction.suspect,
         progress=extraction.progress,

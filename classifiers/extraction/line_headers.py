@@ -8,6 +8,7 @@ syslog, ISO 8601.
 import re
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -35,6 +36,7 @@ _FRONT_LINES: Final = 40
 _LABELLED_SHARE: Final = 0.6
 _COLONS_OF_TIME: Final = 2
 _DAY_S: Final = 86_400
+_YEARS: Final = range(2000, 2100)  # of the expression of ISO 8601 above
 
 _MPI_TAG = re.compile(
     r"\[(?:\d{1,12},|[\w.-]{1,80}@\d{1,6},)(?P<rank>\d{1,6})\](?:<(?:stdout|stderr|stddiag)>)?:? ?"
@@ -121,6 +123,13 @@ def time_of(line: str) -> float | None:
             )
     hit = _SYSLOG.search(head)
     return None if hit is None else _seconds(hit, _MONTHS[hit["mon"]])
+
+
+def time_of_instant(at: datetime) -> float | None:
+    """`time_of` of an instant as it is written in ISO 8601; its zone is ignored."""
+    if not _YEARS.start <= at.year < _YEARS.stop:
+        return None
+    return seconds_into_year(at.month, at.day, at.hour, at.minute, at.second) + at.microsecond / 1e6
 
 
 # Most lines name nothing: their headers are made once.

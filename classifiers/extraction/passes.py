@@ -9,7 +9,7 @@ from classifiers.contracts import FLIGHT_RECORDER, GoodRun, Progress, RawCase, S
 from classifiers.extraction import event_relevance, failure_stage, ordering, training_progress
 from classifiers.extraction.evidence_items import NODE, ROLE_ORDER, EvidenceItem
 from classifiers.extraction.line_attribution import LineAttribution
-from classifiers.extraction.line_headers import time_of
+from classifiers.extraction.line_headers import time_of, time_of_instant
 from classifiers.extraction.line_roles import LineFacts, applicable_hits, classify_line
 from classifiers.extraction.onset import Onset
 from classifiers.extraction.ranks import demote_stream_rank, infer_likely_ranks
@@ -77,7 +77,10 @@ def read_streams(extraction: Extraction) -> None:
 
 
 def read_node_events(extraction: Extraction) -> None:
-    """Read the node events that the catalogue knows; the others are no evidence."""
+    """Read the node events that the catalogue knows; the others are no evidence.
+
+    Role and onset are found when they are judged: most are set aside.
+    """
     for index, (event, (text, line)) in enumerate(zip(extraction.raw.node_events, extraction.node_events, strict=True)):
         if event.source == CHANGE:
             extraction.set_aside.append(
@@ -88,22 +91,23 @@ def read_node_events(extraction: Extraction) -> None:
             continue
         if line is None or not line.hits:
             continue
-        present = extraction.present | {hit.id for hit in line.hits}
-        hits = applicable_hits(line, extraction.raw, NODE, present)
-        if not hits:
-            continue
-        role, onset = classify_line(LineFacts(line, text, hits))
+        hits = line.hits
+        if any(hit.is_conditional for hit in hits):
+            present = extraction.present | {hit.id for hit in hits}
+            hits = applicable_hits(line, extraction.raw, NODE, present)
+            if not hits:
+                continue
         extraction.items.append(
             EvidenceItem(
                 text=text,
-                role=role,
-                onset=onset,
+                role="context",
+                onset=Onset.NEUTRAL,
                 stream=len(extraction.streams),
                 position=len(extraction.items),
                 offset=index,
                 line_number=None,
                 node=event.node,
-                time=time_of(event.at.isoformat() if event.at is not None else text),
+                time=time_of_instant(event.at) if event.at is not None else time_of(text),
                 hits=hits,
                 error_words=line.error_words,
             )
@@ -200,9 +204,15 @@ def withdraw_survived_in_logs(extraction: Extraction) -> None:
 
 def judge_node_events(extraction: Extraction) -> None:
     """Set aside the node events that have nothing to do with the failure."""
+
+    def classify(item: EvidenceItem) -> None:
+        text, line = extraction.node_events[item.offset]
+        assert line is not None
+        item.role, item.onset = classify_line(LineFacts(line, text, item.hits))
+
     if extraction.node_events:
         extraction.findings.items, set_aside = event_relevance.judge_node_events(
-            extraction.raw, extraction.streams, extraction.items, extraction.attributions
+            extraction.raw, extraction.streams, extraction.items, extraction.attributions, classify
         )
         extraction.set_aside += set_aside
 

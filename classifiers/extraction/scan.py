@@ -9,7 +9,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from classifiers.literal_search import Literals
 from classifiers.signatures import MAX_LINE, Catalogue, Signature, is_short
@@ -97,16 +97,17 @@ class Scanner:
         self._is_hit[self._traceback] = True
         self._literals = Literals(self._patterns)
 
-    def scan(self, text: str, landmarks: set[str] | None = None) -> list[ScannedLine]:
+    def scan(self, text: str, landmarks: set[str] | None = None, *, known_only: bool = False) -> list[ScannedLine]:
         """The lines of a text with a hit, in order; of more than 1,200 the first and the last 600.
 
         Args:
             text: the text.
             landmarks: receives those of `LANDMARKS` that are in the text, in either case; for a very long text all.
+            known_only: only lines with a literal of a catalogue entry, no others with general words of failure.
         """
         landmarks = set() if landmarks is None else landmarks
         if len(text) <= _PIECE:
-            found = list(self._piece(text, 0, 1, landmarks))
+            found = list(self._piece(text, 0, 1, landmarks, known_only=known_only))
             return found if len(found) <= 2 * _KEEP else [*found[:_KEEP], *found[-_KEEP:]]
         landmarks.update(LANDMARKS)  # one may be where the text is cut
         first: list[ScannedLine] = []
@@ -117,13 +118,15 @@ class Scanner:
             if end <= 0 or begin + _PIECE >= len(text):
                 end = min(len(text), begin + _PIECE)
             piece = text[begin:end]
-            for one in self._piece(piece, begin, number, landmarks):
+            for one in self._piece(piece, begin, number, landmarks, known_only=known_only):
                 (first if len(first) < _KEEP else last).append(one)
             number += piece.count("\n")
             begin = end
         return [*first, *last]
 
-    def _piece(self, text: str, base: int, number: int, landmarks: set[str]) -> Iterator[ScannedLine]:
+    def _piece(
+        self, text: str, base: int, number: int, landmarks: set[str], *, known_only: bool
+    ) -> Iterator[ScannedLine]:
         low = text.lower()
         if len(low) != len(text):  # some letters get longer in lower case: positions would not agree
             low = "".join(one if len(one.lower()) != 1 else one.lower() for one in text)
@@ -142,9 +145,9 @@ class Scanner:
             ):
                 continue
             if start >= line_end:
-                if indexes:
+                if indexes and not (known_only and self._is_unknown(indexes)):
                     yield self._line(text, base, line_begin, line_end, number, indexes)
-                    indexes = []
+                indexes = []
                 before = text.rfind("\n", line_end, start)
                 if returns:
                     before = max(before, text.rfind("\r", line_end, start))
@@ -158,22 +161,26 @@ class Scanner:
                 number += text.count("\n", counted, line_begin)
                 counted = line_begin
             indexes.append(index)
-        if indexes:
+        if indexes and not (known_only and self._is_unknown(indexes)):
             yield self._line(text, base, line_begin, line_end, number, indexes)
+
+    def _is_unknown(self, indexes: list[int]) -> bool:
+        """Whether none of these literals is of a catalogue entry."""
+        return not any(map(self._owners.__getitem__, indexes))
 
     def _line(self, text: str, base: int, begin: int, end: int, number: int, indexes: list[int]) -> ScannedLine:
         line = text[begin : min(end, begin + _MAX_LINE_KEPT)]
         hits: list[Signature] = []
         words: list[str] = []
         tried: set[str] = set()
-        encoded: Any = line[:MAX_LINE].encode()  # RE2 reads bytes: encoded once, not for each entry
+        encoded = line[:MAX_LINE].encode()
         for index in indexes:
             if self._is_word[index]:
                 words.append(self._patterns[index])
             for entry in self._owners[index]:
                 if entry.id not in tried:
                     tried.add(entry.id)
-                    if entry.pattern is None or entry.pattern.search(encoded):
+                    if entry.pattern is None or entry.pattern.matches(encoded):
                         hits.append(entry)
         return ScannedLine(base + begin, number, line, tuple(hits), frozenset(words), self._traceback in indexes)
 

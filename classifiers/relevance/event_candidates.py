@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from classifiers.relevance.event_objects import EventObjects
+from classifiers.relevance.event_objects import EventObjects, read_objects
 from classifiers.relevance.event_rules import EventRule, timeouts, waits
 
 
@@ -33,9 +33,9 @@ class Support(StrEnum):
     ALONE = "the log shows no other beginning"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EventSeen:
-    """A node event that the signature catalogue knows.
+    """A node event.
 
     Attributes:
         index: its place among the events of the case.
@@ -43,7 +43,7 @@ class EventSeen:
         node: its node, None if unknown.
         source: who reports it, None if unknown.
         time: seconds into the year by the clock of the log, None if unknown.
-        entries: ids of the entries that match it as a beginning.
+        entries: ids of the catalogue entries that match it.
     """
 
     index: int
@@ -138,18 +138,21 @@ class Candidate:
 
     Attributes:
         event: the event.
-        objects: what its text names.
         rules: what such an event does to a job; without one nothing is known of it.
         find_fit: finds how well log and scheduler fit it.
         reason: why it is not used, None if it is.
     """
 
     event: EventSeen
-    objects: EventObjects
     rules: tuple[EventRule, ...]
     find_fit: Callable[["Candidate"], Fit]
     reason: Reason | None = None
     _fit: Fit | None = None
+
+    @property
+    def objects(self) -> EventObjects:
+        """What its text names."""
+        return read_objects(self.event.text)
 
     @property
     def fit(self) -> Fit:

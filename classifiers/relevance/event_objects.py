@@ -147,10 +147,10 @@ class EventObjects:
     of_management: bool
 
     def __init__(self, text: str) -> None:
-        self._text = text[:_RANGE]
+        self._text = text
         self._low = self._text.lower()
         self._may = _PREFILTER.matching(self._text)
-        if self._low != self._text:
+        if not self._text.isascii():  # letters of other alphabets may match in lower case only
             self._may |= _PREFILTER.matching(self._low)
 
     def __getattr__(self, name: str) -> Any:
@@ -163,14 +163,14 @@ class EventObjects:
 
     def found(self, pattern: re.Pattern[str], *, low: bool = False) -> list[str]:
         """The groups of all matches of a pattern."""
-        if pattern not in self._may:
+        if pattern.pattern not in self._may:
             return []
         where = self._low if low else self._text
         return [group for hit in pattern.finditer(where) for group in hit.groups() if group is not None]
 
     def has(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches."""
-        return pattern in self._may and pattern.search(self._text) is not None
+        return pattern.pattern in self._may and pattern.search(self._text) is not None
 
     def shares(self, other: "EventObjects") -> bool:
         """Whether both name the same device, port, server, disk or process."""
@@ -208,20 +208,25 @@ _READERS: Final[Mapping[str, Callable[[EventObjects], Any]]] = {
 
 
 class _Prefilter:
-    """All patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself."""
+    """All patterns in one pass of RE2, which has no look-around: what it finds is tried with the pattern itself.
+
+    Case is ignored, since some patterns are tried on the text in lower case.
+    """
 
     def __init__(self, patterns: Sequence[re.Pattern[str]]) -> None:
-        self._patterns = patterns
+        self._patterns = [pattern.pattern for pattern in patterns]
         self._set = re2.Set.SearchSet()
-        for pattern in patterns:
-            self._set.Add(_LOOK_AROUND.sub("", pattern.pattern))
+        for pattern in self._patterns:
+            self._set.Add(f"(?i:{_LOOK_AROUND.sub('', pattern)})")
         self._set.Compile()
 
-    def matching(self, text: str) -> frozenset[re.Pattern[str]]:
-        """The patterns that may match a text."""
-        return frozenset(self._patterns[index] for index in self._set.Match(text.encode()) or ())
+    def matching(self, text: str) -> frozenset[str]:
+        """The patterns that may match a text or the text in lower case."""
+        found = self._set.Match(text.encode())
+        return frozenset([self._patterns[index] for index in found]) if found else _NONE
 
 
+_NONE: Final[frozenset[str]] = frozenset()
 _LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.)*\)")
 _PREFILTER: Final = _Prefilter(
     (
@@ -229,9 +234,24 @@ _PREFILTER: Final = _Prefilter(
         _CORRECTED, _UNCORRECTED, _DISCLAIMED, _REPAIR, _RECOVERY, _MANAGEMENT,
     )
 )  # fmt: skip
+_OF_OTHERS: Final = _Prefilter((_CORRECTED, _RECOVERY, _REPAIR, _DISCLAIMED, _JOB))
+
+
+def read_objects(text: str) -> EventObjects:
+    """What the text of an event names."""
+    return _read_objects(text[:_RANGE])
 
 
 @lru_cache(maxsize=4_096)
-def read_objects(text: str) -> EventObjects:
-    """What the text of an event names."""
+def _read_objects(text: str) -> EventObjects:
     return EventObjects(text)
+
+
+def may_concern_others(text: str) -> bool:
+    """Whether the text of an event may report a recovery or a harmless state, or name a job; few do."""
+    return _may_concern_others(text[:_RANGE])
+
+
+@lru_cache(maxsize=8_192)
+def _may_concern_others(text: str) -> bool:
+    return bool(_OF_OTHERS.matching(text))

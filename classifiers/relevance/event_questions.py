@@ -1,6 +1,6 @@
 """The questions that speak against a node event: its words, node, process, device, recovery, time, and the log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Reason
@@ -46,24 +46,28 @@ def reason_against(one: Candidate, companions: "Companions", job: JobSeen) -> Re
 class Companions:
     """What other events of the same node say of the process or device that an event names.
 
-    Texts are read only for the nodes that are asked for.
+    Events and texts are read only when a node is asked for.
 
     Args:
-        events: all events of the case.
+        events: the events of the case, at least those that `may_concern_others`; read once.
         job: what log and scheduler show of the job.
     """
 
-    def __init__(self, events: Sequence[EventSeen], job: JobSeen) -> None:
+    def __init__(self, events: Iterable[EventSeen], job: JobSeen) -> None:
         self._job = job
-        self._events: dict[str | None, list[EventSeen]] = {}
-        for one in events:
-            self._events.setdefault(one.node, []).append(one)
+        self._events = events
+        self._by_node: dict[str | None, list[EventSeen]] | None = None
         self._read: dict[str | None, list[_Read]] = {}
         self._foreign: dict[str | None, list[_Read]] = {}
+        self._recoveries: dict[str | None, list[_Read]] = {}
 
     def _of_node(self, node: str | None) -> list[_Read]:
+        if self._by_node is None:
+            self._by_node = {}
+            for one in self._events:
+                self._by_node.setdefault(one.node, []).append(one)
         if node not in self._read:
-            self._read[node] = [(one, read_objects(one.text)) for one in self._events.get(node, ())]
+            self._read[node] = [(one, read_objects(one.text)) for one in self._by_node.get(node, ())]
         return self._read[node]
 
     def _of_other_jobs(self, node: str | None) -> list[_Read]:
@@ -73,7 +77,10 @@ class Companions:
 
     def recoveries(self, node: str | None) -> list[_Read]:
         """The events of a node that report that something works again."""
-        return [one for one in self._of_node(node) if one[1].is_recovery or one[1].is_repair]
+        if node not in self._recoveries:
+            of_node = self._of_node(node)
+            self._recoveries[node] = [one for one in of_node if one[1].is_recovery or one[1].is_repair]
+        return self._recoveries[node]
 
     def reason(self, one: Candidate) -> Reason | None:
         """Why an event is not used by what is said beside it, None if nothing speaks against it."""

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal, get_args
 
@@ -15,6 +15,11 @@ _FILE: Final = "event_rules.toml"
 _KEYS: Final = frozenset(
     {"id", "title", "signatures", "object", "effect", "persists", "explains", "status", "within_s", "source"}
 )
+# Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
+_INFRASTRUCTURE: Final = (
+    "nvidia.", "accelerators.", "kernel.", "network.", "fabrics.", "storage.", "slurm.", "kubernetes.", "cloud.",
+    "containers.", "service.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,20 @@ def load() -> Mapping[str, EventRule]:
                 raise ValueError(f"{_FILE}: {rule.id}: signatures: {entry} belongs to rule {rules[entry].id} already")
             rules[entry] = rule
     return rules
+
+
+@lru_cache(maxsize=4_096)
+def rules_of(entries: tuple[str, ...]) -> tuple[EventRule, ...]:
+    """The rules of an event that these catalogue entries match, each once."""
+    rules = load()
+    return tuple({rule.id: rule for entry in entries if (rule := rules.get(entry)) is not None}.values())
+
+
+@lru_cache(maxsize=4_096)
+def explained_by(entries: tuple[str, ...]) -> frozenset[str]:
+    """Ids of the entries that such an event makes a log show."""
+    explained = frozenset().union(*(rule.explains for rule in rules_of(entries)))
+    return explained | {entry for entry in entries if entry.startswith(_INFRASTRUCTURE)}
 
 
 @cache

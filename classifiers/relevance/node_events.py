@@ -6,11 +6,9 @@ page shows. What is left is used where the log shows something that such an even
 scheduler confirms it, or where the log shows no failure of its own.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
 
 from classifiers.relevance.event_candidates import Candidate, EventSeen, Fit, JobSeen, Judgement, Reason, Support
-from classifiers.relevance.event_objects import read_objects
 from classifiers.relevance.event_questions import (
     BESIDE_S,
     Companions,
@@ -19,30 +17,35 @@ from classifiers.relevance.event_questions import (
     comes_before,
     reason_against,
 )
-from classifiers.relevance.event_rules import load, waits
-
-# Families of the catalogue on devices, nodes and services: the same entry in log and event is the same trouble.
-_INFRASTRUCTURE: Final = (
-    "nvidia.", "accelerators.", "kernel.", "network.", "fabrics.", "storage.", "slurm.", "kubernetes.", "cloud.",
-    "containers.", "service.",
-)  # fmt: skip
+from classifiers.relevance.event_rules import explained_by, rules_of, waits
 
 
-def judge(events: Sequence[EventSeen], recoveries: Sequence[EventSeen], job: JobSeen) -> list[Judgement]:
+def judge(
+    events: Sequence[EventSeen], recoveries: Iterable[EventSeen], job: JobSeen, *, explained: int | None = None
+) -> list[Judgement]:
     """Whether each event may have begun the failure.
 
     Args:
         events: the events in question.
-        recoveries: all events of the case, which may report recoveries; those in question are among them.
+        recoveries: the events of the case that may report recoveries or concern others; those in question may be
+            among them. Read only where an event is not set aside without them.
         job: what log and scheduler show of the job.
+        explained: of so many events that are set aside, the first ones, the reason is that of the first question that
+            speaks against them. The others are asked the cheapest question first. None: of all.
     """
-    rules = load()
     companions, fits = Companions(recoveries, job), _Fits(job)
     found: list[Candidate] = []
+    left = len(events) if explained is None else explained
     for event in events:
-        own = tuple({rule.id: rule for entry in event.entries if (rule := rules.get(entry)) is not None}.values())
-        one = Candidate(event, read_objects(event.text), own, fits.of)
-        one.reason = reason_against(one, companions, job) or companions.reason(one)
+        one = Candidate(event, rules_of(event.entries), fits.of)
+        if left <= 0:
+            one.reason = _reason_after_recovery(one, job)  # sets it aside whether or not it recovered
+        if one.reason is None:
+            one.reason = reason_against(one, companions, job) or companions.reason(one)
+            may_be_used = one.reason is None or (
+                one.reason is Reason.RECOVERED and _reason_after_recovery(one, job) is None
+            )
+            left -= not may_be_used
         found.append(one)
     _withdraw_recoveries(found, job)
     _keep_best(found, job)
@@ -62,11 +65,8 @@ class _Fits:
 
     def of(self, one: Candidate) -> Fit:
         job = self._job
-        if any(map(job.knows_process, one.objects.pids)):
-            return Fit.LINE
-        explained = frozenset().union(*(rule.explains for rule in one.rules))
-        explained |= {entry for entry in one.event.entries if entry.startswith(_INFRASTRUCTURE)}
-        if not self._own.isdisjoint(explained):
+        explained = explained_by(one.event.entries)
+        if not self._own.isdisjoint(explained) or any(map(job.knows_process, one.objects.pids)):
             return Fit.LINE
         if any(job.status in rule.status for rule in one.rules):
             return Fit.SCHEDULER
@@ -92,7 +92,12 @@ def _withdraw_recoveries(found: Sequence[Candidate], job: JobSeen) -> None:
                 and one.objects.shares(other.objects)
             )
             if any(again):
-                one.reason = asks_time(one, job) or asks_log(one, job)
+                one.reason = _reason_after_recovery(one, job)
+
+
+def _reason_after_recovery(one: Candidate, job: JobSeen) -> Reason | None:
+    """The reason against an event whose recovery does not count."""
+    return asks_time(one, job) or asks_log(one, job)
 
 
 def _keep_best(found: Sequence[Candidate], job: JobSeen) -> None:
