@@ -8,7 +8,7 @@ MODEL := $(VENV)/share/faultline/model
 # On SQLite only, which needs no server; `make test` runs the same tests on PostgreSQL too.
 # All tests run on all cores, each worker with its own servers, except those that kill processes and check how fast the
 # others take over. The longest come first.
-PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests \
+PARALLEL_TESTS := tests/flows tests/labs tests/architecture tests/attack tests/classifiers tests/contracts tests/faultlab_tests tests/fuzz \
 	tests/service tests/simulations_tests
 SERIAL_TESTS := tests/flows/test_crashes.py tests/flows/test_hook_crashes.py
 UNIT_TESTS := tests/architecture tests/classifiers tests/service -m "not lab and not slow" -k "not postgresql"
@@ -27,7 +27,7 @@ RUNTIME_EXTRAS := postgres pdf logs-http kubernetes oidc chat
 # Everything that training depends on: its code and its data.
 TRAINING_INPUT := $(shell find classifiers -type f \( -name "*.py" -o -name "*.toml" -o -name "*.jsonl*" \))
 
-.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate soak faultlab-check suspicion lock audit release clean
+.PHONY: help install demo test test-deps check coverage lint bench bench-pages simulate fuzz soak faultlab-check suspicion lock audit release clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 18
@@ -93,6 +93,9 @@ bench-pages: $(DEV_STAMP) $(MODEL)/.trained ## measure every page and API call o
 
 simulate: $(STAMP) ## measure the mitigation policy in a simulated fleet with known causes (20 seeds, every parameter ±50 %)
 	@$(BIN)/python -m tests.simulations.policy.__main__
+
+fuzz: $(DEV_STAMP) $(MODEL)/.trained ## send mutated records through the consumer (ARGS="--records 200000 --seed 1")
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 soak: $(DEV_STAMP) $(MODEL)/.trained ## process 10,000 events while workers, broker and database are killed
 	@$(BIN)/python -m tests.flows.soak
