@@ -130,9 +130,9 @@ def _doubts(one: Comparison) -> list[str]:
 
 def _doubts_of_labels(facts: LabelFacts) -> list[str]:
     reasons = []
-    total = sum(facts.labellers.values())
-    name, most = max(facts.labellers.items(), key=lambda item: item[1], default=("", 0))
-    if total >= LABELS_OF_MANY and most > ONE_LABELLER * total:
+    name = one_labeller(facts.labellers)
+    if name is not None:
+        most, total = facts.labellers[name], sum(facts.labellers.values())
         reasons.append(f"{most} of {total} labels are by {name}: a second person has to agree")
     if facts.overturned >= OVERTURNED and facts.overturned > OVERTURNED_SHARE * facts.labels:
         reasons.append(
@@ -141,6 +141,13 @@ def _doubts_of_labels(facts: LabelFacts) -> list[str]:
     if facts.conflicts > OVERTURNED_SHARE * max(1, facts.labels):
         reasons.append(f"{facts.conflicts} of {facts.labels} labels contradict others of their group")
     return reasons
+
+
+def one_labeller(labellers: Mapping[str, int]) -> str | None:
+    """The person who gave nearly all labels, where there are many; None if there is none."""
+    total = sum(labellers.values())
+    name, most = max(labellers.items(), key=lambda item: item[1], default=("", 0))
+    return name if total >= LABELS_OF_MANY and most > ONE_LABELLER * total else None
 
 
 def _doubts_of_changes(shadow: ShadowFigures) -> list[str]:

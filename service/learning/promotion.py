@@ -3,6 +3,7 @@
 from classifiers.model.site.layer import parse
 from service.db.session import Store
 from service.errors import Conflict, FieldError
+from service.learning.gate import one_labeller
 from service.learning.records import StoredLayer
 
 KEPT_LAYERS = 20
@@ -37,11 +38,12 @@ class Promotions:
 
         Raises:
             NotFound: no such layer.
-            Conflict: the gate refused it, it was fitted on another model, or it is not sealed with the key.
+            Conflict: the gate refused it, it was fitted on another model, it is not sealed with the key, or nearly all
+                of its labels are by the person who promotes it.
         """
         with self._store.unit_of_work() as work:
             stored = work.site_layers.get(layer_id)
-            expected = self.obstacle(stored)
+            expected = self.obstacle(stored) or _second_person(stored, who)
             if expected is not None:
                 raise Conflict(f"{layer_id}: expected {expected}"[:1_000], (FieldError("model", expected[:500]),))
             before = work.site_layers.active()
@@ -50,6 +52,22 @@ class Promotions:
             work.audit_log.append(
                 who, "model.promoted", f"model/{layer_id}", before={"model": before}, after={"model": layer_id}
             )
+
+    def refuse(self, layer_id: str, who: str, *, reason: str | None = None) -> None:
+        """Refuse a candidate for good.
+
+        Raises:
+            NotFound: no such layer.
+            Conflict: it is in use.
+        """
+        with self._store.unit_of_work() as work:
+            stored = work.site_layers.get(layer_id)
+            if work.site_layers.active() == layer_id:
+                expected = "a layer that is not in use: roll back first"
+                raise Conflict(f"{layer_id}: expected {expected}", (FieldError("model", expected),))
+            work.site_layers.refuse(layer_id, f"refused by {who}" + (f": {reason}" if reason else ""))
+            before, after = {"decision": stored.gate.decision}, {"decision": "refuse", "reason": reason}
+            work.audit_log.append(who, "model.refused", f"model/{layer_id}", before=before, after=after)
 
     def rollback(self, who: str) -> tuple[str, str]:
         """Return to the layer before the one in use; returns the former and the present one.
@@ -66,3 +84,11 @@ class Promotions:
                 who, "model.rolled_back", f"model/{before}", before={"model": active}, after={"model": before}
             )
         return active, before
+
+
+def _second_person(stored: StoredLayer, who: str) -> str | None:
+    """What is missing where the gate wants a second person, and the person who promotes gave nearly all labels."""
+    labellers = parse(stored.text).about.get("labellers", {})
+    if stored.gate.decision == "ask" and one_labeller(labellers) == who:
+        return "a promotion by somebody who did not give nearly all of its labels"
+    return None

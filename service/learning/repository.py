@@ -94,6 +94,17 @@ class SiteLayerRepository(SiteLayerReader):
         changed = update(site_layers).where(site_layers.c.id == layer_id)
         self._connection.execute(changed.values(gate=_pack_gate(replace(stored.gate, shadow=shadow), stored.seal)))
 
+    def refuse(self, layer_id: str, reason: str) -> None:
+        """Change the decision on a candidate to a refusal, with a reason in addition to those of the gate.
+
+        Raises:
+            NotFound: no such layer.
+        """
+        stored = self.get(layer_id)
+        gate = replace(stored.gate, decision="refuse", reasons=(clean(reason[:_REASON]), *stored.gate.reasons))
+        changed = update(site_layers).where(site_layers.c.id == layer_id)
+        self._connection.execute(changed.values(decision=gate.decision, gate=_pack_gate(gate, stored.seal)))
+
     def promote(self, layer: str, who: str, reason: str) -> None:
         """Put a stored layer, or `PACKAGED`, in use.
 

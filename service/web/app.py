@@ -32,6 +32,7 @@ from service.web.api import (
     reports,
     resubmissions,
     schemas,
+    site_layers,
 )
 from service.web.api import model as models_api
 from service.web.api.parameters import reject_unknown_parameters
@@ -49,6 +50,7 @@ from service.web.pages.operations import automation as automation_pages
 from service.web.pages.operations import dead_letters as dead_letter_pages
 from service.web.pages.operations import deliveries as delivery_pages
 from service.web.pages.operations import model, settings
+from service.web.pages.operations import site_layers as site_layer_pages
 from service.web.pages.signatures import page as signature_page
 from service.web.request_body import BodyMemory
 from service.web.request_gate import RequestGate
@@ -70,6 +72,7 @@ API = (
     feedback,
     labels,
     models_api,
+    site_layers,
     node_events,
     nodes,
     dead_letters,
@@ -94,6 +97,7 @@ PAGES = (
     report_pages,
     goodput_page,
     model,
+    site_layer_pages,
     signature_page,
     settings,
     login,

@@ -33,6 +33,8 @@ ELSEWHERE = frozenset(
         f"{API}/health/ready",
         f"{API}/metrics",
         f"{API}/openapi.json",
+        "/model/layers/{layer_id}",
+        f"{API}/site-layers/{{layer_id}}",
         f"{API}/schemas",
         f"{API}/schemas/{{name:path}}",
     }
@@ -211,6 +213,8 @@ def routes(at: Places) -> Mapping[str, tuple[str, ...]]:
         "/model": ("/model",),
         "/signatures": ("/signatures",),
         f"{API}/models": (f"{API}/models",),
+        "/model/layers": ("/model/layers",),
+        f"{API}/site-layers": (f"{API}/site-layers",),
         "/feedback": ("/feedback",),
         f"{API}/feedback": (f"{API}/feedback",),
         "/feedback/audit/{week}/{failure_id}": (f"/feedback/audit/{at.audit_week}/{at.audited}",),

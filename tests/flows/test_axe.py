@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 from tests.flows.chromium import tab
 from tests.flows.test_pages import stock
 from tests.service.web.live import serving
+from tests.service.web.stored_layers import add_layer
 from tests.service.web.test_app import PUBLIC, WANTED, filled
 from tests.service.web.world import World, make_world
 
@@ -40,6 +41,7 @@ def judged(world: World) -> None:
         failures = [row["id"] for row in client.get("/api/v1/failures").json()["items"]]
         client.post(f"/api/v1/failures/{failures[0]}/feedback", json={"kind": "contest", "note": "no"})
         client.post(f"/api/v1/failures/{failures[1]}/feedback", json={"kind": "correct", "cause": "SYS.5"})
+    add_layer(world)
     world.clock.at += timedelta(days=7)
     world.services.feedback.draw()
     world.clock.at -= timedelta(days=7)

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.flows.chromium import fits, tab
 from tests.service.web.live import serving
+from tests.service.web.stored_layers import LAYER, add_layer
 from tests.service.web.world import NOW, World, event, lines, log, make_world
 
 pytestmark = [pytest.mark.lab, pytest.mark.enable_socket]
@@ -161,3 +162,23 @@ def test_new_failures_are_offered_as_they_come(browser: Browser, world: World, p
         assert made.locator("table.failures").last.inner_text() == before, "tables stand still"
         offer.click()
         assert "fresher" in made.locator("table.failures").last.inner_text()
+
+
+def test_the_answer_of_the_gate_is_read_and_a_model_is_rolled_back(page: Page, world: World) -> None:
+    add_layer(world)
+    page.goto("/model")
+    page.get_by_role("link", name="what the labels of this site changed").click()
+    page.get_by_role("link", name=LAYER).click()
+    assert page.locator("h1").inner_text() == "The gate asks: a person has to promote the candidate."
+    assert "a second person has to agree" in page.locator(".reasons").inner_text()
+    assert "flexnet: no seat left" in page.locator("table.changed").inner_text()
+    assert fits(page)
+    page.get_by_label("reason").fill("checked all labels")
+    page.get_by_role("button", name="Promote").click()
+    assert "within ten seconds" in page.locator("[role=status]").first.inner_text()
+    assert "This layer is in use." in page.locator("main").inner_text()
+    page.get_by_role("button", name="Roll back").click()
+    assert "Rolled back" in page.locator("[role=status]").first.inner_text()
+    assert page.locator("table.layers strong").count() == 0
+    assert "checked all labels" in page.locator("table.promotions").inner_text()
+    assert fits(page)

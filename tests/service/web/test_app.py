@@ -57,6 +57,11 @@ WANTED = {
     ("POST", "/api/v1/audits/{week}/{failure_id}"): "act",
     ("GET", "/api/v1/labels"): "read",
     ("GET", "/api/v1/models"): "read",
+    ("GET", "/api/v1/site-layers"): "read",
+    ("GET", "/api/v1/site-layers/{layer_id}"): "read",
+    ("POST", "/api/v1/site-layers/{layer_id}:promote"): "admin",
+    ("POST", "/api/v1/site-layers/{layer_id}:refuse"): "admin",
+    ("POST", "/api/v1/site-layers:rollback"): "act",
     ("POST", "/api/v1/labels"): "labels",
     ("GET", "/api/v1/views"): "own",
     ("PUT", "/api/v1/views"): "own",
@@ -131,6 +136,11 @@ WANTED = {
     ("GET", "/reports/{week}.pdf"): "read",
     ("POST", "/reports/{week}/publish"): "act",
     ("GET", "/model"): "read",
+    ("GET", "/model/layers"): "read",
+    ("GET", "/model/layers/{layer_id}"): "read",
+    ("POST", "/model/layers/{layer_id}/promote"): "admin",
+    ("POST", "/model/layers/{layer_id}/refuse"): "admin",
+    ("POST", "/model/rollback"): "act",
     ("GET", "/signatures"): "read",
     ("GET", "/settings"): "admin",
     ("GET", "/login"): PUBLIC,
@@ -141,7 +151,14 @@ WANTED = {
     ("GET", "/favicon.ico"): PUBLIC,
 }
 INCLUDED = {"read": {"own"}, "act": {"hook", "labels", "publish"}}
-VALUES = {"cluster": "orion", "job_id": "7", "name": "verdict/1", "index": "0", "week": "2026-W46"}
+VALUES = {
+    "cluster": "orion",
+    "job_id": "7",
+    "name": "verdict/1",
+    "index": "0",
+    "week": "2026-W46",
+    "layer_id": "site-000000000000",
+}
 
 
 _SCRIPT = files("service.web").joinpath("static/faultline.js").read_bytes()

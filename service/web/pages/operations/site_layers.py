@@ -1,0 +1,56 @@
+"""GET /model/layers: the site layers, the gate's results, promotion, refusal and rollback."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from service.web import site_layer_views as views
+from service.web.auth import READ
+from service.web.pages.forms import ActForm, Text, redirect
+from service.web.pages.templating import render
+from service.web.services import InjectedServices
+
+router = APIRouter()
+LayerId = Annotated[str, Path(pattern=r"^site-[0-9a-f]{12}$")]
+Why = Annotated[str, Form(max_length=500)]
+
+
+@router.get("/model/layers", dependencies=[READ])
+def layers(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
+    """The stored layers, and the changes of the model in use."""
+    with services.snapshot() as snapshot:
+        changes = views.promotions(snapshot)
+        context = {"layers": views.layers(snapshot), "promotions": changes, "notice": notice}
+        return render(request, "operations/site_layers.html", context, services=snapshot)
+
+
+@router.get("/model/layers/{layer_id}", dependencies=[READ])
+def layer(request: Request, services: InjectedServices, layer_id: LayerId, notice: Text = None) -> HTMLResponse:
+    """One layer with the gate's figures and its shadow run."""
+    with services.snapshot() as snapshot:
+        context = {"detail": views.layer(snapshot, layer_id), "notice": notice}
+        return render(request, "operations/site_layer.html", context, services=snapshot)
+
+
+@router.post("/model/layers/{layer_id}/promote")
+def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
+    """Put a layer in use."""
+    form.principal.require("admin")
+    views.promote(form.services, form.principal, layer_id, reason.strip() or None)
+    return redirect(f"/model/layers/{layer_id}?notice=layer_promoted")
+
+
+@router.post("/model/layers/{layer_id}/refuse")
+def refuse(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
+    """Refuse a candidate."""
+    form.principal.require("admin")
+    views.refuse(form.services, form.principal, layer_id, reason.strip() or None)
+    return redirect(f"/model/layers/{layer_id}?notice=layer_refused")
+
+
+@router.post("/model/rollback")
+def rollback(form: ActForm) -> RedirectResponse:
+    """Return to the model before the one in use."""
+    views.rollback(form.services, form.principal)
+    return redirect("/model/layers?notice=layer_rolled_back")
