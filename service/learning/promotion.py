@@ -1,12 +1,15 @@
 """Puts a stored layer in use, or the one before it; both are entries of the audit log."""
 
+from typing import Final
+
 from classifiers.model.site.layer import parse
 from service.db.session import Store
 from service.errors import Conflict, FieldError
 from service.learning.gate import one_labeller
 from service.learning.records import StoredLayer
 
-KEPT_LAYERS = 20
+KEPT_LAYERS: Final = 20
+BY_A_PERSON: Final = "promoted by a person"  # where the person gives no reason
 
 
 class Promotions:

@@ -171,6 +171,11 @@ class Services:
         return self.automation or Automation(self.store, policy.built_in(), self.clock, self.telemetry)
 
     @property
+    def promotion_service(self) -> Promotions:
+        """Puts site layers in use."""
+        return self.promotions or Promotions(self.store, "")
+
+    @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)

@@ -14,6 +14,7 @@ from service.cli.classifier.retrain import BY, gate_data, shadow_lines
 from service.cli.json_output import print_json
 from service.errors import ConfigurationError, FaultlineError
 from service.learning import retraining
+from service.learning.promotion import BY_A_PERSON
 from service.learning.records import PACKAGED
 from service.settings import Settings
 
@@ -137,7 +138,7 @@ def promote(services: compose.Services, layer_id: str) -> None:
         Conflict: the gate refused it, or it is of another model.
     """
     services.store.check()
-    services.retraining.promotions.promote(layer_id, BY, reason="promoted by a person")
+    services.retraining.promotions.promote(layer_id, BY, reason=BY_A_PERSON)
     output.line(f"{layer_id} is in use in all processes within ten seconds")
 
 

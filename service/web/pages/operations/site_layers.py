@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from service.web import site_layer_views as views
+from service.learning import registry
+from service.learning.promotion import BY_A_PERSON
 from service.web.auth import READ
 from service.web.pages.forms import ActForm, Text, redirect
 from service.web.pages.templating import render
@@ -20,8 +21,9 @@ Why = Annotated[str, Form(max_length=500)]
 def layers(request: Request, services: InjectedServices, notice: Text = None) -> HTMLResponse:
     """The stored layers, and the changes of the model in use."""
     with services.snapshot() as snapshot:
-        changes = views.promotions(snapshot)
-        context = {"layers": views.layers(snapshot), "promotions": changes, "notice": notice}
+        with snapshot.reading() as reading:
+            found, changes = registry.layers(reading, services.promotion_service), reading.site_layers.promotions()
+        context = {"layers": found, "promotions": changes, "notice": notice}
         return render(request, "operations/site_layers.html", context, services=snapshot)
 
 
@@ -29,7 +31,8 @@ def layers(request: Request, services: InjectedServices, notice: Text = None) ->
 def layer(request: Request, services: InjectedServices, layer_id: LayerId, notice: Text = None) -> HTMLResponse:
     """One layer with the gate's figures and its shadow run."""
     with services.snapshot() as snapshot:
-        context = {"detail": views.layer(snapshot, layer_id), "notice": notice}
+        with snapshot.reading() as reading:
+            context = {"detail": registry.layer(reading, services.promotion_service, layer_id), "notice": notice}
         return render(request, "operations/site_layer.html", context, services=snapshot)
 
 
@@ -37,7 +40,7 @@ def layer(request: Request, services: InjectedServices, layer_id: LayerId, notic
 def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Put a layer in use."""
     form.principal.require("admin")
-    views.promote(form.services, form.principal, layer_id, reason.strip() or None)
+    form.services.promotion_service.promote(layer_id, form.actor, reason=reason.strip() or BY_A_PERSON)
     return redirect(f"/model/layers/{layer_id}?notice=layer_promoted")
 
 
@@ -45,12 +48,12 @@ def promote(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectRespo
 def refuse(form: ActForm, layer_id: LayerId, reason: Why = "") -> RedirectResponse:
     """Refuse a candidate."""
     form.principal.require("admin")
-    views.refuse(form.services, form.principal, layer_id, reason.strip() or None)
+    form.services.promotion_service.refuse(layer_id, form.actor, reason=reason.strip() or None)
     return redirect(f"/model/layers/{layer_id}?notice=layer_refused")
 
 
 @router.post("/model/rollback")
 def rollback(form: ActForm) -> RedirectResponse:
     """Return to the model before the one in use."""
-    views.rollback(form.services, form.principal)
+    form.services.promotion_service.rollback(form.actor)
     return redirect("/model/layers?notice=layer_rolled_back")

@@ -1,16 +1,15 @@
-"""Site layers with the gate's results, shared by pages and API; promotion, refusal and rollback."""
+"""Site layers with the gate's results, as pages and API show them."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from classifiers.model.site.layer import SiteLayerError, parse
+from service.db.session import ReadSession
 from service.learning.gate import decision_in_words
 from service.learning.promotion import Promotions
 from service.learning.records import GateDecision, Promotion, StoredLayer
 from service.learning.shadow_figures import ShadowFigures
-from service.web.auth import Principal
-from service.web.services import Services
 
 MOST = 50
 
@@ -65,69 +64,25 @@ class SiteLayerDetail:
     promotions: tuple[Promotion, ...]
 
 
-def layers(services: Services) -> tuple[SiteLayerView, ...]:
+def layers(reading: ReadSession, known: Promotions) -> tuple[SiteLayerView, ...]:
     """The stored layers, newest first."""
-    with services.reading() as reading:
-        active = reading.site_layers.active()
-        return tuple(_view(services, one, active) for one in reading.site_layers.list(limit=MOST))
+    active = reading.site_layers.active()
+    return tuple(_view(known, one, active) for one in reading.site_layers.list(limit=MOST))
 
 
-def layer(services: Services, layer_id: str) -> SiteLayerDetail:
+def layer(reading: ReadSession, known: Promotions, layer_id: str) -> SiteLayerDetail:
     """One layer.
 
     Raises:
         NotFound: no such layer.
     """
-    with services.reading() as reading:
-        stored = reading.site_layers.get(layer_id)
-        promotions = tuple(one for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id)
-        view = _view(services, stored, reading.site_layers.active())
-        return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions)
+    stored = reading.site_layers.get(layer_id)
+    promotions = tuple(one for one in reading.site_layers.promotions(limit=200) if one.layer == layer_id)
+    view = _view(known, stored, reading.site_layers.active())
+    return SiteLayerDetail(view, dict(stored.gate.figures), stored.gate.shadow, promotions)
 
 
-def promotions(services: Services) -> tuple[Promotion, ...]:
-    """The latest changes of the model in use, newest first."""
-    with services.reading() as reading:
-        return reading.site_layers.promotions()
-
-
-def promote(services: Services, principal: Principal, layer_id: str, reason: str | None) -> SiteLayerDetail:
-    """Put a layer in use.
-
-    Raises:
-        NotFound: no such layer.
-        Conflict: the gate refused it, it needs a second person, or it is of another model.
-    """
-    why = reason or "promoted by a person"
-    _promotions(services).promote(layer_id, principal.name, reason=why)
-    return layer(services, layer_id)
-
-
-def refuse(services: Services, principal: Principal, layer_id: str, reason: str | None) -> SiteLayerDetail:
-    """Refuse a candidate for good.
-
-    Raises:
-        NotFound: no such layer.
-        Conflict: it is in use.
-    """
-    _promotions(services).refuse(layer_id, principal.name, reason=reason)
-    return layer(services, layer_id)
-
-
-def rollback(services: Services, principal: Principal) -> tuple[str, str]:
-    """Return to the model before the one in use; returns the former and the present one.
-
-    Raises:
-        Conflict: there was none before.
-    """
-    return _promotions(services).rollback(principal.name)
-
-
-def _promotions(services: Services) -> Promotions:
-    return services.promotions or Promotions(services.store, "")
-
-
-def _view(services: Services, stored: StoredLayer, active: str) -> SiteLayerView:
+def _view(known: Promotions, stored: StoredLayer, active: str) -> SiteLayerView:
     try:
         about = parse(stored.text).about
     except SiteLayerError:
@@ -140,7 +95,7 @@ def _view(services: Services, stored: StoredLayer, active: str) -> SiteLayerView
         decision=stored.gate.decision,
         decision_text=decision_in_words(stored.gate.decision),
         reasons=stored.gate.reasons,
-        obstacle=_promotions(services).obstacle(stored),
+        obstacle=known.obstacle(stored),
         labels=int(about.get("labels", 0)),
         groups=int(about.get("groups", 0)),
         labellers=dict(about.get("labellers", {})),
