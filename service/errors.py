@@ -33,6 +33,14 @@ class InvalidInput(FaultlineError):
     news = False
 
 
+class AmbiguousMessage(FaultlineError):
+    """A request whose end proxies and servers can see at different places."""
+
+    status = 400
+    title = "Ambiguous message"
+    news = False
+
+
 def invalid(field: str, expected: str, got: str) -> InvalidInput:
     """The error of one field; the value found is shortened and must not be a secret."""
     return InvalidInput(f"{field}: expected {expected}", (FieldError(field, expected, got[:80]),))

@@ -12,7 +12,7 @@ from anyio import to_thread
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import FieldError, Forbidden, TimedOut, TooLarge
+from service.errors import AmbiguousMessage, FieldError, Forbidden, TimedOut, TooLarge
 from service.web.auth import Principal, bearer_of, identify, tokens_required
 from service.web.body_redaction import UNCHANGED_PATHS, without_secrets
 from service.web.services import Services
@@ -79,6 +79,7 @@ class RequestGate:
         """Handle one connection.
 
         Raises:
+            AmbiguousMessage: the length of the body is given in two ways.
             Unauthorized: no valid login; nothing of the body was read.
             Forbidden: the service has no login, and the request came through a proxy.
             TooLarge: the body is larger than the route accepts.
@@ -88,6 +89,7 @@ class RequestGate:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
+        _check_framing(request)
         kind = route_class(request.url.path)
         principal = await to_thread.run_sync(self._identified, request, kind)
         if principal is not None:
@@ -111,6 +113,13 @@ class RequestGate:
                 (FieldError("X-Forwarded-For", expected),),
             )
         return None if kind.public else identify(request, self._services, bearer_of(request))
+
+
+def _check_framing(request: Request) -> None:
+    """Refuse a body with two lengths: a proxy may have used the other one (RFC 9112, section 6.3)."""
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        expected = "either Content-Length or Transfer-Encoding"
+        raise AmbiguousMessage(f"the body: expected {expected}", (FieldError("Transfer-Encoding", expected),))
 
 
 def _check_length(request: Request, limit: int) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import Request
@@ -61,6 +62,8 @@ class SecurityMiddleware:
                 if refused is not None:
                     notice(self._services, refused, request)
                 _add(message, secure=self._services.people.secure)
+                if message["status"] == HTTPStatus.BAD_REQUEST:  # what follows may be a part of the same message
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
         request = Request(scope, receive)
