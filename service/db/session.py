@@ -22,6 +22,7 @@ from service.failures.repository.pending_logs import PendingLogRepository
 from service.failures.repository.signature_hits import SignatureHitReader
 from service.failures.repository.verdict_seals import VerdictSealReader, VerdictSealRepository
 from service.feedback.repository.applied_fixes import AppliedFixReader, AppliedFixRepository
+from service.feedback.repository.audits import AuditReader, AuditRepository
 from service.feedback.repository.feedback import FeedbackReader, FeedbackRepository
 from service.good_runs.repository import GoodRunReader, GoodRunRepository
 from service.goodput.repository.reader import GoodputReader
@@ -64,6 +65,7 @@ class ReadSession:
         self.failures = FailureReader(connection, clock)
         self.groups = GroupReader(connection, clock)
         self.feedback = FeedbackReader(connection, clock)
+        self.audit_samples = AuditReader(connection, clock)
         self.applied_fixes = AppliedFixReader(connection, clock)
         self.site_layers = SiteLayerReader(connection, clock)
         self.dead_letters = DeadLetterReader(connection, clock)
@@ -109,6 +111,7 @@ class UnitOfWork(ReadSession):
     failures: FailureRepository
     groups: GroupRepository
     feedback: FeedbackRepository
+    audit_samples: AuditRepository
     applied_fixes: AppliedFixRepository
     site_layers: SiteLayerRepository
     dead_letters: DeadLetterRepository
@@ -145,6 +148,7 @@ class UnitOfWork(ReadSession):
         self.failures = FailureRepository(connection, clock)
         self.groups = GroupRepository(connection, clock)
         self.feedback = FeedbackRepository(connection, clock)
+        self.audit_samples = AuditRepository(connection, clock)
         self.applied_fixes = AppliedFixRepository(connection, clock)
         self.site_layers = SiteLayerRepository(connection, clock)
         self.dead_letters = DeadLetterRepository(connection, clock)

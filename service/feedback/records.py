@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-FeedbackKind = Literal["confirm", "correct", "contest", "audit", "import"]
+# unsure: the person looked and cannot tell; it is no judgement.
+FeedbackKind = Literal["confirm", "correct", "contest", "audit", "import", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,32 @@ class Label:
 class Audit:
     """One failure of a weekly random sample.
 
-    `feedback_id` None: not judged yet. `right`: the result of the judgement.
+    `feedback_id` None: not judged yet. `right`: the machine's side and cause are those of the judgement, None where the
+    person cannot tell (`unsure`). The machine's answer is that of the time of the draw, not a person's correction.
     """
 
     week: str
     failure_id: int
     feedback_id: int | None
     right: bool | None
+    unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """One failure of a weekly random sample, for statistics; never shown before it is judged.
+
+    `stratum`: the machine's side, `undecided`, or `judged` where a person had judged it before the draw; empty for
+    samples without strata. `population`: failures of this stratum in the week, None where it is not known.
+    """
+
+    week: str
+    stratum: str
+    population: int | None
+    judged: bool
+    unsure: bool
+    side_right: bool | None
+    cause_right: bool | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Feedback on verdicts: confirm, correct, contest, audit.
+"""Feedback on verdicts: confirm, correct, contest, audit, cannot tell.
 
 A judgement creates a new version of the verdict (source: person) that the classifier does not overrule. If it changes
 something, hooks and channels get `failure.revised`.
@@ -156,20 +156,28 @@ class Feedback:
     def audit(self, week: str, failure_id: int, who: str, feedback: FeedbackInput) -> FeedbackResult:
         """Judge one failure of a week's sample, without having seen the verdict.
 
+        Args:
+            week: the week of the sample.
+            failure_id: a failure of it.
+            who: the person.
+            feedback: side and cause, or of the kind `unsure` where the person cannot tell.
+
         Raises:
             NotFound: it is not in that sample.
             Conflict: it was judged already.
-            InvalidInput: as `add`; an audit names side and cause.
+            InvalidInput: as `add`; an audit names both, or neither where the person cannot tell.
         """
-        if feedback.labels.side is None or feedback.labels.cause is None:
-            raise invalid("cause", "a side and a cause: an audit names both", "none")
-        audited = replace(feedback, kind="audit", model_shown=False)
+        if feedback.kind != "unsure":
+            feedback = replace(feedback, kind="audit")
+            if feedback.labels.side is None or feedback.labels.cause is None:
+                raise invalid("cause", "a side and a cause: an audit names both", "none")
+        audited = replace(feedback, model_shown=False)
         check(audited)
         with self._store.unit_of_work() as work:
-            if all(one.failure_id != failure_id for one in work.feedback.audit(week)):
+            if all(one.failure_id != failure_id for one in work.audit_samples.audit(week)):
                 raise NotFound(f"failure {failure_id} is not in the sample of {week[:20]}")
             result = self._store_one(work, failure_id, who, audited)
-            if not work.feedback.audited(week, failure_id, result.feedback_id):
+            if not work.audit_samples.audited(week, failure_id, result.feedback_id):
                 raise Conflict(f"failure {failure_id} was judged already for {week}")
             return result
 
@@ -177,10 +185,10 @@ class Feedback:
         """Draw the sample of the last completed week of the report, once; returns its size."""
         week = weeks.last_complete(self._clock.now(), self._zone)
         with self._store.reading() as reading:
-            if str(week) in reading.feedback.audit_weeks(limit=1):
+            if str(week) in reading.audit_samples.audit_weeks(limit=1):
                 return 0
         with self._store.unit_of_work() as work:
-            return work.feedback.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
+            return work.audit_samples.draw(str(week), *week.span(self._zone), int(data()["audit_size"]))
 
     def _store_one(
         self, work: UnitOfWork, failure_id: int, who: str, feedback: FeedbackInput, *, at_once: int = 1
@@ -264,6 +272,8 @@ def check(feedback: FeedbackInput) -> None:
             raise invalid(axis, "one of " + ", ".join(codes), str(value))
     if labels.cause is not None and labels.side is not None and axes.side_of(labels.cause) != labels.side:
         raise invalid("cause", f"a cause of side {labels.side}", labels.cause)
+    if feedback.kind == "unsure" and labels != Labels():
+        raise invalid("labels", "none: a person who cannot tell names no label", "some")
     if feedback.kind == "correct" and labels == Labels():
         raise invalid("labels", "at least one of side, cause, category, symptom, retry", "none")
     if feedback.fixed_by is not None:

@@ -76,13 +76,17 @@ mended = Table(
     Index("ix_mended_at", "at"),
 )
 
-# The weekly sample that people judge without seeing the verdict.
+# The weekly sample by stratum that people judge without seeing the verdict, with the machine's answer to be judged.
 audits = Table(
     "audits",
     metadata,
     Column("week", String(10), primary_key=True),
     Column("failure_id", BigInteger, primary_key=True),
     Column("feedback_id", BigInteger),
+    Column("stratum", String(20)),
+    Column("population", Integer),  # failures of the stratum in the week
+    Column("machine_side", String(20)),
+    Column("machine_cause", String(40)),
 )
 
 # A list with its filters under a name, of one person.

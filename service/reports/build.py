@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from service.formatting import duration, gpu_hours, number, percent
 from service.reports import breakdowns, comparison, goodput_section, intervals, top_actions
+from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.comparison import ALL, Comparison
 from service.reports.document import Cell, Point, Report, Section, Table
 from service.reports.follow_up import follow_ups
@@ -274,23 +275,44 @@ def _automation(facts: Facts) -> Section:
     )
 
 
+def _audited(audit: AuditAccuracy | None) -> str:
+    """The accuracy of audits in words; without one, that it is unknown."""
+    texts = wording()["trust"]
+    if audit is None or audit.side is None or audit.cause is None:
+        return str(texts["unaudited"])
+    text: str = texts["audited"].format(
+        right=number(audit.side_right),
+        audited=number(audit.answered),
+        share=percent(audit.side.value),
+        low=percent(audit.side.low),
+        high=percent(audit.side.high),
+        cause=percent(audit.cause.value),
+        cause_low=percent(audit.cause.low),
+        cause_high=percent(audit.cause.high),
+    )
+    if audit.unsure:
+        text += "; " + texts["unsure"].format(unsure=number(audit.unsure))
+    return text
+
+
+def _strata(audit: AuditAccuracy) -> str:
+    """The sides that were right in each stratum, with intervals."""
+    return "; ".join(
+        f"{wording()['strata'].get(one.name, one.name)}: {one.side_right} of {one.answered} "
+        f"({percent(one.side.low)} to {percent(one.side.high)})"
+        for one in audit.strata
+        if one.side is not None
+    )
+
+
 def _trust(facts: Facts) -> Iterable[tuple[str, str]]:
     texts, quality = wording()["trust"], facts.quality
-    right = intervals.share(quality.audited_right, quality.audited)
-    text = (
-        texts["unaudited"]
-        if right is None
-        else texts["audited"].format(
-            right=number(quality.audited_right),
-            audited=number(quality.audited),
-            share=percent(right.value),
-            low=percent(right.low),
-            high=percent(right.high),
-        )
-    )
+    text = _audited(quality.audit)
     if quality.expected_right is not None:
         text += "; " + texts["expected"].format(expected=percent(quality.expected_right))
     yield "audited accuracy", text
+    if quality.audit is not None and quality.audit.answered:
+        yield "audited sides by verdict", _strata(quality.audit)
     of = {"diagnosed": number(quality.diagnosed)}
     for label, count in (("abstained", quality.abstained), ("contested", quality.contested)):
         part = count / quality.diagnosed if quality.diagnosed else None

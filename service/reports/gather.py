@@ -11,6 +11,7 @@ from service.goodput.records import Scope, TrendPart
 from service.nodes.past_suspicion import suspicion_at
 from service.nodes.settings import FleetSettings
 from service.reports import document
+from service.reports.audit_accuracy import accuracy
 from service.reports.comparison import COMPARED
 from service.reports.document import Todo
 from service.reports.repository.weekly_counts import GroupCount
@@ -145,18 +146,19 @@ def _automation(reading: ReadSession, since: datetime, until: datetime) -> Autom
 
 def _quality(reading: ReadSession, week: Week, since: datetime, until: datetime, now: datetime) -> Quality:
     trust = reading.weekly_counts.trust(since, until)
-    audited, right = reading.weekly_action_counts.audited(str(week))
+    audit = accuracy(reading.audit_samples.audit_results([str(week)]))
     return Quality(
         diagnosed=trust.diagnosed,
         abstained=trust.abstained,
         revised=max(trust.revised - trust.corrected, 0),
         corrected=trust.corrected,
         contested=reading.weekly_action_counts.contested(since, until),
-        audited=audited,
-        audited_right=right,
+        audited=audit.answered,
+        audited_right=audit.side_right,
         expected_right=trust.confidence,
         seconds_to_verdict=_percentiles(reading.weekly_counts.seconds_to_verdict(since, until)),
         silent_hours=reading.weekly_counts.silent_hours(since, min(until, max(now, since))),
+        audit=audit,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service.goodput.records import Goodput, TrendPart
+from service.reports.audit_accuracy import AuditAccuracy
 from service.reports.document import Todo
 from service.reports.records import Amount
 
@@ -137,7 +138,8 @@ class AutomationFacts:
 class Quality:
     """Quality of the service's verdicts.
 
-    `audited` verdicts were checked without the model's answer in view, `audited_right` of them agreed on the side.
+    `audited` failures were judged by people who did not see the verdict; the machine's side was that of
+    `audited_right` of them. `audit`: the same by stratum and weighted to all failures of the week.
     `seconds_to_verdict`: median and 95th percentile from an event's arrival to its first verdict, None where none.
     `silent_hours`: hours in which no job ended at all.
     """
@@ -152,6 +154,7 @@ class Quality:
     expected_right: float | None = None
     seconds_to_verdict: tuple[float, float] | None = None
     silent_hours: tuple[datetime, ...] = ()
+    audit: AuditAccuracy | None = None
 
 
 @dataclass(frozen=True, slots=True)

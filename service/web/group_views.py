@@ -118,7 +118,7 @@ def queue(services: Services, *, limit: int = 50, cursor: str | None = None) -> 
 def audits(services: Services) -> dict[str, tuple[Audit, ...]]:
     """The weekly samples, latest week first."""
     with services.reading() as reading:
-        return {week: reading.feedback.audit(week) for week in reading.feedback.audit_weeks(limit=AUDITS)}
+        return {week: reading.audit_samples.audit(week) for week in reading.audit_samples.audit_weeks(limit=AUDITS)}
 
 
 def _cause_title(code: str) -> str:

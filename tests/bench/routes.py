@@ -81,8 +81,8 @@ def places(store: Store, now: datetime) -> Places:
         middle = failures.page(FailureFilter(until=now - (now - biggest.first_at) / 2), limit=1).items[0]
         incident = reading.incidents.page(limit=1).items[0]
         request = reading.requests.page(limit=1).items[0]
-        audits = reading.feedback.audit_weeks(limit=1)
-        audited = reading.feedback.audit(audits[0])[0].failure_id
+        audits = reading.audit_samples.audit_weeks(limit=1)
+        audited = reading.audit_samples.audit(audits[0])[0].failure_id
     return Places(
         failure=newest.id,
         cluster=newest.cluster,

@@ -1,6 +1,5 @@
 """Feedback on verdicts: every entry is kept; one row per failure holds the resulting label."""
 
-import random
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -10,8 +9,8 @@ from sqlalchemy import Connection, Row, delete, func, insert, literal, select, t
 from service.clock import Clock
 from service.contracts.page import Page
 from service.failures.tables import failures
-from service.feedback.records import Audit, Label, Labels, NewFeedback, SavedView, StoredFeedback
-from service.feedback.tables import audits, feedback, labels, saved_views
+from service.feedback.records import Label, Labels, NewFeedback, SavedView, StoredFeedback
+from service.feedback.tables import feedback, labels, saved_views
 from service.sql import paging as cursors
 from service.sql.packing import pack
 from service.sql.types import UtcDateTime, clean, short, utc
@@ -101,31 +100,6 @@ class FeedbackReader:
         )
         return {row.said_cause: row.many for row in found}
 
-    def audit(self, week: str) -> tuple[Audit, ...]:
-        """The sample of a week, in random order."""
-        found = self._connection.execute(
-            select(audits, feedback.c.side, feedback.c.cause, feedback.c.said_side, feedback.c.said_cause)
-            .join(feedback, feedback.c.id == audits.c.feedback_id, isouter=True)
-            .where(audits.c.week == week)
-            .order_by(audits.c.failure_id)
-        )
-        return tuple(
-            Audit(
-                row.week,
-                row.failure_id,
-                row.feedback_id,
-                None
-                if row.feedback_id is None
-                else (row.side, row.cause or row.said_cause) == (row.said_side, row.said_cause),
-            )
-            for row in found
-        )
-
-    def audit_weeks(self, *, limit: int = 12) -> tuple[str, ...]:
-        """The weeks with a sample, latest first."""
-        found = self._connection.execute(select(audits.c.week).distinct().order_by(audits.c.week.desc()).limit(limit))
-        return tuple(found.scalars())
-
     def views(self, who: str, page: str) -> tuple[SavedView, ...]:
         """A person's saved views of one page, by name."""
         found = self._connection.execute(
@@ -186,37 +160,6 @@ class FeedbackRepository(FeedbackReader):
         )
         return changed.rowcount == 1
 
-    def draw(self, week: str, since: datetime, until: datetime, size: int) -> int:
-        """Draw the sample of a week, once: `size` of the failures that ended in [since, until), with equal probability.
-
-        Returns:
-            The size of the sample, 0 if it was drawn before or nothing failed.
-        """
-        if self._connection.execute(select(audits.c.week).where(audits.c.week == week).limit(1)).first():
-            return 0
-        ended = failures.c.ended_at
-        ids = list(
-            self._connection.execute(
-                select(failures.c.id).where(ended >= utc(since), ended < utc(until)).order_by(ended, failures.c.id)
-            ).scalars()
-        )
-        drawn = random.SystemRandom().sample(ids, min(size, len(ids)))
-        if drawn:
-            self._connection.execute(
-                upsert(self._connection, audits).on_conflict_do_nothing(),
-                [{"week": week, "failure_id": one} for one in drawn],
-            )
-        return len(drawn)
-
-    def audited(self, week: str, failure_id: int, feedback_id: int) -> bool:
-        """Record that a failure of the sample was judged; whether it was in the sample and open."""
-        changed = self._connection.execute(
-            update(audits)
-            .where(audits.c.week == week, audits.c.failure_id == failure_id, audits.c.feedback_id.is_(None))
-            .values(feedback_id=feedback_id)
-        )
-        return changed.rowcount == 1
-
     def save_view(self, who: str, view: SavedView) -> None:
         """Store a view under its name, replacing an earlier one."""
         self.drop_view(who, view.name)
@@ -260,6 +203,8 @@ class FeedbackRepository(FeedbackReader):
             golden=before is not None and before.golden,
             held=None if _several_agree(judged) else newest.held,
         )
+        if not judged and not contest:
+            return made  # nobody can tell: there is no label
         values: dict[str, Any] = {
             "at": made.at,
             "who": made.who,

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, case, func, or_, select
 
 from service.contracts.resubmission import FAILED
 from service.failures.tables import failures
-from service.feedback.tables import audits, feedback
+from service.feedback.tables import feedback
 from service.incidents.tables import incident_jobs, incidents
 from service.jobs.tables import jobs
 from service.requests.rescued import gpu_hours_rescued
@@ -116,23 +116,6 @@ class WeeklyActionCountReader:
             .order_by(many.desc(), incidents.c.id)
         )
         return tuple(WeekIncident(row.id, row.title, row.opened_at, row.closed_at, row.jobs) for row in found)
-
-    def audited(self, week: str) -> tuple[int, int]:
-        """Verdicts of a week's sample that were judged, and those whose side was right."""
-        row = self._connection.execute(
-            select(
-                func.count().label("judged"),
-                func.coalesce(
-                    func.sum(
-                        case((func.coalesce(feedback.c.side, feedback.c.said_side) == feedback.c.said_side, 1), else_=0)
-                    ),
-                    0,
-                ).label("right"),
-            )
-            .select_from(audits.join(feedback, feedback.c.id == audits.c.feedback_id))
-            .where(audits.c.week == week)
-        ).one()
-        return int(row.judged), int(row.right)
 
     def contested(self, since: datetime, until: datetime) -> int:
         """Failures that ended in a period and whose verdict was contested."""

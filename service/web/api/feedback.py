@@ -94,7 +94,7 @@ def put_golden(
 def get_audit(services: InjectedServices, week: Week) -> AuditAnswer:
     """A week's random sample of failures, labelled before the verdict is shown."""
     with services.reading() as reading:
-        return AuditAnswer(week=week, items=list(reading.feedback.audit(week)))
+        return AuditAnswer(week=week, items=list(reading.audit_samples.audit(week)))
 
 
 @router.post("/audits/{week}/{failure_id}", responses=answers(401, 403, 404, 409, 422, 503))
@@ -105,10 +105,9 @@ def post_audit(
     failure_id: FailureId,
     given: FeedbackGiven,
 ) -> FeedbackReceipt:
-    """Label one failure of a weekly sample: side and cause, without seeing the verdict."""
-    word = FeedbackInput(
-        "audit", Labels(given.side, given.cause, given.category, given.symptom, given.retry), given.note
-    )
+    """Label one failure of a weekly sample: side and cause without seeing the verdict, or kind `unsure`."""
+    labels = Labels(given.side, given.cause, given.category, given.symptom, given.retry)
+    word = FeedbackInput("unsure" if given.kind == "unsure" else "audit", labels, given.note)
     return feedback_receipt(services.feedback.audit(week, failure_id, principal.name, word))
 
 

@@ -56,12 +56,13 @@ class FeedbackGiven(BaseModel):
     """Feedback on a verdict.
 
     `confirm`: it is right. `correct`: the given axes are right; the others follow from the cause or stay. `contest`:
-    the owner of the job disagrees. `category` and `symptom` may be "none".
+    the owner of the job disagrees. `unsure`: the person cannot tell, which is no label. `category` and `symptom` may be
+    "none".
     """
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: Literal["confirm", "correct", "contest"]
+    kind: Literal["confirm", "correct", "contest", "unsure"]
     side: str | None = None
     cause: str | None = None
     category: str | None = None

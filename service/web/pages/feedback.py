@@ -54,7 +54,7 @@ def audit(request: Request, services: InjectedServices, week: Week, failure_id: 
     """
     with services.snapshot() as snapshot:
         with snapshot.reading() as reading:
-            sample = {one.failure_id: one for one in reading.feedback.audit(week)}
+            sample = {one.failure_id: one for one in reading.audit_samples.audit(week)}
         if failure_id not in sample:
             raise NotFound(f"failure {failure_id} is not in the sample of {week}")
         detail = views.failure(snapshot, failure_id)
@@ -82,11 +82,13 @@ def save_audit(
     category: Code = "",
     symptom: Code = "",
     note: Note = "",
+    unsure: Code = "",
 ) -> RedirectResponse:
-    """Save the audit label, then show the verdict."""
+    """Save the audit label, or that the person cannot tell, then show the verdict."""
     side = next((side for side, entries in by_side().items() if any(one.code == cause for one in entries)), None)
     labels = Labels(side, cause or None, category or None, symptom or None)
-    form.services.feedback.audit(week, failure_id, form.actor, FeedbackInput("audit", labels, note or None))
+    given = FeedbackInput("unsure", note=note or None) if unsure else FeedbackInput("audit", labels, note or None)
+    form.services.feedback.audit(week, failure_id, form.actor, given)
     return redirect(f"/failures/{failure_id}?notice=audit")
 
 

@@ -169,7 +169,7 @@ def test_no_query_of_the_group_and_feedback_pages_scans_a_table(filled: Store) -
         reading.feedback.label(failure.id)
         reading.feedback.labelled(open_only=True)
         reading.feedback.contests(NOON)
-        reading.feedback.audit("2026-W47")
+        reading.audit_samples.audit("2026-W47")
         reading.feedback.views("ana", "/failures")
     with filled.reading() as reading:
         for statement, parameters in seen:

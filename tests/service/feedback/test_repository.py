@@ -2,7 +2,8 @@ from datetime import timedelta
 from typing import Any
 
 from service.db.session import Store
-from service.feedback.records import Labels, NewFeedback, SavedView
+from service.feedback.records import FeedbackKind, Labels, NewFeedback, SavedView
+from service.feedback.repository.audits import allocated
 from tests.service.frozen_clock import FrozenClock
 from tests.service.sample_rows import NOON, job, put
 
@@ -61,17 +62,61 @@ def test_a_sample_is_drawn_once_from_its_week_alone(store: Store) -> None:
     inside = [job(f"in{n}", ended_at=NOON - timedelta(hours=n)) for n in range(10)]
     put(store, [*inside, job("before", ended_at=NOON - timedelta(days=9)), job("after", ended_at=NOON)])
     with store.unit_of_work() as work:
-        assert work.feedback.draw("2026-W47", NOON - timedelta(days=7), NOON, 4) == 4
-        assert work.feedback.draw("2026-W47", NOON - timedelta(days=7), NOON, 4) == 0
-        sample = work.feedback.audit("2026-W47")
-        assert work.feedback.audit_weeks() == ("2026-W47",)
+        assert work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 4) == 4
+        assert work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 4) == 0
+        sample = work.audit_samples.audit("2026-W47")
+        assert work.audit_samples.audit_weeks() == ("2026-W47",)
         rows = work.failures.rows([one.failure_id for one in sample])
     assert all(row.job_id.startswith("in") and row.ended_at < NOON for row in rows.values())
     number, _ = say(store, sample[0].failure_id, "ana", "audit", side="user", cause="USER.1")
     with store.unit_of_work() as work:
-        assert work.feedback.audited("2026-W47", sample[0].failure_id, number)
-        assert not work.feedback.audited("2026-W47", sample[0].failure_id, number), "once"
-        assert [one.right for one in work.feedback.audit("2026-W47")].count(True) == 1
+        assert work.audit_samples.audited("2026-W47", sample[0].failure_id, number)
+        assert not work.audit_samples.audited("2026-W47", sample[0].failure_id, number), "once"
+        assert [one.right for one in work.audit_samples.audit("2026-W47")].count(True) == 1
+
+
+def test_a_verdict_that_a_person_corrected_before_the_audit_counts_as_the_machine_s_error(store: Store) -> None:
+    outcomes = put(store, [job(f"in{n}", ended_at=NOON - timedelta(hours=n + 1)) for n in range(6)])
+    number = outcomes[0].failure_id or 0
+    with store.unit_of_work() as work:
+        body = dict(work.failures.get(number).verdict or {})
+        corrected = {"user": ("system", "SYS.1")}.get(body["side"], ("user", "USER.1"))
+        work.failures.revise(number, body | {"side": corrected[0], "cause": corrected[1]}, source="person")
+        assert work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 6) == 6
+    audit(store, number, side=corrected[0], cause=corrected[1])
+    with store.reading() as reading:
+        [judged] = [one for one in reading.audit_samples.audit_results(["2026-W47"]) if one.judged]
+        [shown] = [one for one in reading.audit_samples.audit("2026-W47") if one.feedback_id is not None]
+    assert (judged.stratum, judged.population, judged.side_right, shown.right) == ("judged", 1, False, False)
+
+
+def test_a_person_who_cannot_tell_gives_no_label(store: Store) -> None:
+    [outcome] = put(store, [job("in", ended_at=NOON - timedelta(hours=1))])
+    number = outcome.failure_id or 0
+    with store.unit_of_work() as work:
+        work.audit_samples.draw("2026-W47", NOON - timedelta(days=7), NOON, 6)
+    audit(store, number, kind="unsure")
+    with store.reading() as reading:
+        [shown] = reading.audit_samples.audit("2026-W47")
+        assert (shown.unsure, shown.right) == (True, None)
+        assert reading.feedback.label(number) is None
+
+
+def test_each_stratum_is_drawn_and_large_ones_in_proportion() -> None:
+    assert allocated({"user": 900, "hardware": 90, "system": 9, "judged": 1}, 40) == {
+        "hardware": 4,
+        "judged": 1,
+        "system": 4,
+        "user": 31,
+    }
+    assert allocated({"user": 3}, 40) == {"user": 3}
+    assert allocated({}, 40) == {}
+
+
+def audit(store: Store, number: int, kind: FeedbackKind = "audit", **labels: str) -> None:
+    given, _ = say(store, number, "ana", kind, **labels)
+    with store.unit_of_work() as work:
+        assert work.audit_samples.audited("2026-W47", number, given)
 
 
 def test_views_are_kept_by_name_for_one_person(store: Store) -> None:

@@ -2,8 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
+from service.feedback.records import AuditResult
 from service.goodput import figures
 from service.goodput.records import AttemptSum, GoodputCounts, IncidentTimes, Quantiles, RunSums, Scope, Times
+from service.reports.audit_accuracy import AuditAccuracy, accuracy
 from service.reports.records import Amount
 from service.reports.weekly_facts import (
     AutomationFacts,
@@ -74,7 +76,7 @@ def facts(*weeks: WeekCounts, **changes: object) -> Facts:
         "incidents": (IncidentFacts(12, "/scratch unreachable", SINCE, SINCE + timedelta(hours=2), 38),),
         "automation": AutomationFacts({"done": 12}, {"succeeded": 9}, 430, 12, 1),
         "resubmitted_by_people": 40,
-        "quality": Quality(70, 10, 5, 3, 2, 40, 38, 0.93, (0.4, 12.0), (SINCE,)),
+        "quality": Quality(70, 10, 5, 3, 2, 40, 38, 0.93, (0.4, 12.0), (SINCE,), audit=audited()),
     }
     return Facts(
         week="2026-W47",
@@ -85,6 +87,13 @@ def facts(*weeks: WeekCounts, **changes: object) -> Facts:
         weeks=weeks or tuple(week(number) for number in range(36, 48)),
         **(made | changes),  # type: ignore[arg-type]  # by name, as each is declared
     )
+
+
+def audited() -> AuditAccuracy:
+    """The audit of a week: 38 of 40 sides are right, and one person could not tell."""
+    of = [("hardware", 10, True)] * 9 + [("hardware", 10, False)] + [("user", 60, True)] * 29 + [("user", 60, False)]
+    results = [AuditResult("2026-W47", name, size, True, False, right, right) for name, size, right in of]
+    return accuracy([*results, AuditResult("2026-W47", "user", 60, True, True, None, None)])
 
 
 def _attempts(status: str, lost: float, cause: str | None = None) -> AttemptSum:

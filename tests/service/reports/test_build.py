@@ -90,7 +90,7 @@ def test_accuracy_and_hours_without_data() -> None:
     text = dict(build(facts()).trust)
     assert "38 of 40" in text["audited accuracy"]
     assert text["hours without data"].startswith("1 of 168")
-    unaudited = build(replace(facts(), quality=replace(facts().quality, audited=0, audited_right=0)))
+    unaudited = build(replace(facts(), quality=replace(facts().quality, audited=0, audited_right=0, audit=None)))
     assert "accuracy is unknown" in dict(unaudited.trust)["audited accuracy"]
 
 

@@ -59,7 +59,6 @@ def test_actions_of_an_empty_week_are_zero(store: Store) -> None:
         done = reading.weekly_action_counts.automated(SINCE, UNTIL)
         assert (done.by_state, done.by_outcome, done.rescued, done.wasted, done.retracted) == ({}, {}, 0, 0, 0)
         assert reading.weekly_action_counts.incidents(SINCE, UNTIL) == ()
-        assert reading.weekly_action_counts.audited("2026-W47") == (0, 0)
         assert reading.weekly_action_counts.contested(SINCE, UNTIL) == 0
         assert reading.weekly_action_counts.lost_on("gpu018", "orion", SINCE, UNTIL) == 0
 

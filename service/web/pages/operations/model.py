@@ -11,11 +11,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from service.groups.records import GroupFilter
+from service.reports.audit_accuracy import DEFINITION, AuditAccuracy, accuracy
 from service.web import group_views, model_views, views
 from service.web.auth import READ
 from service.web.pages.causes import by_side
 from service.web.pages.forms import Text
-from service.web.pages.operations.model_figures import SIDE, Figures, figures, wilson
+from service.web.pages.operations.model_figures import SIDE, Figures, figures
 from service.web.pages.templating import render
 from service.web.services import InjectedServices, Services
 
@@ -48,6 +49,7 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
             "side_length": SIDE,
             "novel": novel,
             "audited": audited(snapshot),
+            "audit_definition": DEFINITION,
             "contested": contested(snapshot),
             "causes": by_side(),
             "notice": notice,
@@ -55,11 +57,11 @@ def model(request: Request, services: InjectedServices, notice: Text = None) -> 
         return render(request, "operations/model.html", context, services=snapshot)
 
 
-def audited(services: Services) -> dict[str, Any]:
-    """Audited failures, those that agree with the verdict, and the 95 % interval of the share."""
-    judged = [one for sample in group_views.audits(services).values() for one in sample if one.right is not None]
-    right = sum(bool(one.right) for one in judged)
-    return {"judged": len(judged), "right": right, "interval": wilson(right, len(judged))}
+def audited(services: Services) -> AuditAccuracy:
+    """The accuracy from the samples of the last weeks."""
+    with services.reading() as reading:
+        weeks = reading.audit_samples.audit_weeks(limit=group_views.AUDITS)
+        return accuracy(reading.audit_samples.audit_results(weeks))
 
 
 def contested(services: Services) -> list[dict[str, Any]]:

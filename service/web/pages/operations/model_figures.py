@@ -1,6 +1,5 @@
 """Figures of the classifier from `faultline-measured/1`: tables and curves. Pure."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -123,16 +122,6 @@ def figures(measured: Mapping[str, Any]) -> Figures:
         tuple(coverage),
         " ".join(f"{_x(one.share)},{_y(one.right)}" for one in coverage),
     )
-
-
-def wilson(right: int, judged: int) -> tuple[float, float] | None:
-    """The 95 % interval of a share (Wilson, 1927); None without data."""
-    if judged == 0:
-        return None
-    share, square = right / judged, _Z95**2
-    middle = (share + square / (2 * judged)) / (1 + square / judged)
-    half = _Z95 * math.sqrt(share * (1 - share) / judged + square / (4 * judged**2)) / (1 + square / judged)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _x(share: float) -> float:
