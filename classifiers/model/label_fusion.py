@@ -74,10 +74,11 @@ class LabelFusion:
     ) -> None:
         self.classes = {axis: tuple(codes) for axis, codes in classes.items()}
         self._coefficients = dict(coefficients)
-        self.votes = VoteMatrix(catalogue, {axis: self.classes[axis] for axis in self.classes if axis != "side"})
         side_of = taxonomy.load().side_of
         self._side_of = tuple(side_of(code) for code in self.classes["cause"])
         self._sides = np.array([[side == one for one in self.classes["side"]] for side in self._side_of], np.float32)
+        voted = {axis: self.classes[axis] for axis in self.classes if axis != "side"}
+        self.votes = VoteMatrix(catalogue, voted, self._sides)
         self._program = np.array([code in constants.PROGRAM_CAUSES for code in self.classes["cause"]])
         self._no_category = np.array([code == NONE for code in self.classes["category"]])
         outlooks = self.classes["retry"]
@@ -211,7 +212,7 @@ class LabelFusion:
         codes = self.classes["side"]
         user = np.array([code == "user" for code in codes])
         chosen = [codes[column] for column in fused.argmax(axis=1)]
-        two_sided = self.votes.open_sides(inputs, self._sides)
+        two_sided = self.votes.open_sides(inputs)
         owner = np.abs(_log_odds(fused[:, user].sum(axis=1)))
         ranked = np.sort(fused, axis=1)[:, ::-1]
         margin = ranked[:, 0] - (ranked[:, 1] if ranked.shape[1] > 1 else 0)

@@ -75,8 +75,8 @@ def _lines(cases: Sequence[LabelledCase], seed: int) -> tuple[list[str], list[bo
             continue
         texts = [stream.text for stream in case.raw.streams]
         every = [line for text in texts for line in text.splitlines() if line.strip()]
-        first = [line for line in every if root in line or line.strip() in root][:2]
-        others = [line for line in every if root not in line and line.strip() not in root]
+        first = [line for line in every if _overlaps(line, root)][:2]
+        others = [line for line in every if not _overlaps(line, root)]
         others = rng.sample(others, constants.OTHER_LINES) if len(others) > constants.OTHER_LINES else others
         others = [line for line in others if not benign_lines.is_benign(line)]
         if first:
@@ -85,6 +85,11 @@ def _lines(cases: Sequence[LabelledCase], seed: int) -> tuple[list[str], list[bo
             is_first += [True] * len(first) + [False] * len(others)
             weights += [share / len(first)] * len(first) + [share / max(1, len(others))] * len(others)
     return lines, is_first, weights
+
+
+def _overlaps(line: str, root: str) -> bool:
+    """Whether a line contains the labelled first line or is part of it."""
+    return root in line or line.strip() in root
 
 
 def _matrix(lines: Sequence[str]) -> tuple[Any, list[str]]:

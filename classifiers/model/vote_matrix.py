@@ -1,6 +1,6 @@
 """Votes of catalogue entries as arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,12 +32,20 @@ class VoteMatrix:
 
     A class that an entry does not mention has the small probability `constants.UNMENTIONED_LABEL`. An entry that says
     nothing of an axis, or nothing of its classes, adds nothing.
+
+    Args:
+        catalogue: the entries.
+        classes: by axis its classes.
+        sides: to which side each cause belongs, causes × sides, 0 or 1.
     """
 
-    def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, catalogue: Catalogue, classes: Mapping[str, Sequence[str]], sides: Floats) -> None:
         self._numbers = {entry.id: number for number, entry in enumerate(catalogue.entries)}
         self._statements = {axis: _statements(catalogue.entries, axis, codes) for axis, codes in classes.items()}
-        self._shares: Mapping[str, Floats] | None = None
+        said = self._statements["cause"].any(axis=1, keepdims=True)
+        shares = (np.exp(self._statements["cause"]) * said) @ sides
+        # Of each entry that names a cause the shares of the sides.
+        self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
         self._labelling = {
             axis: {entry.id for entry, row in zip(catalogue.entries, rows, strict=True) if row.any()}
             for axis, rows in self._statements.items()
@@ -74,28 +82,15 @@ class VoteMatrix:
             for one in inputs
         ]
 
-    def open_sides(self, inputs: Sequence[FusionInput], sides: Floats) -> list[float]:
-        """Of each sample how far the entries on its leading lines leave the side open, 0 (one side) to 1.
-
-        Args:
-            inputs: the samples.
-            sides: to which side each cause belongs, causes × sides, 0 or 1.
-        """
-        shares = self._side_shares(sides)
+    def open_sides(self, inputs: Sequence[FusionInput]) -> list[float]:
+        """Of each sample how far the entries on its leading lines leave the side open, 0 (one side) to 1."""
+        shares = self._shares
         found = []
         for one in inputs:
             rows = [shares[vote.entry] for vote in one.votes if vote.group in _LEADING and vote.entry in shares]
             total = np.sum(rows, axis=0) if rows else None
             found.append(0.0 if total is None else 2 * (1 - float(total.max() / total.sum())))
         return found
-
-    def _side_shares(self, sides: Floats) -> Mapping[str, Floats]:
-        """Of each entry that says a cause the shares of the sides; computed once."""
-        if self._shares is None:
-            causes = np.exp(self._statements["cause"]) * self._statements["cause"].any(axis=1, keepdims=True)
-            shares = causes @ sides
-            self._shares = {name: shares[number] for name, number in self._numbers.items() if shares[number].any()}
-        return self._shares
 
     def _sums(self, votes: IndexedVotes, axis: str, values: Floats, rows: Any, count: int) -> Floats:
         statements = self._statements[axis]
@@ -112,11 +107,13 @@ def labels_of(entry: Signature, axis: str) -> Mapping[str, float]:
     return weights[axis]
 
 
-def _statements(entries: Iterable[Signature], axis: str, codes: Sequence[str]) -> Floats:
-    rows = []
-    for entry in entries:
-        weights = labels_of(entry, axis)
-        row = np.array([weights.get(code, 0.0) for code in codes], np.float32)
-        smoothed = (row + constants.UNMENTIONED_LABEL) / (1 + constants.UNMENTIONED_LABEL * len(codes))
-        rows.append(np.log(smoothed) if row.any() else np.zeros_like(row))
-    return np.array(rows, np.float32).reshape(-1, len(codes))
+def _statements(entries: Sequence[Signature], axis: str, codes: Sequence[str]) -> Floats:
+    columns = {code: column for column, code in enumerate(codes)}
+    weights = np.zeros((len(entries), len(codes)), np.float32)
+    for row, entry in enumerate(entries):
+        for code, weight in labels_of(entry, axis).items():
+            if code in columns:
+                weights[row, columns[code]] = weight
+    smoothed = (weights + constants.UNMENTIONED_LABEL) / (1 + constants.UNMENTIONED_LABEL * len(codes))
+    statements: Floats = np.where(weights.any(axis=1, keepdims=True), np.log(smoothed), np.float32(0))
+    return statements
